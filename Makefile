@@ -25,7 +25,7 @@ exchange: $(DEV)  # whole exchanges, a process for each party, killed and resume
 	$(TESTS) -m exchange
 
 federated: $(FLOWER)  # exchanges over Flower: its apps in one process, then programs of its own on loopback
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q -n 2 --dist worksteal tests/scenarios/exchange/flower
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q -n 2 --dist worksteal tests/exchange/flower
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -37,7 +37,7 @@ browser: $(APP)  # the dashboard in a headless chromium, which root has installe
 	BROWSER=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m browser tests/scenarios/dashboard
 
 golden: $(DEV)  # the reproduction book on stand-ins, and with DATA=DIR on the published tables, against what it gave before
-	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/scenarios/reproduce
+	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/reproduction
 
 fast: $(DEV)
 	$(TESTS) -m "not slow and not browser and not exchange and not federated"
@@ -68,7 +68,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	$(BIN)/python -m compileall -q -j 0 learning market agents scenarios
+	$(BIN)/python -m compileall -q -j 0 learning market agents scenarios exchange reproduction
 	touch $@
 
 $(DEV): $(READY)

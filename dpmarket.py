@@ -14,9 +14,9 @@ from learning.errors import InputError
 from scenarios.opened import Result, run
 from scenarios.opened import open_result as load
 from scenarios.opened_studies import Comparison, Design, compare, design
-from scenarios.schema.loading import Scenario
-from scenarios.schema.loading import library as scenarios
+from scenarios.schema.loading import library_scenarios as scenarios
 from scenarios.schema.loading import load as load_scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.starting.first import init
 from scenarios.sweeping.sweep import sweep
 from scenarios.trained_model import TrainedModel

@@ -11,6 +11,8 @@ PACKAGES = {
     "market": "Who wants what",
     "agents": "The market as a Mesa model",
     "scenarios": "What a person runs",
+    "exchange": "The exchange",
+    "reproduction": "Reproduction of the sources",
 }  # with the first words of each package's own __init__.py
 
 

@@ -1,4 +1,4 @@
-"""The market as a Mesa model: data owners who choose, a learner who pays, a model that orders their moves."""
+"""The market as a Mesa model: data owners who choose, a learner who pays, and their moves."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,18 +7,17 @@ from agents.behaviours import BEHAVIOURS, Behaviour
 
 if TYPE_CHECKING:
     from agents.contest import ContestMarket
-    from agents.learner import Learner
     from agents.model import DataMarket
-    from agents.owner import DataOwner
+    from agents.traders import DataOwner, Learner
 
 __all__ = ["BEHAVIOURS", "Behaviour", "ContestMarket", "DataMarket", "DataOwner", "Learner"]
 
-# Made when first asked for: Mesa and what it loads take half a second, which who reads a scenario need not wait for.
+# Imported at first use: Mesa takes half a second, which readers of scenarios need not wait for.
 LATER = {
     "ContestMarket": "agents.contest",
     "DataMarket": "agents.model",
-    "DataOwner": "agents.owner",
-    "Learner": "agents.learner",
+    "DataOwner": "agents.traders",
+    "Learner": "agents.traders",
 }
 
 

@@ -1,4 +1,4 @@
-"""The collector: what a market recorded, as arrays by round; Mesa's frames are made of them when asked for.
+"""The collector of a market: arrays by round, from which Mesa's frames are made on request.
 
 Markets of 100,000 owners can be recorded so, and no column holds None.
 """
@@ -13,11 +13,10 @@ import mesa
 import numpy as np
 import pandas as pd
 
-from agents.learner import Learner
-from agents.owner import DataOwner
+from agents.traders import DataOwner, Learner
 from market.game.game import Game
 
-# Functions, never names: for a name it does not know, Mesa's collector records None without a word.
+# Functions, never names: Mesa's collector records None for a name that it does not know.
 MODEL_REPORTERS: dict[str, Callable[[Any], float]] = {
     "round": lambda market: market.steps,
     "fitness": lambda market: market.fitness,
@@ -28,19 +27,15 @@ MODEL_REPORTERS: dict[str, Callable[[Any], float]] = {
 
 @dataclass(frozen=True)
 class Round:
-    """Where a market stood when a round ended.
+    """The state of a market at the end of a round.
 
     Parameters
     ----------
-    step : int
-        Rounds since the market was made.
-    game : Game
-        With the policy posted in that round.
-    agents : (n_owners,), int
-        The owners' numbers in Mesa; the learner's is the one after the last.
+    step : int, rounds since the market was made
+    game : Game, with the policy posted in that round
+    agents : (n_owners,), int, the owners' numbers in Mesa; the learner has the next number
     epsilon, payments, surplus : (n_owners,)
-    fitness : float
-        What the learner forecast.
+    fitness : float, the learner's forecast
     """
 
     step: int
@@ -51,12 +46,13 @@ class Round:
     surplus: np.ndarray
     fitness: float
 
-    def of_owners(self) -> dict[str, np.ndarray]:
-        """The columns of the owners' frame (n_owners,); regret is searched for here."""
+    def owner_columns(self) -> dict[str, np.ndarray]:
+        """Columns of the owners' frame (n_owners,); their regret is searched for here."""
+        step = np.full(len(self.epsilon), self.step)
         return {
-            "Step": np.full(len(self.epsilon), self.step),
+            "Step": step,
             "AgentID": self.agents,
-            "round": np.full(len(self.epsilon), self.step),
+            "round": step,
             "owner": np.array(self.game.owners.names, dtype=object),
             "epsilon": self.epsilon,
             "payment": self.payments,
@@ -65,61 +61,79 @@ class Round:
             "regret": self.game.regret(self.epsilon),
         }
 
-    def of_learner(self) -> dict[str, np.ndarray]:
-        """The columns of the learner's frame (1,); of a price for each owner the mean, and no price where there is none."""
+    def learner_columns(self) -> dict[str, np.ndarray]:
+        """Columns of the learner's frame (1,); the mean of several prices, and none without one."""
         policy = self.game.policy
-        when = {"Step": self.step, "AgentID": int(self.agents[-1]) + 1, "round": self.step}
-        price = {"price": np.mean(getattr(policy, policy.money))} if policy.money else {}
-        row = {**when, **price, "forecast": self.fitness, "spend": self.payments.sum()}
+        row: dict[str, Any] = {
+            "Step": self.step,
+            "AgentID": int(self.agents[-1]) + 1,
+            "round": self.step,
+        }
+        if policy.money:
+            row["price"] = np.mean(getattr(policy, policy.money))
+        row |= {"forecast": self.fitness, "spend": self.payments.sum()}
         return {name: np.array([value]) for name, value in row.items()}
 
 
-FRAMES: dict[type, Callable[[Round], dict[str, np.ndarray]]] = {DataOwner: Round.of_owners, Learner: Round.of_learner}
+FRAMES: dict[type, Callable[[Round], dict[str, np.ndarray]]] = {
+    DataOwner: Round.owner_columns,
+    Learner: Round.learner_columns,
+}
 OWNER_COLUMNS = ("round", "owner", "epsilon", "payment", "cost", "surplus", "regret")
 
 
 class MarketCollector(mesa.DataCollector):
     """A `mesa.DataCollector` of a `DataMarket`: the same frames, made from arrays.
 
-    ``get_model_vars_dataframe()`` has round, fitness, total_payments, max_change. ``get_agent_vars_dataframe()`` has the
-    owners' rows, by Step and AgentID: round, owner, epsilon, payment, cost, surplus, regret. Regret takes a search for every
-    round, about as long as a round of play, and is made with the frame. ``get_agenttype_vars_dataframe(Learner)`` has round,
-    price (where every policy that was posted has one), forecast, spend.
+    ``get_model_vars_dataframe()`` has round, fitness, total_payments, max_change.
+    ``get_agent_vars_dataframe()`` has the owners' rows, by Step and AgentID: round, owner, epsilon,
+    payment, cost, surplus, regret. Regret takes a search for every round, about as long as a round
+    of play, and is made with the frame. ``get_agenttype_vars_dataframe(Learner)`` has round, price
+    (if every posted policy has one), forecast, spend.
 
     Parameters
     ----------
     model_reporters : dict of name to function(model), optional
-        Further columns of the model's frame; a function that gives None is refused when it does.
+        Further columns of the model's frame; a value of None is refused.
     """
 
     def __init__(self, model_reporters: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         super().__init__(MODEL_REPORTERS | dict(model_reporters or {}))
         self.rounds: dict[int, Round] = {}
-        self.agent_reporters = dict.fromkeys(OWNER_COLUMNS)  # the names that Mesa's batch_run gives the owners' columns
+        self.agent_reporters = dict.fromkeys(OWNER_COLUMNS)  # names of columns in Mesa's batch_run
         self._agent_records = _Records(self.rounds)
 
     def collect(self, model: Any) -> None:
-        """Record where the market stands.
+        """Record the state of the market.
 
         Raises
         ------
         ValueError
-            A reporter gave None.
+            If a reporter gives None.
         """
-        for name, tell in self.model_reporters.items():
-            value = tell(model)
+        for name, reporter in self.model_reporters.items():
+            value = reporter(model)
             if value is None:
-                raise ValueError(f"model reporter {name!r} must give a value; found None in round {model.steps}")
+                raise ValueError(
+                    f"model reporter {name!r} must give a value; found None in round {model.steps}"
+                )
             self.model_vars[name].append(value)
-        columns = (model.epsilon.copy(), model.payments, model.surplus)
-        self.rounds[model.steps] = Round(model.steps, model.game, model.numbers, *columns, model.fitness)
+        self.rounds[model.steps] = Round(
+            model.steps,
+            model.game,
+            model.numbers,
+            model.epsilon.copy(),
+            model.payments,
+            model.surplus,
+            model.fitness,
+        )
 
     def get_agent_vars_dataframe(self) -> pd.DataFrame:
-        """The owners' rows of every round, by Step and AgentID."""
+        """Make the frame of the owners' rows of every round, by Step and AgentID."""
         return self.get_agenttype_vars_dataframe(DataOwner)
 
     def get_agenttype_vars_dataframe(self, agent_type: type) -> pd.DataFrame:
-        """The rows of every round, by Step and AgentID, of `DataOwner` or of `Learner`; of others none, with a warning."""
+        """Make the frame of all rows of `DataOwner` or `Learner`; of other types as Mesa does."""
         if agent_type not in FRAMES:
             return super().get_agenttype_vars_dataframe(agent_type)
         made = [FRAMES[agent_type](one) for one in self.rounds.values()]
@@ -129,13 +143,14 @@ class MarketCollector(mesa.DataCollector):
 
 
 class _Records(Mapping[int, list[tuple[Any, ...]]]):
-    """The owners' rows of a round as Mesa's batch_run reads them: (step, number, values ...)."""
+    """The owners' rows of a round for Mesa's batch_run: (step, number, values ...)."""
 
     def __init__(self, rounds: dict[int, Round]) -> None:
         self.rounds = rounds
 
     def __getitem__(self, step: int) -> list[tuple[Any, ...]]:
-        return list(zip(*(column.tolist() for column in self.rounds[step].of_owners().values()), strict=True))
+        columns = self.rounds[step].owner_columns().values()
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.rounds)

@@ -1,53 +1,45 @@
-"""Owners whose decision is a report: a mechanism bought from round by round, while they learn what cost to report."""
+"""Owners whose decision is a report of their cost, learned over rounds of a mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import methodcaller
-from typing import Any
+from operator import attrgetter
 
 import mesa
 import numpy as np
 
 from agents.draws import Draws
-from agents.owner import MarketAgent
+from agents.traders import MarketAgent, read_column
 from market.procurement.certificate import REPORTS
 from market.procurement.cost_laws import CostLaw
-from market.procurement.mechanism import ProcurementMechanism
-from market.procurement.mechanisms import surplus_of
-from market.procurement.played import ROUNDS, Learning, Played, settled
+from market.procurement.mechanism import ProcurementMechanism, surplus_of
+from market.procurement.played import ROUNDS, Learning, Played, select_played
 from market.procurement.strategies import ReportingGame, Strategy
 
 
 class ReportingOwner(MarketAgent):
-    """An owner who draws a cost each round, reports one, sells and is paid; its state is its row of the market's columns.
+    """An owner who draws a cost each round, reports one, sells and is paid."""
 
-    Parameters
-    ----------
-    model : ReportingMarket
-    number : int, its place among the owners
-    """
-
-    def __init__(self, model: Any, number: int) -> None:
-        super().__init__(model)
-        self.number = number
-
-    def of(self, column: str) -> float:
-        """Its own number in a column of the market."""
-        return float(getattr(self.model, column)[self.number])
+    cost = read_column("costs", "Its cost in the round.")
+    report = read_column("reports", "Its reported cost.")
+    epsilon = read_column("epsilon", "Its budget sold.")
+    payment = read_column("payments", "Its payment.")
+    surplus = read_column("surplus", "Its surplus.")
 
     def choose(self) -> None:
-        """Report what the strategy that all owners have learned so far says of its cost."""
+        """Report by the strategy that all owners have learned so far."""
         market = self.model
-        report = market.learning.strategy.report(market.costs[self.number], market.mixing[self.number])
+        cost = market.costs[self.number]
+        report = market.learning.strategy.report(cost, market.mixing[self.number])
         market.reports[self.number] = float(report)
 
 
 class ReportingMarket(mesa.Model):
-    """A mechanism that buys from the same owners round after round, at costs drawn anew, while they learn what to report.
+    """A mechanism that buys from the same owners every round, while they learn to report.
 
-    Owners are alike but for their costs, and learn alike: from what happened to owners like them in markets drawn for the
-    round (`market.procurement.played.Learning`). So one strategy serves all, and no owner learns another's cost.
+    Owners differ in their costs alone, drawn anew in each round, and learn from the outcomes of
+    similar owners in markets drawn for the round (`market.procurement.played.Learning`). So one
+    strategy serves all, and no owner learns another's cost.
 
     Parameters
     ----------
@@ -55,24 +47,26 @@ class ReportingMarket(mesa.Model):
     law : CostLaw, of the owners' costs, which all know
     n_owners : int
     seed : int
-        An owner more at the end changes no other owner's costs.
+        One more owner at the end changes no other owner's costs.
     learning : str, a name in `market.procurement.report_learning.LEARNING`
     start : Strategy, optional
-        What they begin with; the truth unless given.
+        The first strategy; the truth unless given.
     max_rounds : int
 
     Attributes
     ----------
     costs, reports, epsilon, payments, surplus : (n_owners,), of the last round
-    learning : Learning, with the strategy they go by
+    learning : Learning, with the strategy in use
     owners : list of ReportingOwner
 
     >>> from market.procurement.cost_laws import Uniform
     >>> from market.procurement.offers import PostedPrice
     >>> market = ReportingMarket(PostedPrice(3.0, 0.6, 1.0), Uniform(), 3, seed=1)
     >>> found = market.run(searched=100_000)
-    >>> found.learning, found.rounds, found.certificate.loss, (market.reports == market.costs).all().item()
-    ('best_response', 3, 0.0, True)
+    >>> found.learning, found.rounds, found.certificate.loss
+    ('best_response', 3, 0.0)
+    >>> (market.reports == market.costs).all().item()
+    True
     """
 
     def __init__(
@@ -87,47 +81,54 @@ class ReportingMarket(mesa.Model):
         max_rounds: int = ROUNDS,
     ) -> None:
         super().__init__(seed=seed)
-        self.game, self.max_rounds, self.number = ReportingGame(mechanism, law, n_owners), max_rounds, seed
+        self.game = ReportingGame(mechanism, law, n_owners)
+        self.max_rounds = max_rounds
         self.learning = Learning(self.game, seed=seed, learning=learning, start=start)
-        self.way, self.draws = learning, Draws(seed)
-        self.costs, self.mixing, self.reports, self.epsilon, self.payments, self.surplus = np.zeros((6, n_owners))
+        self.method = learning
+        self.draws = Draws(seed)
+        self.costs, self.mixing, self.reports, self.epsilon, self.payments, self.surplus = np.zeros(
+            (6, n_owners)
+        )
         self.owners = [ReportingOwner(self, number) for number in range(n_owners)]
         self.datacollector = mesa.DataCollector(
             model_reporters=MODEL_REPORTERS, agenttype_reporters={ReportingOwner: OWNER_REPORTERS}
         )
 
     def step(self) -> None:
-        """One round: costs are drawn, owners report, the mechanism settles, and owners learn."""
-        law, mechanism = self.game.law, self.game.mechanism
+        """Play a round: draw costs, report, settle, and learn."""
+        mechanism = self.game.mechanism
         levels, self.mixing = self.draws.uniform("costs", self.steps, len(self.owners), 2).T
-        self.costs = law.quantile(levels)
+        self.costs = self.game.law.quantile(levels)
         for owner in self.owners:
             owner.choose()
-        streams = self.learning.streams
-        chances = mechanism.draw(len(self.owners), rng=streams.rng("market", self.steps))
+        rng = self.learning.streams.rng("market", self.steps)
+        chances = mechanism.draw(len(self.owners), rng=rng)
         self.epsilon, self.payments = mechanism.settle(self.reports, chances)
         self.surplus = surplus_of(self.epsilon, self.payments, self.costs)
         self.datacollector.collect(self)
-        self.learning.turn()
+        self.learning.play_round()
         self.running = not self.learning.at_rest and self.steps < self.max_rounds
 
     def run(self, searched: int = REPORTS) -> Played:
-        """Rounds until nobody moves, or as many as there may be; what was learned, with its certificate.
+        """Play until no owner moves or ``max_rounds``; return the strategy and its certificate.
 
         Parameters
         ----------
         searched : int, optional
-            Reports settled for the certificate, at most.
+            Largest number of reports settled for the certificate.
         """
         self.run_model()
-        return settled([(self.way, self.learning)], searched=searched)
+        return select_played([(self.method, self.learning)], searched=searched)
 
 
-# Functions, never names: for a name it does not know, Mesa's collector records None without a word.
+# Functions, never names: Mesa's collector records None for a name that it does not know.
 MODEL_REPORTERS: dict[str, Callable[[ReportingMarket], float]] = {
     "round": lambda market: market.steps,
     "spend": lambda market: float(market.payments.sum()),
-    "markup": lambda market: float(market.reports.sum() - market.costs.sum()) / market.game.n_owners,
+    "markup": lambda market: (
+        float(market.reports.sum() - market.costs.sum()) / market.game.n_owners
+    ),
 }
-COLUMNS = {"cost": "costs", "report": "reports", "epsilon": "epsilon", "payment": "payments", "surplus": "surplus"}
-OWNER_REPORTERS = {name: methodcaller("of", column) for name, column in COLUMNS.items()}
+OWNER_REPORTERS = {
+    name: attrgetter(name) for name in ("cost", "report", "epsilon", "payment", "surplus")
+}

@@ -1,10 +1,10 @@
-"""Studies: a sweep by one and by two workers, many cells of one market, and the learner's best policy.
+"""Studies: a sweep by one and by two workers, many cells of one market, and the best policy.
 
     python -m benchmarks.bench_studies
 
-Seconds by the clock, each command in a process of its own. The two sweeps that are compared take turns, and the fastest
-of each counts, since what else a machine does slows both. Every cell of theirs is a market of its own, with a sample of
-public rows and a forecast of its own; the thousand cells share theirs.
+Seconds by the clock, each command in a process of its own. The two sweeps that are compared take
+turns, and the fastest of each counts, since other load slows both. Every cell of theirs is a market
+of its own, with a sample of public rows and a forecast of its own; the thousand cells share theirs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.command import compiled, seconds
+from benchmarks.measuring import compile_packages, report_targets, time_command
 
-TURNS, MARKETS, OWNERS, RECORDS = 3, 48, 100, 200
-TWICE, SECONDS = 1.8, {"cells": 30.0, "design": 20.0, "owners": 120.0, "help": 0.5}
+TURNS = 3
+MARKETS = 48
+OWNERS = 100
+RECORDS = 200
+TWICE = 1.8
+SECONDS = {"cells": 30.0, "design": 20.0, "owners": 120.0, "help": 0.5}
 
 APART = """
 title = "Markets of their own"
@@ -54,20 +58,21 @@ value = 100000.0
 """
 
 
-def ratio(folder: Path) -> float:
-    """How many times as fast two workers are as one."""
+def speed_of_two_workers(folder: Path) -> float:
+    """Speed of two workers, in units of that of one."""
     (folder / "apart.toml").write_text(APART.format(markets=MARKETS))
     best = {1: np.inf, 2: np.inf}
     for turn in range(TURNS):
         for workers in best:
-            arguments = ["sweep", "apart.toml", "--workers", str(workers), "--out", f"apart{turn}{workers}"]
-            best[workers] = min(best[workers], seconds(folder, arguments).wall)
+            out = ["--workers", str(workers), "--out", f"apart{turn}{workers}"]
+            taken = time_command(folder, ["sweep", "apart.toml", *out])
+            best[workers] = min(best[workers], taken.wall)
     print(f"{MARKETS} markets: {best[1]:.1f} s by one worker, {best[2]:.1f} s by two", flush=True)
     return best[1] / best[2]
 
 
-def commands(folder: Path) -> dict[str, list[str]]:
-    """The other commands, by the name of their target."""
+def write_commands(folder: Path) -> dict[str, list[str]]:
+    """Write the studies of the other commands, and give their arguments by their targets."""
     (folder / "cells.toml").write_text(CELLS)
     price = np.random.default_rng(1).uniform(8, 20, OWNERS).round(2).tolist()
     (folder / "owners.toml").write_text(HUNDRED.format(split=[RECORDS] * OWNERS, price=price))
@@ -81,20 +86,19 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 def main() -> int:
     """Print the table; 1 if a target is missed."""
-    compiled()
+    compile_packages()
     missed = []
     with TemporaryDirectory() as place:
         folder = Path(place)
-        every = commands(folder)
+        commands = write_commands(folder)
         for name, asked in SECONDS.items():
-            wall = seconds(folder, every[name]).wall
-            missed += [name] if wall > asked else []
-            print(f"{' '.join(every[name][:2]):<40}{wall:>10.2f} s, asked {asked:g}", flush=True)
-        found = ratio(folder)
-    missed += ["workers"] if found < TWICE else []
-    print(f"two workers are {found:.2f} times as fast as one, asked {TWICE:g}")
-    print(f"targets: {'missed in ' + ', '.join(missed) if missed else 'met'}")
-    return int(bool(missed))
+            wall = time_command(folder, commands[name]).wall
+            missed += [name] * (wall > asked)
+            print(f"{' '.join(commands[name][:2]):<40}{wall:>10.2f} s, asked {asked:g}", flush=True)
+        ratio = speed_of_two_workers(folder)
+    missed += ["workers"] * (ratio < TWICE)
+    print(f"two workers are {ratio:.2f} times as fast as one, asked {TWICE:g}")
+    return report_targets(missed)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""A table that is never held: a market on a folder of Parquet files, its seconds and memory beside bare reads.
+"""A table on disk: a market on a folder of Parquet files, its seconds and memory, and bare reads.
 
     python -m benchmarks.bench_table [ROWS]
 
-Seconds of processors and of the clock, each way in a process of its own; a market's with everything that it imports.
+Seconds of processors and of the clock, each way in a process of its own; a market's with everything
+that it imports.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from benchmarks.child import in_a_process, peak
+from benchmarks.measuring import call_module, peak_memory, report_targets
 
-ROWS, FEW_ROWS, PART, NUMBERS, BANKS = 20_000_000, 10_000, 1_000_000, 8, 5
-TABLE_GIB, TIMES_BARE, TURNS = 2.0, 3.0, 3
+ROWS = 20_000_000
+FEW_ROWS = 10_000
+PART = 1_000_000
+NUMBERS = 8
+BANKS = 5
+TABLE_GIB = 2.0
+TIMES_BARE = 3.0
+TURNS = 3
 MARKET = """
 seed = 1
 [data]
@@ -40,13 +47,14 @@ value = 100000
 
 
 def write_table(folder: Path, n_rows: int) -> None:
-    """Parquet files of a bank's name, `NUMBERS` numbers and a target, and a scenario beside them."""
+    """Write Parquet files of a bank's name, numbers and a target, and their scenario."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     (folder / "parts").mkdir()
     (folder / "market.toml").write_text(MARKET)
-    rng, names = np.random.default_rng(0), np.array([f"bank {number}" for number in range(BANKS)])
+    rng = np.random.default_rng(0)
+    names = np.array([f"bank {number}" for number in range(BANKS)])
     for part, first in enumerate(range(0, n_rows, PART)):
         x = rng.normal(size=(min(PART, n_rows - first), NUMBERS))
         columns = {f"x{number}": column for number, column in enumerate(x.T)}
@@ -56,21 +64,21 @@ def write_table(folder: Path, n_rows: int) -> None:
 
 
 def read_batches(folder: str) -> None:
-    """The bare read: every cell decoded, nothing kept."""
+    """Read every cell, and keep nothing."""
     from pyarrow.dataset import dataset
 
     sum(batch.num_rows for batch in dataset(f"{folder}/parts").to_batches())
 
 
 def read_whole(folder: str) -> None:
-    """The bare read into memory."""
+    """Read the table into memory."""
     from pyarrow.dataset import dataset
 
     dataset(f"{folder}/parts").to_table()
 
 
 def run_market(folder: str) -> None:
-    """The market, from its file to its result."""
+    """Run the market, from its file to its result."""
     from scenarios.runner import run
     from scenarios.schema.loading import load
 
@@ -80,15 +88,17 @@ def run_market(folder: str) -> None:
 WAYS = {"batches": read_batches, "whole": read_whole, "market": run_market}
 
 
-def child(way: str, folder: str) -> dict[str, float]:
-    """Seconds of processor and clock, and peak bytes, of one way to go through a table; of a market with all it imports."""
-    clock, processor = perf_counter(), 0.0 if way == "market" else process_time()
+def measure_way(way: str, folder: str) -> dict[str, float]:
+    """Seconds of processor and clock, and peak bytes, of one way; of a market with its imports."""
+    clock = perf_counter()
+    processor = 0.0 if way == "market" else process_time()
     WAYS[way](folder)
-    return {"processor": process_time() - processor, "clock": perf_counter() - clock, "peak": peak()}
+    processor = process_time() - processor
+    return {"processor": processor, "clock": perf_counter() - clock, "peak": peak_memory()}
 
 
 def main(n_rows: int = ROWS) -> int:
-    """Print what a market on a table costs that is never held, beside bare reads of it; 1 if a target is missed."""
+    """Print the cost of a market on a table on disk, with bare reads; 1 if a target is missed."""
     with TemporaryDirectory() as large, TemporaryDirectory() as small:
         write_table(Path(large), n_rows)
         write_table(Path(small), FEW_ROWS)
@@ -99,28 +109,30 @@ def main(n_rows: int = ROWS) -> int:
             "market, from its file to its result": ("market", large),
             f"the same on {FEW_ROWS:,} rows": ("market", small),
         }
-        told = [
-            {name: in_a_process("benchmarks.bench_table", "child", *way) for name, way in ways.items()}
+        turns = [
+            [call_module("benchmarks.bench_table", "child", *way) for way in ways.values()]
             for _ in range(TURNS)
         ]
-    found = {name: min((one[name] for one in told), key=lambda one: one["processor"]) for name in ways}
-    print(
-        f"table: {n_rows:,} rows of {NUMBERS + 2} columns in Parquet, squared loss, {BANKS} owners, training included"
-    )
-    print(f"  {'the fastest of three, in its own process':<44}{'processor s':>12}{'clock s':>10}{'peak GiB':>10}")
-    for name, one in found.items():
-        print(f"  {name:<44}{one['processor']:>12.2f}{one['clock']:>10.2f}{one['peak'] / 2**30:>10.2f}")
-    bare, whole, market, few = found.values()
-    times, held = (market["processor"] / one["processor"] for one in (bare, whole))
-    rows = (market["processor"] - few["processor"]) / bare["processor"]
-    print(f"  {times:.1f} times the bare read, asked at most {TIMES_BARE:.0f}; {held:.1f} times that into memory;")
-    print(f"  what the rows add to a small market is {rows:.1f} times the bare read")
-    print(f"  {market['peak'] / 2**30:.2f} GiB, asked under {TABLE_GIB:.0f}")
-    return int(times > TIMES_BARE or market["peak"] / 2**30 > TABLE_GIB)
+    found = [min(one, key=lambda turn: turn["processor"]) for one in zip(*turns, strict=True)]
+    columns = f"{n_rows:,} rows of {NUMBERS + 2} columns in Parquet"
+    print(f"table: {columns}, squared loss, {BANKS} owners, training included")
+    heads = f"{'processor s':>12}{'clock s':>10}{'peak GiB':>10}"
+    print(f"  {'the fastest of three, in its own process':<44}{heads}")
+    for name, one in zip(ways, found, strict=True):
+        numbers = f"{one['processor']:>12.2f}{one['clock']:>10.2f}{one['peak'] / 2**30:>10.2f}"
+        print(f"  {name:<44}{numbers}")
+    bare, whole, market, few = (one["processor"] for one in found)
+    times = market / bare
+    held = f"{market / whole:.1f} times that into memory"
+    gib = found[2]["peak"] / 2**30
+    print(f"  {times:.1f} times the bare read, asked at most {TIMES_BARE:.0f}; {held};")
+    print(f"  the rows add {(market - few) / bare:.1f} times the bare read to a small market")
+    print(f"  {gib:.2f} GiB, asked under {TABLE_GIB:.0f}")
+    return report_targets(times > TIMES_BARE or gib > TABLE_GIB)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["child"]:
-        print(json.dumps(child(*sys.argv[2:4])))
+        print(json.dumps(measure_way(*sys.argv[2:4])))
     else:
         sys.exit(main(*map(int, sys.argv[1:2])))

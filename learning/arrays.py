@@ -1,4 +1,4 @@
-"""The one array type that signatures name: double-precision numbers of any shape, said in words beside them."""
+"""The array type of signatures: double-precision numbers of a documented shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls from Python: each argument is checked against its type, and each fault of the input is an InputError."""
+"""Calls from Python: type checks of arguments; faults of the input become InputErrors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, get_type_hints
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from learning.declaration import shown, words
+from learning.declaration import describe_type, format_value
 from learning.errors import InputError, check_current_folder, explain_fault
 
 Given = ParamSpec("Given")
@@ -19,10 +19,10 @@ Found = TypeVar("Found")
 STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
-def guarded(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """A public function whose arguments are checked, and whose failures by the input are errors of one line.
+def check_arguments(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Decorate a public function to check its arguments and report faults of the input in one line.
 
-    An error that neither an argument nor the machine accounts for is a fault of the program, and is raised as it is.
+    Any other error is a fault of the program, and is raised as it is.
 
     Parameters
     ----------
@@ -31,13 +31,14 @@ def guarded(function: Callable[Given, Found]) -> Callable[Given, Found]:
     Raises
     ------
     InputError
-        By the function made: if an argument is of another type, or the system, memory or arithmetic fails on it.
+        By the decorated function: for an argument of another type, or where the system, memory or
+        arithmetic fails on it.
     """
 
     @wraps(function)
-    def call(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+    def checked_call(*args: Given.args, **kwargs: Given.kwargs) -> Found:
         for name, value in signature(function).bind(*args, **kwargs).arguments.items():
-            check_argument(name, value, _hints(function).get(name, Any))
+            check_argument(name, value, _argument_hints(function).get(name, Any))
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -47,11 +48,11 @@ def guarded(function: Callable[Given, Found]) -> Callable[Given, Found]:
             check_current_folder()
             raise fault from error
 
-    return call
+    return checked_call
 
 
 def check_argument(name: str, value: Any, hint: Any) -> None:
-    """Refuse an argument that is not of the type of its hint; arrays count as lists, numbers of NumPy as numbers.
+    """Refuse an argument that is not of the type of its hint; arrays count as lists.
 
     Raises
     ------
@@ -60,26 +61,26 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
     if hint is Any:
         return
     try:
-        _adapter(hint).validate_python(_plain(value))
+        _type_adapter(hint).validate_python(_plain_value(value))
     except (ValidationError, RecursionError):
-        raise InputError(name, f"must be {words(hint)}", shown(value)) from None
+        raise InputError(name, f"must be {describe_type(hint)}", format_value(value)) from None
 
 
 @cache
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _argument_hints(function: Callable[..., Any]) -> dict[str, Any]:
     hints = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     return get_type_hints(SimpleNamespace(__annotations__=hints), function.__globals__)
 
 
 @cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
+def _type_adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=STRICT)
 
 
-def _plain(value: Any) -> Any:
-    """A value with lists for arrays and plain numbers for those of NumPy."""
+def _plain_value(value: Any) -> Any:
+    """Convert arrays to lists and NumPy's numbers to plain ones."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: _plain_value(inner) for key, inner in value.items()}
     return value

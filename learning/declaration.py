@@ -1,8 +1,9 @@
-"""A parameter is declared once: in the dataclass that uses it, with its type, its limits and what to say of it.
+"""Declarations: parameters with types, limits and descriptions in the dataclasses that use them.
 
-A plug-in (a policy, a cost, a loss, a mechanism, an algorithm) is a frozen dataclass under `Declaration`. Its fields'
-types say what each may be: ``Annotated[float, Gt(0)]``, ``Literal["a", "b"]``, `PerOwner`. Python callers and scenario files
-are checked by the same types, and told the same rule in the same words.
+A plug-in (a policy, a cost, a loss, a mechanism, an algorithm) is a frozen dataclass under
+`Declaration`. Its fields' types say what each may be: ``Annotated[float, Gt(0)]``, ``Literal["a",
+"b"]``, `PerOwner`. Python callers and scenario files are checked by the same types, with the same
+messages.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
@@ -35,20 +36,21 @@ from learning.errors import InputError
 PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false"}
 PLAIN |= {str: "a text in quotes", Path: "a path", Any: "any value"}
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
-LARGEST, SMALLEST = 1e15, 1e-50  # sizes of numbers but 0: squares of squares of these are still numbers
-STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused
+LARGEST = 1e15  # sizes of numbers but 0: squares of squares of these are still numbers
+SMALLEST = 1e-50
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number
 
 
 @dataclass(frozen=True)
 class Words:
-    """Says what a type is, where the type alone does not: ``Annotated[..., Words("a list of names")]``."""
+    """Description of a type for messages: ``Annotated[..., Words("a list of names")]``."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class PerOwnerRule:
-    """Finite numbers, one for all owners or a list with one per owner, above or at least a limit."""
+    """Finite numbers, one for all owners or one per owner, within limits."""
 
     at_least: float = 0.0
     strict: bool = False
@@ -58,29 +60,31 @@ class PerOwnerRule:
     @property
     def text(self) -> str:
         """The rule in words."""
-        limits = f" {'above' if self.strict else 'of at least'} {self.at_least:g}" if self.at_least > -math.inf else ""
+        limits = f" {'above' if self.strict else 'of at least'} {self.at_least:g}"
         if self.below < math.inf:
             limits = f" from {self.at_least:g} to below {self.below:g}"
+        elif self.at_least == -math.inf:
+            limits = ""
         return f"a {'whole ' * self.whole}number{limits}, or a list with one per owner"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self)
 
     def __call__(self, value: Any) -> Any:
-        """A number or a tuple of numbers as given, or a read-only array where an array was given."""
+        """Check a number, a list of numbers (to a tuple) or an array (to a read-only one)."""
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._check_array(value)
         single = not isinstance(value, (list, tuple, range))
         items = [value] if single else list(value)
         for owner, item in enumerate(items, 1):
-            if not self._holds(item):
-                raise ValueError("" if single else f"{shown(item)} for owner {owner}")
+            if not self._is_allowed(item):
+                raise ValueError("" if single else f"{format_value(item)} for owner {owner}")
         if not items:
             raise ValueError("")
         kind = int if self.whole else float
         return kind(items[0]) if single else tuple(kind(item) for item in items)
 
-    def _holds(self, number: Any) -> bool:
+    def _is_allowed(self, number: Any) -> bool:
         kinds = (int, np.integer) if self.whole else (int, float, np.number)
         if isinstance(number, bool) or not isinstance(number, kinds):
             return False
@@ -90,17 +94,20 @@ class PerOwnerRule:
         except OverflowError:  # a whole number too large for a float
             return False
 
-    def _array(self, value: np.ndarray) -> np.ndarray:
+    def _check_array(self, value: np.ndarray) -> np.ndarray:
         numbers = read_only(value)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
-        bad = np.flatnonzero(~np.isfinite(numbers) | low | (numbers >= self.below) | (self.whole & (numbers % 1 > 0)))
-        if numbers.ndim > 1 or bad.size:
-            raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
+        broken = ~np.isfinite(numbers) | low | (numbers >= self.below)
+        bad = np.flatnonzero(broken | (self.whole & (numbers % 1 > 0)))
+        if numbers.ndim > 1:
+            raise ValueError(f"an array of shape {numbers.shape}")
+        if bad.size:
+            raise ValueError(f"{numbers.flat[bad[0]]:g}")
         return numbers
 
 
 class NamedPerOwnerRule(PerOwnerRule):
-    """The same in a scenario file, where a table may give the numbers by the owners' names."""
+    """The rule in a scenario file, where a table may give the numbers by the owners' names."""
 
     @property
     def text(self) -> str:
@@ -108,17 +115,17 @@ class NamedPerOwnerRule(PerOwnerRule):
         return f"{super().text.replace(', or a list', ', a list')}, or a table with one by name"
 
     def __call__(self, value: Any) -> Any:
-        """A table as a dict of numbers; anything else as the rule has it."""
+        """Check a table to a dict of numbers, and anything else by the rule."""
         if not isinstance(value, dict) or not value:
             return super().__call__(value)
         for name, number in value.items():
-            if isinstance(number, (list, tuple, dict)) or not self._holds(number):
-                raise ValueError(f"{shown(number)} for {shown(name)}")
+            if isinstance(number, (list, tuple, dict)) or not self._is_allowed(number):
+                raise ValueError(f"{format_value(number)} for {format_value(name)}")
         return dict(zip(value, super().__call__(list(value.values())), strict=True))
 
 
 def read_only(numbers: Any) -> np.ndarray:
-    """A copy of a number or column of numbers as an array that nobody can change."""
+    """Copy a number or column of numbers to a read-only array."""
     array = np.array(numbers, dtype=float)
     array.flags.writeable = False
     return array
@@ -126,7 +133,7 @@ def read_only(numbers: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ListOf(Words):
-    """A list of at least one item, kept as a tuple: ``Annotated[tuple[float, ...], ListOf("a list of amounts")]``."""
+    """A non-empty list, kept as a tuple: ``Annotated[tuple[float, ...], ListOf("amounts")]``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         items = {**handler(source), "min_length": 1}
@@ -149,18 +156,18 @@ TwoOrMorePerOwner = Annotated[Any, PerOwnerRule(2, whole=True)]
 
 
 def parameter(description: str = "", default: Any = MISSING, *, in_file: bool = True) -> Any:
-    """A field of a declaration; ``description`` is what to tell who left it out.
+    """Make a field of a declaration; ``description`` is the remedy where it is missing.
 
-    With ``in_file`` false only Python callers can set it, and scenario files cannot.
+    With ``in_file`` false only Python callers can set it.
     """
     return field(default=default, metadata={"description": description, "in_file": in_file})
 
 
 class Declaration:
-    """Base of plug-ins: a frozen dataclass whose fields are checked against their own types when it is made.
+    """Base of plug-ins: a frozen dataclass whose fields are checked against their types.
 
-    ``where`` is the table of the scenario file that it is named in. Fields of type `PerOwner` become read-only arrays.
-    A subclass whose fields depend on each other extends ``check``.
+    ``where`` is its table in the scenario file. Fields of type `PerOwner`
+    become read-only arrays. A subclass whose fields depend on each other extends ``check``.
     """
 
     where: ClassVar[str] = ""
@@ -168,89 +175,102 @@ class Declaration:
     def __post_init__(self) -> None:
         declaration: type = type(self)
         for name, hint in field_types(declaration).items():
-            value = checked(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
-            object.__setattr__(self, name, value if per_owner_rule(hint) is None else read_only(value))
+            value = check_value(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
+            object.__setattr__(
+                self, name, value if per_owner_rule(hint) is None else read_only(value)
+            )
         self.check()
 
     def check(self) -> None:
-        """Refuse, with an InputError, fields that do not go together."""
+        """Refuse, with an InputError, fields that contradict each other."""
 
 
 @cache
 def field_types(declaration: type) -> dict[str, Any]:
-    """The fields of a declaration that a user may set, with their annotated types."""
+    """Annotated types of the fields of a declaration that a user may set."""
     hints = get_type_hints(declaration, include_extras=True)
     return {f.name: hints[f.name] for f in fields(declaration) if f.init}
 
 
 def keys_of(declaration: Any) -> list[Field[Any]]:
-    """The fields of a declaration that a scenario file may set."""
+    """Fields of a declaration that a scenario file may set."""
     return [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
 
 
-def checked(hint: Any, value: Any, key: str) -> Any:
-    """``value`` as its type has it.
+def check_value(hint: Any, value: Any, key: str) -> Any:
+    """Check and convert a value by its type.
 
     Raises
     ------
     InputError
-        If it is not of that type, with the rule in words.
+        If it is not of that type.
     """
-    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and per_owner_rule(hint) is None:
+    scalar = isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0
+    if scalar and per_owner_rule(hint) is None:
         value = value.item()
     try:
-        return computable(adapter(hint).validate_python(value))
+        return check_magnitude(type_adapter(hint).validate_python(value))
     except ValueError as error:  # pydantic's are ValueErrors too
-        told = _found(error.errors(include_url=False)[0]) if isinstance(error, ValidationError) else str(error)
-        raise InputError(key, f"must be {words(hint)}", told or shown(value)) from None
+        found = str(error)
+        if isinstance(error, ValidationError):
+            found = _describe_finding(error.errors(include_url=False)[0])
+        found = found or format_value(value)
+        raise InputError(key, f"must be {describe_type(hint)}", found) from None
 
 
 @cache
-def adapter(hint: Any) -> TypeAdapter[Any]:
-    """Pydantic's check of one type."""
+def type_adapter(hint: Any) -> TypeAdapter[Any]:
+    """Make Pydantic's check of a type."""
     return TypeAdapter(hint, config=STRICT)
 
 
-def computable(value: Any) -> Any:
-    """A value as it is, unless it holds a finite number that is too large, or too close to 0, to compute with.
+def check_magnitude(value: Any) -> Any:
+    """Return a value, and refuse finite numbers too large, or too close to 0, to compute with.
 
     Raises
     ------
     ValueError
-        If such a number, but 0, is not from `SMALLEST` to `LARGEST` in size.
+        If the size of a number other than 0 is not from `SMALLEST` to `LARGEST`.
     """
     if isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            computable(item)
-    elif isinstance(value, (int, float)) and value and not SMALLEST <= abs(value) <= LARGEST and abs(value) != math.inf:
-        limit = f"beyond {LARGEST:g}, where numbers end" if abs(value) > 1 else f"closer to 0 than {SMALLEST:g}"
-        raise ValueError(f"{shown(value)}, {limit}")
+            check_magnitude(item)
+    elif isinstance(value, (int, float)) and LARGEST < abs(value) < math.inf:
+        raise ValueError(f"{format_value(value)}, beyond {LARGEST:g}, where numbers end")
+    elif isinstance(value, (int, float)) and 0 < abs(value) < SMALLEST:
+        raise ValueError(f"{format_value(value)}, closer to 0 than {SMALLEST:g}")
     return value
 
 
-def _found(error: Any) -> str:
-    """What a check found, where it says more than the whole value does: an item of a list, or a check's own words."""
+def _describe_finding(error: Any) -> str:
+    """Describe the finding of a check, if more specific than the whole value; else empty."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     place = [part for part in error["loc"] if isinstance(part, int)]
-    return f"{shown(error['input'])} in place {place[0] + 1}" if place else ""
+    return f"{format_value(error['input'])} in place {place[0] + 1}" if place else ""
 
 
-def shown(value: Any) -> str:
-    """A value as a message shows it, on one line, shortened; texts, true and false as in a scenario file."""
+def format_value(value: Any) -> str:
+    """Format a value for a message, on one line, shortened, in the syntax of a scenario file."""
     plain = isinstance(value, (str, bool, list, tuple))
-    text = json.dumps(value, ensure_ascii=False, default=str) if plain else " ".join(repr(value).split())
+    text = (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if plain
+        else " ".join(repr(value).split())
+    )
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def words(hint: Any) -> str:
-    """What a type allows, to follow "must be".
+def describe_type(hint: Any) -> str:
+    """Describe the allowed values of a type, to follow "must be".
 
-    >>> words(Positive), words(Literal["bit", "guess"]), words(Probability), words(TwoOrMore | None)
-    ('a number above 0', '"bit" or "guess"', 'a number above 0 and below 1', 'a whole number of at least 2')
-    >>> words(Literal["optimal"] | Positive)
+    >>> describe_type(Positive), describe_type(Literal["bit", "guess"])
+    ('a number above 0', '"bit" or "guess"')
+    >>> describe_type(Probability), describe_type(TwoOrMore | None)
+    ('a number above 0 and below 1', 'a whole number of at least 2')
+    >>> describe_type(Literal["optimal"] | Positive)
     '"optimal" or a number above 0'
-    >>> words(Literal["optimal", "none"] | Positive)
+    >>> describe_type(Literal["optimal", "none"] | Positive)
     '"optimal", "none" or a number above 0'
     """
     if get_origin(hint) is Annotated:
@@ -258,33 +278,42 @@ def words(hint: Any) -> str:
         for extra in extras:
             if isinstance(extra, (Words, PerOwnerRule)):
                 return extra.text
-        said = [f"{LIMITS[type(extra)]} {astuple(extra)[0]:g}" for extra in extras if type(extra) in LIMITS]
-        return " ".join([words(bare), " and ".join(said)]).rstrip()
+        said = [
+            f"{LIMITS[type(extra)]} {astuple(extra)[0]:g}"
+            for extra in extras
+            if type(extra) in LIMITS
+        ]
+        return " ".join([describe_type(bare), " and ".join(said)]).rstrip()
     if get_origin(hint) in (Literal, Union, UnionType):
-        said = _alternatives(hint)
+        said = _list_alternatives(hint)
         return " or ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:])
     if get_origin(hint) in (tuple, list, Sequence):
-        return f"a list, each {words(get_args(hint)[0])}"
+        return f"a list, each {describe_type(get_args(hint)[0])}"
     if get_origin(hint) is Mapping:
         return "a table by name"
     return PLAIN.get(hint, str(hint))
 
 
-def _alternatives(hint: Any) -> list[str]:
+def _list_alternatives(hint: Any) -> list[str]:
     if get_origin(hint) is Literal:
         return [f'"{value}"' for value in get_args(hint)]
     if get_origin(hint) in (Union, UnionType):
-        return [said for part in get_args(hint) if part is not NoneType for said in _alternatives(part)]
-    return [words(hint)]
+        return [
+            said
+            for part in get_args(hint)
+            if part is not NoneType
+            for said in _list_alternatives(part)
+        ]
+    return [describe_type(hint)]
 
 
 def per_owner_rule(hint: Any) -> PerOwnerRule | None:
-    """The rule of a `PerOwner` type; None of any other."""
+    """Rule of a `PerOwner` type; None of any other."""
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, PerOwnerRule)), None)
 
 
 def named_per_owner(hint: Any) -> Any:
-    """A `PerOwner` type as a scenario file has it, where names may stand beside the numbers; any other as it is."""
+    """Type of a scenario file, where a `PerOwner` type may give numbers by name."""
     rule = per_owner_rule(hint)
     return hint if rule is None else Annotated[Any, NamedPerOwnerRule(*astuple(rule))]

@@ -1,4 +1,4 @@
-"""The one error a user of the market can cause: an input that breaks a stated rule."""
+"""The error of an input that breaks a stated rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 
 class InputError(ValueError):
-    """An input breaks a rule; the message is one line: where, what rule, what was found, what to do.
+    """An input breaks a rule; the message is one line: key, rule, finding, remedy.
 
     Parameters
     ----------
@@ -26,7 +26,10 @@ class InputError(ValueError):
     """
 
     def __init__(self, key: str, rule: str, found: object = "", remedy: str = "") -> None:
-        self.key, self.rule, self.found, self.remedy = key, rule, found, remedy
+        self.key = key
+        self.rule = rule
+        self.found = found
+        self.remedy = remedy
         text = f"{key}: {rule}"
         if str(found):
             text += f"; found {found}"
@@ -34,12 +37,12 @@ class InputError(ValueError):
         super().__init__(" ".join(f"{text} {remedy}".splitlines()).strip())
 
     def __reduce__(self) -> tuple[object, ...]:
-        """As a worker hands it to the process that it works for."""
+        """Pickle the error, for a worker process."""
         return InputError, (self.key, self.rule, str(self.found), self.remedy)
 
     @property
     def all(self) -> tuple[InputError, ...]:
-        """Every rule that the input breaks, as far as they were looked for."""
+        """All checked rules that the input breaks."""
         return (self,)
 
 
@@ -62,12 +65,12 @@ class InputErrors(InputError):
 
     @property
     def all(self) -> tuple[InputError, ...]:
-        """Every rule that the input breaks, as far as they were looked for."""
+        """All checked rules that the input breaks."""
         return self._all
 
 
-def together(*checks: Callable[[], object]) -> None:
-    """Make all checks, whichever of them fail.
+def collect_errors(*checks: Callable[[], object]) -> None:
+    """Make all checks and collect their errors.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ def together(*checks: Callable[[], object]) -> None:
     Raises
     ------
     InputErrors
-        With the error of each check that failed.
+        With the error of each failed check.
     """
     errors = []
     for check in checks:
@@ -90,13 +93,13 @@ def together(*checks: Callable[[], object]) -> None:
 
 
 def check_extra(key: str, extra: str, *modules: str) -> None:
-    """Refuse what needs an optional extra, before any work begins, where a module of the extra is not installed.
+    """Refuse work that needs a missing optional extra before it begins.
 
     Parameters
     ----------
     key : the command, option or call that needs it.
     extra : its name in ``pip install "dpmarket[extra]"``.
-    modules : what it is imported as.
+    modules : its modules.
 
     Raises
     ------
@@ -109,7 +112,7 @@ def check_extra(key: str, extra: str, *modules: str) -> None:
 
 
 def explain_fault(error: Exception) -> InputError | None:
-    """The error of an input that made the machine fail; None for any other failure, which is a fault of the program."""
+    """Make the error of an input that made the machine fail; None for a fault of the program."""
     if isinstance(error, InputError):
         return error
     if isinstance(error, MemoryError):
@@ -131,7 +134,7 @@ def explain_fault(error: Exception) -> InputError | None:
 
 
 def check_current_folder() -> None:
-    """Refuse to go on in a folder that was deleted.
+    """Refuse to work in a folder that was deleted.
 
     Raises
     ------
@@ -141,4 +144,6 @@ def check_current_folder() -> None:
         os.getcwd()
     except FileNotFoundError:
         found = "that it was deleted"
-        raise InputError("the current folder", "must exist", found, "Change to another folder.") from None
+        raise InputError(
+            "the current folder", "must exist", found, "Change to another folder."
+        ) from None

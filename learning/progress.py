@@ -1,38 +1,38 @@
-"""How far the work is: told to whoever listens, at the cost of an empty call where nobody does."""
+"""Progress of long work, reported to a listener at the cost of an empty call without one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
-Did = Callable[[float], None]  # called with a piece of work when it is done
+ReportWork = Callable[[float], None]  # called with a piece of work when it is done
 
 
 class Progress(Protocol):
-    """Whoever listens: called with a stage, and the share of it that is done, as the stage begins and as it goes on."""
+    """A listener, called with a stage and its finished share, at its start and as it goes on."""
 
     def __call__(self, stage: str, share: float = 0.0, /) -> None: ...
 
 
-def silent(stage: str, share: float = 0.0, /) -> None:
-    """Nobody listens."""
+def ignore_progress(stage: str, share: float = 0.0, /) -> None:
+    """Ignore the progress of a stage."""
 
 
-def unnoticed(work: float) -> None:
-    """Nobody counts."""
+def ignore_work(work: float) -> None:
+    """Ignore a piece of work."""
 
 
-def counting(progress: Progress, stage: str, work: float, done: float = 0.0) -> Did:
-    """Begins a stage, and tells what share of its work is done after each piece.
+def count_progress(progress: Progress, stage: str, work: float, done: float = 0.0) -> ReportWork:
+    """Begin a stage; the result reports the share of its work after each piece.
 
     Parameters
     ----------
-    progress : who is told.
+    progress : the listener.
     stage : its name.
     work : all of it, in any unit.
-    done : what was done of it before.
+    done : finished part of it.
 
-    >>> did = counting(print, "packing", 4)
+    >>> did = count_progress(print, "packing", 4)
     packing 0.0
     >>> did(1), did(2)
     packing 0.25
@@ -41,9 +41,9 @@ def counting(progress: Progress, stage: str, work: float, done: float = 0.0) -> 
     """
     progress(stage, done / work if done else 0.0)
 
-    def did(piece: float) -> None:
+    def report_piece(piece: float) -> None:
         nonlocal done
         done += piece
         progress(stage, min(1.0, done / work))
 
-    return did
+    return report_piece

@@ -1,7 +1,8 @@
-"""Sums that come out the same on any number of threads: BLAS works on one, and our own threads take whole blocks.
+"""Sums that do not depend on the number of threads: single-threaded BLAS, and threads of blocks.
 
-A linear-algebra library splits a sum over its threads, and each number of threads rounds it differently. Here every
-block of records is summed on one thread, whichever that is, and the blocks' sums are added in the blocks' order.
+A linear-algebra library splits a sum over its threads, and each number of threads rounds it
+differently. Here every block of records is summed on one thread, and the blocks' sums are added in
+the blocks' order.
 """
 
 from __future__ import annotations
@@ -12,38 +13,41 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TypeVar
 
-import numpy as np  # noqa: F401  (NumPy and SciPy each load a library of their own, found only once loaded)
+import numpy as np  # noqa: F401  (NumPy and SciPy each load a library of their own)
 import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Sum = TypeVar("Sum")
 
-_pools: list[ThreadPoolExecutor | None] = []  # of the outermost `one_blas_thread` that is open, if one is
+_pools: list[ThreadPoolExecutor | None] = []  # of the outermost open `one_blas_thread`
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    """The linear-algebra libraries that NumPy and SciPy have loaded; looking for them takes a millisecond or two."""
+def _blas_libraries() -> ThreadpoolController:
+    """The linear-algebra libraries of NumPy and SciPy; the search takes a millisecond or two."""
     return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[ThreadPoolExecutor | None]:
-    """Keep BLAS on one thread, for a ``with`` block or as a decorator; what it would have used works on blocks.
+    """Keep BLAS on one thread, for a ``with`` block or as a decorator; other threads take blocks.
 
-    The setting is the process's: it holds for whatever else runs at the time, and ends with the outermost block.
+    The setting is the process's: it holds for other work of the time too, and ends with the
+    outermost block.
 
     Yields
     ------
-    ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set that); None if that is one.
+    ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set
+    that); None for one.
     """
     if _pools:
         yield _pools[0]
         return
-    blas = _blas()
+    blas = _blas_libraries()
     threads = max((library["num_threads"] for library in blas.info()), default=1)
-    with blas.limit(limits=1), ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+    pools = ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
+    with blas.limit(limits=1), pools as pool:
         _pools.append(pool)
         try:
             yield pool
@@ -52,7 +56,7 @@ def one_blas_thread() -> Iterator[ThreadPoolExecutor | None]:
 
 
 def over_blocks(work: Callable[[Block], Sum], blocks: Iterable[Block]) -> Iterator[Sum]:
-    """What ``work`` makes of each block, in the blocks' order, on as many threads as BLAS had.
+    """Yield the result of ``work`` for each block, in order, on as many threads as BLAS had.
 
     >>> list(over_blocks(sum, [[1, 2], [3], []]))
     [3, 3, 0]

@@ -6,26 +6,28 @@ from functools import partial
 
 import numpy as np
 
-from learning.errors import together
-from learning.forecast.planning import ways
+from learning.errors import collect_errors
+from learning.forecast.choice import list_open_ways
 from market.game.game import Game
-from scenarios.arrivals import arriving
+from scenarios.drivers.arrivals import arriving
+from scenarios.features.network import find_sight
 from scenarios.planning import check_size, planning_inputs, prepare
-from scenarios.schema.kinds import made
+from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
-from scenarios.settling.game import check_fears
-from scenarios.settling.network import watching
-from scenarios.settling.owners import market_owners
+from scenarios.settling.game import check_fears, market_owners
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.user_policy import is_written, load_policy
 
-COUNTED = 100  # a budget that every accounting covers; whether one covers more takes seconds to tell
+COUNTED = (
+    100  # a budget that every accounting covers; whether one covers more takes seconds to tell
+)
 
 
 def check_scenario(scenario: Scenario) -> MarketData:
     """The data of a scenario, if it can be run.
 
-    Only what takes a forecast to find is left to the run, but for a user's own policy, which is asked for payments.
+    Only what takes a forecast to find is left to the run, but for a user's own policy, which is
+    asked for payments.
 
     Raises
     ------
@@ -33,12 +35,12 @@ def check_scenario(scenario: Scenario) -> MarketData:
         With every rule found broken.
     """
     found: list[MarketData] = []
-    together(partial(load_policy, scenario), lambda: found.append(market_data(scenario)))
+    collect_errors(partial(load_policy, scenario), lambda: found.append(market_data(scenario)))
     (data,) = found
     ordered = data.in_order(scenario)
-    together(
+    collect_errors(
         partial(check_market, ordered, data),
-        partial(watching, ordered, data.names),
+        partial(find_sight, ordered, data.names),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
         *([partial(arriving, ordered, ordered.time, data)] if ordered.time else []),
@@ -47,10 +49,15 @@ def check_scenario(scenario: Scenario) -> MarketData:
 
 
 def check_market(scenario: Scenario, data: MarketData) -> None:
-    """Refuse owners and policies that cannot meet; payments of a user's function are tried at the forecast."""
+    """Refuse owners and policies that cannot meet.
+
+    Payments of a user's function are tried at the forecast.
+    """
     owners = market_owners(scenario, data)
     if not is_written(scenario):
-        Game(owners, made(scenario.policy), None, scenario.learner.per_unit).policy.check_owners(owners)
+        Game(
+            owners, make_declared(scenario.policy), None, scenario.learner.per_unit
+        ).policy.check_owners(owners)
         return
     from scenarios.settling.game import market_game
 
@@ -58,9 +65,9 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
 
 
 def check_plan(scenario: Scenario, data: MarketData) -> None:
-    """Refuse what no learner can plan with: bounds left open that nothing public shows, budgets beyond its accounting."""
+    """Refuse bounds that nothing public shows, and budgets beyond the accounting."""
     inputs = planning_inputs(scenario, data)
-    open_ways = ways(inputs)
+    open_ways = list_open_ways(inputs)
     if len({way.mechanism.name for way in open_ways}) == 1:
         check_fears(scenario, open_ways[0].mechanism, len(data.owners))
     for way in open_ways:

@@ -25,7 +25,9 @@ ROUNDS = 10  # where the learner chooses them
 
 
 def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> float:
-    """Seconds of one processor core that a run of a scenario takes; fewer where rehearsals of an earlier one are kept.
+    """Seconds of one processor core that a run of a scenario takes.
+
+    Fewer where rehearsals of an earlier one are kept.
 
     Parameters
     ----------
@@ -33,19 +35,28 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
     data : its data.
     reading : seconds that these took.
     """
-    learning, width, records = scenario.learning, data.encoder.n_parameters, int(data.sizes.sum())
-    runs, decided = scenario.validation.runs, learning.decided
+    learning = scenario.learning
+    width = data.encoder.n_parameters
+    records = int(data.sizes.sum())
+    runs = scenario.validation.runs
+    decided = learning.decided
     rounds = learning.horizon if isinstance(learning.horizon, int) else ROUNDS
-    planning = max(_planning(one, data) for one in decided) + LOOK * (len(decided) if learning.opened else 0)
+    planning = max(_planning_seconds(one, data) for one in decided) + LOOK * (
+        len(decided) if learning.opened else 0
+    )
     passes = 0 if learning.keeps_sums else PASSED * records
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
-    periods, planned = (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
+    periods, planned = (
+        (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
+    )
     return START + reading + planning * planned + (OWNER * len(data.owners) + training) * periods
 
 
-def _planning(learning: Learning, data: MarketData) -> float:
+def _planning_seconds(learning: Learning, data: MarketData) -> float:
     """Seconds that planning one way to train takes."""
-    algorithm, width, horizon = learning.trains_by, data.encoder.n_parameters, learning.horizon
+    algorithm = learning.trains_by
+    width = data.encoder.n_parameters
+    horizon = learning.horizon
     if learning.by_law:
         return LAW + LAW_SQUARE * width**2
     rows = int(data.sizes.sum()) if data.public is None else data.public.n_records

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from learning.data.described import described, encoder_of
+from learning.canonical import read_bytes
+from learning.data.encoding import describe_encoder, read_encoder
 from learning.errors import InputError
-from learning.exchange.canonical import read
 from learning.losses.fresh import Fresh
 from learning.losses.losses import LOSSES, make_loss
 from learning.training.model import Model
@@ -30,9 +30,11 @@ class HandedOver:
     model: the model of the first training; or the learner's own, where nobody was asked.
     labels: what the target's -1 and +1 stand for in the table; None where it is a number.
     asked: the owners whose answers it was made from.
-    claims: for each of them that added noise, its claim against whoever sees most. The model is computed from answers
-        and public facts alone, so that the claims hold of it too (post-processing).
-    basis: what its plan was made from: public rows, or the records themselves ("oracle"), which no claim covers.
+    claims: for each of them that added noise, its claim against whoever sees most. The model is
+        computed from answers and public facts alone, so that the claims hold of it too
+        (post-processing).
+    basis: what its plan was made from: public rows, or the records themselves ("oracle"), which no
+        claim covers.
     holdout: its error on rows that nobody trained on, or None.
     """
 
@@ -50,7 +52,7 @@ class HandedOver:
         return tuple(name for name in self.asked if name not in claimed)
 
 
-def tried(model: Model, fresh: Fresh) -> dict[str, Any]:
+def try_model(model: Model, fresh: Fresh) -> dict[str, Any]:
     """A model's error on rows that nobody trained on."""
     measure = "error" if model.loss.labels else "mse"
     return {"records": fresh.n_records, measure: fresh.error(model.loss, model.theta[None])}
@@ -58,7 +60,8 @@ def tried(model: Model, fresh: Fresh) -> dict[str, Any]:
 
 def to_json(made: HandedOver) -> str:
     """The text of model.json; every number to the last bit."""
-    loss, columns = made.model.loss, described(made.model.encoder)
+    loss = made.model.loss
+    columns = describe_encoder(made.model.encoder)
     content = {
         "schema": SCHEMA,
         "loss": {"name": loss.name} | asdict(loss),
@@ -70,7 +73,10 @@ def to_json(made: HandedOver) -> str:
         "basis": made.basis,
         "holdout": made.holdout,
     }
-    return json.dumps(content, indent=1, ensure_ascii=False, default=lambda array: array.tolist()) + "\n"
+    return (
+        json.dumps(content, indent=1, ensure_ascii=False, default=lambda array: array.tolist())
+        + "\n"
+    )
 
 
 def from_json(path: Path) -> HandedOver:
@@ -82,20 +88,25 @@ def from_json(path: Path) -> HandedOver:
         If it is not whole, of a later schema, or of a loss that is not known here.
     """
     try:
-        content = json.loads(read(path))
+        content = json.loads(read_bytes(path))
         if content["schema"] != SCHEMA or content["loss"]["name"] not in LOSSES:
             found = f"schema {content['schema']!r:.20}, loss {content['loss']['name']!r:.40}"
-            raise InputError(str(path), f"must be of schema {SCHEMA} and of a loss that is known here", found)
-        return _read(content)
+            raise InputError(
+                str(path), f"must be of schema {SCHEMA} and of a loss that is known here", found
+            )
+        return _read_number(content)
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         remedy = "Run the scenario again."
-        raise InputError(str(path), "must be a whole model", "one that is damaged", remedy) from None
+        raise InputError(
+            str(path), "must be a whole model", "one that is damaged", remedy
+        ) from None
 
 
-def _read(content: dict[str, Any]) -> HandedOver:
-    labels, encoder = content["target"]["labels"], encoder_of(content)
+def _read_number(content: dict[str, Any]) -> HandedOver:
+    labels = content["target"]["labels"]
+    encoder = read_encoder(content)
     model = Model(encoder, make_loss(**content["loss"]), np.array(content["theta"]))
     said = (tuple(content["asked"]), tuple(content["claims"]), content["basis"], content["holdout"])
     return HandedOver(model, None if labels is None else tuple(labels), *said)

@@ -9,26 +9,31 @@ from typing import Any
 
 import pandas as pd
 
-from learning.calls import guarded
+from learning.calls import check_arguments
+from learning.canonical import parse_canonical
 from learning.errors import InputError
-from learning.exchange.canonical import parse
+from learning.phrases import toml_value
 from scenarios import result as saved
 from scenarios.model_file import MODEL, from_json
 from scenarios.output.manifest import MANIFEST
-from scenarios.report.figures import FIGURES, drawing, read_table
+from scenarios.report.facts_owners import epsilon_of
+from scenarios.report.figures import FIGURES, draw_figure, read_table
 from scenarios.report.page import write_report
-from scenarios.report.sentences_market import epsilon_of, who_sells
-from scenarios.report.sentences_model import on_fresh_records, what_comes_out
-from scenarios.report.sentences_money import does_buying_pay
-from scenarios.report.wording import money_heading, number
+from scenarios.report.phrases import render_phrase
+from scenarios.report.wording import format_number, money_heading
 from scenarios.runner import run as run_scenario
-from scenarios.schema.loading import Scenario, changed, load
-from scenarios.schema.toml import toml_value
+from scenarios.schema.loading import change_scenario, load
+from scenarios.schema.scenario import Scenario
 from scenarios.trained_model import TrainedModel
 
 TABLES = ("trajectory", "validation", "payoff_curves", "periods", "paths", "talks")
 # What a table on paper shows of an owner.
-SHOWN = {"records": "records", "epsilon": "epsilon", "payment": "payment", "privacy_cost": "privacy cost"}
+SHOWN = {
+    "records": "records",
+    "epsilon": "epsilon",
+    "payment": "payment",
+    "privacy_cost": "privacy cost",
+}
 SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
 MONEY = ("payment", "privacy_cost", "benefit", "surplus")
 
@@ -96,14 +101,22 @@ class Result:
 
     @property
     def model(self) -> TrainedModel | None:
-        """The model of the first training; the learner's own where nobody was asked; None without training."""
+        """The model of the first training; the learner's own where nobody was asked.
+
+        None without training.
+        """
         return None if self.raw.model is None else TrainedModel(self.raw.model)
 
     @property
     def headline(self) -> str:
-        """What came of it, in a few sentences."""
+        """The outcome in a few sentences."""
         content = self.raw.content
-        said = who_sells(content), what_comes_out(content), on_fresh_records(content), does_buying_pay(content)
+        said = (
+            render_phrase("market", "who_sells", content),
+            render_phrase("model", "what_comes_out", content),
+            render_phrase("model", "on_fresh_records", content),
+            render_phrase("buying", "does_buying_pay", content),
+        )
         return " ".join(filter(None, said))
 
     def to_frame(self) -> pd.DataFrame:
@@ -111,37 +124,51 @@ class Result:
 
         Frames of several results go under one another by ``pandas.concat``.
         """
-        return pd.DataFrame([_flat(self.raw.content)])
+        return pd.DataFrame([_flatten(self.raw.content)])
 
-    @guarded
+    @check_arguments
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The owners as CSV: written to a file, or given back as text where none is named."""
         return self.owners.to_csv(path, lineterminator="\n")
 
-    @guarded
+    @check_arguments
     def to_latex(self, path: str | Path | None = None) -> str | None:
         """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
         shown = self._shown().rename_axis("owner").reset_index()
         numbers = dict.fromkeys(shown.columns[1:], _latex_number)
-        style = shown.style.hide(axis="index").format(numbers, escape="latex").format_index(escape="latex", axis=1)
-        return style.to_latex(None if path is None else str(path), hrules=True, column_format="l" + "r" * len(numbers))
+        style = (
+            shown.style.hide(axis="index")
+            .format(numbers, escape="latex")
+            .format_index(escape="latex", axis=1)
+        )
+        return style.to_latex(
+            None if path is None else str(path), hrules=True, column_format="l" + "r" * len(numbers)
+        )
 
     def _shown(self) -> pd.DataFrame:
         """The owners as a table on paper has them, money with its currency."""
         heads = SHOWN | {name: money_heading(self.raw.content, SHOWN[name]) for name in MONEY}
         return self.owners[[name for name in heads if name in self.owners]].rename(columns=heads)
 
-    @guarded
+    @check_arguments
     def drawing(self, name: str = "epsilon_paths") -> str:
-        """A figure as SVG text, one of those in figures/ of a result folder; empty where there is nothing to draw."""
+        """A figure as SVG text, one of those in figures/ of a result folder.
+
+        Empty where there is nothing to draw.
+        """
         if name not in FIGURES:
             raise InputError("drawing", f"must be one of {', '.join(FIGURES)}", name)
-        return drawing(name, self.raw.content, {table: getattr(self, table) for table in TABLES})
+        return draw_figure(
+            name, self.raw.content, {table: getattr(self, table) for table in TABLES}
+        )
 
-    @guarded
+    @check_arguments
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the result folder with its figures and report, whole or not at all; as ``dpmarket run`` does."""
-        saved.save(self.raw, Path(folder), write_report, force=force)
+        """Write the result folder with its figures and report, whole or not at all.
+
+        As ``dpmarket run`` does.
+        """
+        saved.save_result(self.raw, Path(folder), write_report, force=force)
         return Path(folder)
 
     def __repr__(self) -> str:
@@ -150,12 +177,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Title, headline, owners and their path, as a notebook shows them."""
-        table = self._shown().to_html(float_format=number, max_rows=20, border=0)
+        table = self._shown().to_html(float_format=format_number, max_rows=20, border=0)
         title = escape(self["title"] or "A data market")
         return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
 
 
-@guarded
+@check_arguments
 def run(
     scenario: str | Path | Scenario,
     changes: Mapping[str, Any] | Sequence[str] = (),
@@ -170,10 +197,12 @@ def run(
     Parameters
     ----------
     scenario: a name of the library, a file, or a scenario read before.
-    changes: keys to change, such as ``{"policy.budget": 500}``, or as on the command line, ``["policy.budget=500"]``.
+    changes: keys to change, such as ``{"policy.budget": 500}``, or as on the command line,
+        ``["policy.budget=500"]``.
     seed: another seed than the scenario's.
     training: whether to train.
-    data_folder: where published tables lie that do not come along; default: what DPMARKET_DATA names.
+    data_folder: where published tables lie that do not come along; default: what DPMARKET_DATA
+        names.
     allow_code: whether to run the Python file that a policy of kind user names.
 
     Raises
@@ -189,18 +218,20 @@ def run(
 def as_overrides(changes: Mapping[str, Any] | Sequence[str]) -> list[str]:
     """Changes as on the command line."""
     if isinstance(changes, Mapping):
-        return [f"{key}={toml_value(saved.plain(value))}" for key, value in changes.items()]
+        return [f"{key}={toml_value(saved.to_plain(value))}" for key, value in changes.items()]
     return list(changes)
 
 
-def read_scenario(scenario: str | Path | Scenario, overrides: Sequence[str], **options: Any) -> Scenario:
+def read_scenario(
+    scenario: str | Path | Scenario, overrides: Sequence[str], **options: Any
+) -> Scenario:
     """A scenario by name or file, or one read before, with changes."""
     if isinstance(scenario, Scenario):
-        return changed(scenario, overrides) if overrides else scenario
+        return change_scenario(scenario, overrides) if overrides else scenario
     return load(scenario, overrides, **options)
 
 
-@guarded
+@check_arguments
 def open_result(folder: str | Path) -> Result:
     """A saved result, as `run` or the command wrote it.
 
@@ -215,22 +246,24 @@ def open_result(folder: str | Path) -> Result:
     with saved.naming_damage(place):
         found = Result(_read_folder(place, content), changed)
         if changed or not (place / MANIFEST).is_file():
-            _use(found)
+            _use_name(found)
     return found
 
 
 def _read_folder(place: Path, content: dict[str, Any]) -> saved.Result:
-    """What the files of a result folder hold."""
+    """Content of the files of a result folder."""
     tables = {name: read_table(place / f"{name}.csv").to_dict("records") for name in TABLES}
     scenario = place / "scenario.toml"
     text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
     model = from_json(place / MODEL) if (place / MODEL).is_file() else None
     announced = place / saved.PROTOCOL
-    protocol = parse(announced.read_bytes(), str(announced)) if announced.is_file() else None
+    protocol = (
+        parse_canonical(announced.read_bytes(), str(announced)) if announced.is_file() else None
+    )
     return saved.Result(content, **tables, scenario_toml=text, model=model, protocol=protocol)
 
 
-def _use(result: Result) -> None:
+def _use_name(result: Result) -> None:
     """Make all that can be made of a result, so that damage is found when it is opened."""
     for view in ("owners", "claims", "headline", "model"):
         getattr(result, view)
@@ -240,12 +273,12 @@ def _use(result: Result) -> None:
         result.drawing(name)
 
 
-def _flat(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def _flatten(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """The numbers, texts and truths of nested tables, under dotted names."""
     found: dict[str, Any] = {}
     for key, value in part.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{above}{key}.")
+            found |= _flatten(value, f"{above}{key}.")
         elif not isinstance(value, (list, tuple)):
             found[above + key] = value
     return found
@@ -253,5 +286,5 @@ def _flat(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def _latex_number(value: Any) -> str:
     """A number as the report writes it, in LaTeX."""
-    text = number(value) if isinstance(value, float) else f"{value:,}"
+    text = format_number(value) if isinstance(value, float) else f"{value:,}"
     return text.replace("−", "$-$").replace("∞", r"$\infty$").replace("–", "--")

@@ -8,15 +8,20 @@ from typing import Any
 
 import pandas as pd
 
-from learning.calls import guarded
+from learning.calls import check_arguments
+from learning.phrases import toml_value
 from scenarios import result as saved
 from scenarios.opened import as_overrides, read_scenario
-from scenarios.report import sentences_design as words
-from scenarios.report.comparison_page import alternatives_frame, draw_comparison, owners_frame, save_comparison
+from scenarios.report.comparison_page import (
+    alternatives_frame,
+    draw_comparison,
+    owners_frame,
+    render_memo,
+    save_comparison,
+)
 from scenarios.report.design_page import draw_design, save_design
-from scenarios.report.sentences_comparison import memo
-from scenarios.schema.loading import Scenario
-from scenarios.schema.toml import toml_value
+from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.schema.scenario import Scenario
 from scenarios.studies.comparison import Aim, comparison, read_alternatives
 from scenarios.studies.comparison import compare as compare_alternatives
 from scenarios.studies.design import design_part, design_scenario
@@ -49,9 +54,9 @@ class Comparison:
     @property
     def memo(self) -> str:
         """What came out, in plain words (Markdown)."""
-        return memo(self.content)
+        return render_memo(self.content)
 
-    @guarded
+    @check_arguments
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, with page, tables and memo, whole or not at all."""
         save_comparison(self.content, Path(folder), force=force)
@@ -62,7 +67,7 @@ class Comparison:
         return drawn[drawn.find("<svg") :]
 
 
-@guarded
+@check_arguments
 def compare(
     scenarios: Sequence[str | Path],
     vary: Mapping[str, Sequence[Any]] | None = None,
@@ -96,11 +101,13 @@ def compare(
 
 def _as_toml(value: Any) -> str:
     """A value as the command line has it: a text without quotes."""
-    return value if isinstance(value, str) else toml_value(saved.plain(value))
+    return value if isinstance(value, str) else toml_value(saved.to_plain(value))
 
 
 class Design:
-    """What the learner should offer; ``design["owners"]`` and the like are the content of design.json.
+    """What the learner should offer.
+
+    ``design["owners"]`` and the like are the content of design.json.
 
     Parameters
     ----------
@@ -109,7 +116,8 @@ class Design:
     """
 
     def __init__(self, content: dict[str, Any], scenario: Scenario | None) -> None:
-        self.content, self.scenario = content, scenario
+        self.content = content
+        self.scenario = scenario
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
@@ -117,7 +125,10 @@ class Design:
     @property
     def policies(self) -> pd.DataFrame:
         """A row for each kind of policy at its best, the best for the learner first."""
-        rows = [{key: value for key, value in row.items() if key != "policy"} for row in self["policies"]]
+        rows = [
+            {key: value for key, value in row.items() if key != "policy"}
+            for row in self["policies"]
+        ]
         return pd.DataFrame(rows).set_index("kind")
 
     @property
@@ -127,11 +138,15 @@ class Design:
 
     @property
     def answer(self) -> str:
-        """What to offer and to whom, in plain words."""
-        said = words.answer(self.content), words.what_would_change(self.content), *words.joining(self.content)
+        """The offer and the owners it addresses, in plain words."""
+        said = (
+            render_phrase("design", "answer", self.content),
+            render_phrase("design", "what_would_change", self.content),
+            *render_lines("design", "joining", self.content),
+        )
         return " ".join(filter(None, said))
 
-    @guarded
+    @check_arguments
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, with page and chosen scenario, whole or not at all."""
         text = "" if self.scenario is None else self.scenario.to_toml(absolute=True)
@@ -143,7 +158,7 @@ class Design:
         return drawn[drawn.find("<svg") :]
 
 
-@guarded
+@check_arguments
 def design(
     scenario: str | Path | Scenario,
     changes: Mapping[str, Any] | Sequence[str] = (),
@@ -160,7 +175,8 @@ def design(
     scenario, changes, data_folder: as of `scenarios.opened.run`.
     policies: kinds to try; all usual ones unless given.
     budget: money that may be paid at most; ``learner.budget`` unless given.
-    optimistic: of several equilibria the learner counts on the one worst for itself, or on the best.
+    optimistic: of several equilibria the learner counts on the one worst for itself, or on the
+        best.
 
     Raises
     ------

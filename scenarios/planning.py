@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from learning.errors import InputError
+from learning.forecast.bootstrap import isolated_estimate
+from learning.forecast.choice import make_planner
+from learning.forecast.homogeneity import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.inputs import PlanningInputs, PublicOwners
-from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.measures import RELATIVE, Measure
-from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
-from learning.forecast.planning import make_planner
-from learning.progress import Progress, silent
+from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from scenarios.schema.fields import per_owner
-from scenarios.schema.loading import Scenario
+from scenarios.schema.fields import values_per_owner
+from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
 
 MOST_DRAWN = 1e11  # numbers of noise in all trainings
@@ -31,7 +31,9 @@ class Prepared(NamedTuple):
 
 
 @one_blas_thread()
-def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progress = silent) -> Prepared:
+def prepare(
+    scenario: Scenario, data: MarketData | None = None, progress: Progress = ignore_progress
+) -> Prepared:
     """Read, divide and encode the table of a scenario, and forecast.
 
     Parameters
@@ -54,13 +56,18 @@ def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progre
     return Prepared(data, planner)
 
 
-def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = silent) -> PlanningInputs:
-    """What the learner plans with, and who is told how far it is."""
+def planning_inputs(
+    scenario: Scenario, data: MarketData, progress: Progress = ignore_progress
+) -> PlanningInputs:
+    """Public facts that the learner plans with."""
     scenario = data.in_order(scenario)
-    low, high = per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon").T
+    low, high = values_per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon").T
     learning = scenario.learning
-    clocks, groups = learning.ticks(data.names), learning.groups(data.names)
-    owners = PublicOwners(data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows)
+    clocks = learning.ticks(data.names)
+    groups = learning.groups(data.names)
+    owners = PublicOwners(
+        data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows
+    )
     decided = tuple(one.settings for one in scenario.ways)
     return PlanningInputs(
         decided[0],
@@ -70,42 +77,51 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
         data.encoder.target.bound,
         data.pooled,
         scenario.seed,
-        loss_reports(scenario, data),
+        collect_loss_reports(scenario, data),
         progress,
         decided if len(decided) > 1 else (),
         scenario.trusts,
     )
 
 
-def loss_reports(scenario: Scenario, data: MarketData) -> LossReports | None:
-    """What the owners answer before trading, and what it tells; None where they are not asked."""
-    epsilon, sample = scenario.owners.report, data.public
+def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | None:
+    """Loss reports that owners release before trading; None where none is asked for."""
+    epsilon = scenario.owners.report
+    sample = data.public
     if not epsilon or sample is None:
         return None
-    streams, lost = Streams(scenario.seed, "reports"), fresh_losses(sample)
+    streams = Streams(scenario.seed, "reports")
+    lost = fresh_losses(sample)
     query = loss_query(sample, lost, data.sizes, epsilon, scenario.learning.overlap)
-    losses = np.array([query.report(owner, rng=streams.rng("noise", owner.name)) for owner in data.owners])
-    return read_reports(query, losses, data.sizes, lost, nameless=sample.owner is None, rng=streams.rng("test"))
+    losses = np.array(
+        [query.report(owner, rng=streams.rng("noise", owner.name)) for owner in data.owners]
+    )
+    return read_reports(
+        query, losses, data.sizes, lost, nameless=sample.owner is None, rng=streams.rng("test")
+    )
 
 
 def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
-    """Relative fitness of the model that each owner could train alone, as far as it can tell itself, (n_owners,).
+    """Relative fitness of each owner's own model, as it can tell itself, (n_owners,).
 
-    Without public rows to try it on, an owner takes itself for one like the others: C/f* (1/n_l - 1/n).
+    Without public rows to try it on, an owner takes itself for one like the others: C/f* (1/n_l -
+    1/n).
     """
     if planner.bootstrap is None:
         return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
     return isolated_estimate(planner.bootstrap, data.own_models, data.sizes)
 
 
-def measure_of(scenario: Scenario, planner: Planner) -> Measure:
-    """What money is counted of: relative fitness, or what it is in the terms of the learner's value."""
+def choose_measure(scenario: Scenario, planner: Planner) -> Measure:
+    """Measure that money is counted of: relative fitness, or the unit of the learner's value."""
     worth = scenario.learner.worth
     return RELATIVE if worth is None else planner.measure(worth.decisions)
 
 
-def check_size(scenario: Scenario, n_owners: int, n_parameters: int, horizon: int | None = None) -> None:
-    """Refuse trainings of so many runs x rounds x owners x parameters, each with noise, that they would take hours.
+def check_size(
+    scenario: Scenario, n_owners: int, n_parameters: int, horizon: int | None = None
+) -> None:
+    """Refuse trainings that would take hours, by runs x rounds x owners x parameters.
 
     Parameters
     ----------
@@ -121,6 +137,9 @@ def check_size(scenario: Scenario, n_owners: int, n_parameters: int, horizon: in
     rounds = horizon or (stated if isinstance(stated, int) else 1)
     runs = scenario.validation.runs
     if runs * rounds * n_owners * n_parameters > MOST_DRAWN:
-        rule = f"runs, rounds, owners and parameters must multiply to {MOST_DRAWN:g} at most, which takes about an hour"
+        rule = (
+            f"runs, rounds, owners and parameters must multiply to {MOST_DRAWN:g} at most, "
+            "which takes about an hour"
+        )
         found = f"{runs:,} x {rounds:,} x {n_owners:,} x {n_parameters:,}"
         raise InputError("validation.runs", rule, found, "Lower it, or learning.horizon.")

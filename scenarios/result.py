@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pydantic_core
 
-from agents.networks.export import exported
+from agents.networks.files import result_graph
+from learning.canonical import encode_canonical
 from learning.errors import InputError
-from learning.exchange.canonical import canonical
 from scenarios.model_file import MODEL, HandedOver, to_json
-from scenarios.output.folders import replacing
+from scenarios.output.folders import replace_folder
 from scenarios.output.manifest import changed_files
 
 SCHEMA = 1
@@ -30,7 +30,16 @@ CONTENT = "result.json"
 PROTOCOL = "protocol.json"
 NETWORK = "network.graphml"
 REPORT = "report.html"
-DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
+DRAWN = (
+    "sales",
+    "promised",
+    "prices",
+    "epsilon_paths",
+    "payoff_curves",
+    "forecast",
+    "periods",
+    "network",
+)
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = (
     "owners.csv",
@@ -61,9 +70,12 @@ class Result:
     payoff_curves: the rows of payoff_curves.csv, a row for each owner and budget.
     scenario_toml: the resolved scenario.
     model: the model of the first training; None without training.
-    periods: the rows of periods.csv, a row for each period and owner; none of a market that is held once.
-    paths: the rows of paths.csv, quartiles over all trainings round by round; none unless asked for.
-    talks: the rows of talks.csv, who talked at each tick of the first asynchronous training; none unless asked for.
+    periods: the rows of periods.csv, a row for each period and owner; none of a market that is held
+        once.
+    paths: the rows of paths.csv, quartiles over all trainings round by round; none unless asked
+        for.
+    talks: the rows of talks.csv, who talked at each tick of the first asynchronous training; none
+        unless asked for.
     protocol: what is announced of its training, for an exchange; None where nobody is asked.
     """
 
@@ -82,7 +94,7 @@ class Result:
         return self.content[key]
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Value as JSON can hold it: arrays become lists, numbers that are not finite become null."""
     kind = type(value)
     if kind is float:  # as most are, of thousands of owners
@@ -90,16 +102,17 @@ def plain(value: Any) -> Any:
     if kind is str or kind is int or kind is bool:
         return value
     if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
+        return to_plain(value.tolist())
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+        return {str(k): to_plain(v) for k, v in value.items()}
+    return [to_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def default_folder(scenario: str, changes: Sequence[str]) -> Path:
-    """Where a run's result goes unless told: results/NAME, and beside it where the command line changes the scenario.
+    """Default folder of a run's result: results/NAME, with the changes of the command line.
 
-    Changes are spelled out in the name where they fit into one, and a hash of them stands there otherwise.
+    Changes are spelled out in the name where they fit into one, and a hash of them stands there
+    otherwise.
 
     >>> default_folder("markets/banks.toml", []).as_posix()
     'results/banks'
@@ -114,7 +127,9 @@ def default_folder(scenario: str, changes: Sequence[str]) -> Path:
     return Path("results") / f"{Path(scenario).stem}{told}"
 
 
-def save(result: Result, folder: Path, finish: Callable[[Path], object], *, force: bool = False) -> None:
+def save_result(
+    result: Result, folder: Path, finish: Callable[[Path], object], *, force: bool = False
+) -> None:
     """Write the result folder, whole or not at all.
 
     Parameters
@@ -129,44 +144,50 @@ def save(result: Result, folder: Path, finish: Callable[[Path], object], *, forc
     InputError
         If the folder holds what is no result, or the disk refuses; nothing is changed then.
     """
-    with replacing(folder, FILES, force=force) as new:
-        _write(result, new)
+    with replace_folder(folder, FILES, force=force) as new:
+        _write_files(result, new)
         finish(new)
 
 
-def _write(result: Result, folder: Path) -> None:
-    # In a fifth of the time that the json module takes, to the same numbers; null for what is no number.
-    content = pydantic_core.to_json(result.content, indent=1, inf_nan_mode="null", fallback=plain)
+def _write_files(result: Result, folder: Path) -> None:
+    # In a fifth of the time that the json module takes, to the same numbers; null for what is no
+    # number.
+    content = pydantic_core.to_json(
+        result.content, indent=1, inf_nan_mode="null", fallback=to_plain
+    )
     (folder / CONTENT).write_bytes(content + b"\n")
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
     if result.protocol is not None:
-        (folder / PROTOCOL).write_bytes(canonical(result.protocol))
+        (folder / PROTOCOL).write_bytes(encode_canonical(result.protocol))
     if result.content.get("network"):
         import networkx as nx  # a tenth of a second, which who has no network need not wait for
 
-        nx.write_graphml_xml(exported(result.content), folder / NETWORK)
-    _table(folder / "owners.csv", result.content["owners"])
-    _table(folder / "trajectory.csv", result.trajectory)
-    _table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
-    _table(folder / "payoff_curves.csv", result.payoff_curves)
+        nx.write_graphml_xml(result_graph(result.content), folder / NETWORK)
+    _write_table(folder / "owners.csv", result.content["owners"])
+    _write_table(folder / "trajectory.csv", result.trajectory)
+    _write_table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
+    _write_table(folder / "payoff_curves.csv", result.payoff_curves)
     for name in ("periods", "paths", "talks"):
         if rows := getattr(result, name):
-            _table(folder / f"{name}.csv", rows)
+            _write_table(folder / f"{name}.csv", rows)
 
 
-def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
+def _write_table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        # The module quotes whatever holds a sign of its line ends: so names with a lone \r are, which would end a line.
+        # The module quotes whatever holds a sign of its line ends: so names with a lone \r are,
+        # which would end a line.
         lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
         writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(rows[0] if rows else header)
         text = lru_cache(maxsize=2**17)(text_cell)  # names come again, round by round
-        writer.writerows([v if type(v) is float else _cell(v, text) for v in row.values()] for row in rows)
+        writer.writerows(
+            [v if type(v) is float else _format_cell(v, text) for v in row.values()] for row in rows
+        )
 
 
-def _cell(value: Any, text: Callable[[str], str]) -> Any:
+def _format_cell(value: Any, text: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return text(value)
     return float(value) if isinstance(value, np.floating) else value
@@ -178,7 +199,9 @@ def text_cell(text: str) -> str:
 
 
 def cell_text(cell: str) -> str:
-    """A text as it was before it was written to a table; one that a spreadsheet would compute has a quote before it.
+    """A text as it was before it was written to a table.
+
+    One that a spreadsheet would compute has a quote before it.
 
     >>> cell_text("'=1+1"), cell_text("'s-Hertogenbosch"), cell_text("North")
     ('=1+1', "'s-Hertogenbosch", 'North')
@@ -187,7 +210,7 @@ def cell_text(cell: str) -> str:
 
 
 def changed_facts(folder: Path) -> list[str]:
-    """The files of facts in a result folder that somebody has changed or removed since they were written."""
+    """Files of facts in a result folder that were changed or removed by hand."""
     return changed_files(folder, FACTS)
 
 
@@ -228,6 +251,10 @@ def load_result(folder: Path) -> dict[str, Any]:
     content = content if isinstance(content, dict) else {}
     if content.get("schema") != SCHEMA or not content.get("owners"):
         rule = f"must hold the result of a market in {CONTENT}, of schema {SCHEMA}"
-        found = "no owners" if content.get("schema") == SCHEMA else f"schema {content.get('schema')!r:.20}"
+        found = (
+            "no owners"
+            if content.get("schema") == SCHEMA
+            else f"schema {content.get('schema')!r:.20}"
+        )
         raise InputError(str(folder), rule, found, "Run the scenario again.")
     return content

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning.forecast.interval import Prediction
+from learning.forecast.bootstrap import Prediction
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
 from learning.privacy.claims import Claim
@@ -16,25 +17,29 @@ from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
 from learning.training.engine import Trained
 from learning.training.paths import Paths
+from market.analysis.optimum import Optimum, social_optimum
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.planning import measure_of
-from scenarios.schema.loading import Scenario
-from scenarios.schema.time import Time
-from scenarios.settling.answering import Answering
-from scenarios.settling.players import as_played, divided
-from scenarios.settling.playing import benchmark, divided_in_rings
-from scenarios.settling.priced import Priced
+from scenarios.features import features_in_use
+from scenarios.features.audit import Answering
+from scenarios.features.behaviours import solve_if_rational
+from scenarios.features.time import Time
+from scenarios.planning import choose_measure
+from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 
 if TYPE_CHECKING:  # Mesa and what it loads take half a second
     from agents.dynamics import Period
+    from agents.pricing import Learned
+    from market.analysis.design import Design
 
 
 @dataclass(frozen=True)
 class Accounts:
-    """What each owner sells, is paid, loses and has in the end; every column (n_owners,), in money but for the budgets.
+    """What each owner sells, is paid, loses and has in the end.
+
+    Every column (n_owners,), in money but for the budgets.
 
     Parameters
     ----------
@@ -59,13 +64,19 @@ class Accounts:
 
     @property
     def surplus(self) -> np.ndarray:
-        """What each has in the end."""
+        """Money that each owner has in the end."""
         return self.payments + self.benefits - self.costs + self.transfers - self.spillovers
 
     @property
     def welfare(self) -> float:
-        """What all have together: payments and transfers cancel, and the treasury has the taxes."""
-        return float(self.worth + self.benefits.sum() - self.costs.sum() + self.taxes.sum() - self.spillovers.sum())
+        """Welfare of all: payments and transfers cancel, and the treasury has the taxes."""
+        return float(
+            self.worth
+            + self.benefits.sum()
+            - self.costs.sum()
+            + self.taxes.sum()
+            - self.spillovers.sum()
+        )
 
 
 @dataclass(frozen=True)
@@ -85,14 +96,16 @@ class Contest:
 
     @property
     def names(self) -> list[str]:
-        """What the learners are called."""
+        """Names of the learners."""
         return [learner.name for learner in self.market.learners]
 
     @property
     def accounts(self) -> Accounts:
-        """What each owner has of all learners."""
-        market, sold = self.market, self.found.epsilon
-        total, paid = sold.sum(axis=1), self.found.payments.sum(axis=1)
+        """Accounts of the owners over all learners."""
+        market = self.market
+        sold = self.found.epsilon
+        total = sold.sum(axis=1)
+        paid = self.found.payments.sum(axis=1)
         taxes = market.owners.cost.tax(total, market.owners.sizes)
         worth = float(market.learner_surplus(sold).sum() + paid.sum())
         nothing = np.zeros_like(total)
@@ -110,7 +123,8 @@ class History:
     lifetime: how periods compose, and what owners may spend in all.
     ledger: what was charged, an account for each owner and period.
     plans: how often the learner planned anew.
-    shown: the period that the run of this history is of: the last in which anybody was asked anything.
+    shown: the period that the run of this history is of: the last in which anybody was asked
+        anything.
     rules: who is in the market when, and what owners do with what is left to them.
     """
 
@@ -129,6 +143,42 @@ class History:
 
 
 @dataclass(frozen=True)
+class Priced:
+    """A scenario whose learner has learned its price.
+
+    Parameters
+    ----------
+    written: the scenario as it is written.
+    scenario: the same with the price kept.
+    learned: the prices posted, and what the learner saw of each.
+    best: the best price, which takes every owner's cost to find and no learner knows.
+    """
+
+    written: Scenario
+    scenario: Scenario
+    learned: Learned
+    best: Design
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Steps of the loop on the data and planner of a run, for facts that compare markets.
+
+    Parameters
+    ----------
+    make_game: the game of a scenario.
+    search: an equilibrium of a scenario in its game; ``rng`` and ``starts`` are the solver's.
+    carry_out: the run of a scenario, without training.
+    describe: account, forecast and validation of a run, as a result holds them.
+    """
+
+    make_game: Callable[[Scenario], Game]
+    search: Callable[..., Equilibrium]
+    carry_out: Callable[[Scenario], Run]
+    describe: Callable[[Run], tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]]
+
+
+@dataclass(frozen=True)
 class Run:
     """What a run of a scenario comes to, piece by piece.
 
@@ -140,11 +190,13 @@ class Run:
     game: the game of the owners, under the scenario's rules.
     equilibrium: where they came to rest.
     trained: the models trained there; None without training.
-    contest: the whole market, where several learners buy and this is the first of them; None where it is alone.
+    contest: the whole market, where several learners buy and this is the first of them; None where
+        it is alone.
     answering: who answers otherwise than it sold; None where all are honest people.
     history: all periods, where this is one of several; None of a market that is held once.
     priced: how the learner learned its price; None where the price stands.
-    paths: relative fitness of all trainings, round by round; None where the scenario does not ask for it.
+    paths: relative fitness of all trainings, round by round; None where the scenario does not ask
+        for it.
     """
 
     scenario: Scenario
@@ -161,7 +213,7 @@ class Run:
 
     @property
     def written(self) -> Scenario:
-        """The scenario as written; where the learner learns its price, ``scenario`` has the one it kept."""
+        """Scenario as written; ``scenario`` has the price that a learner kept."""
         return self.scenario if self.priced is None else self.priced.written
 
     @property
@@ -172,44 +224,58 @@ class Run:
     @cached_property
     def playing(self) -> Game:
         """The game as those who choose see it, with what unions and others' sales mean to them."""
-        return as_played(self.scenario, self.game)
+        game = self.game
+        for feature in features_in_use(self.scenario):
+            game = feature.as_played(self.scenario, game)
+        return game
 
     @cached_property
     def rational(self) -> Equilibrium | None:
-        """Where owners would come to rest were they all rational; None where they are."""
-        return benchmark(self.scenario, self.game)
+        """Equilibrium if all owners were rational; None where they are."""
+        return solve_if_rational(self.scenario, self.game)
 
     @cached_property
     def transfers(self) -> np.ndarray:
-        """What each owner gets from its union or ring, (n_owners,), money; below 0 where it gives."""
-        apart = divided_in_rings if self.scenario.behaviours else divided
-        return apart(self.scenario, self.game, self.epsilon)
+        """Money that each owner receives from other owners, (n_owners,); below 0 where it gives."""
+        moved = np.zeros(len(self.epsilon))
+        for feature in features_in_use(self.scenario):
+            moved = moved + feature.transfers(self.scenario, self.game, self.epsilon)
+        return moved
 
     @cached_property
     def accounts(self) -> Accounts:
-        """What each owner has, of all learners."""
+        """Accounts of the owners over all learners."""
         if self.contest is not None:
             return self.contest.accounts
-        game, epsilon = self.game, self.epsilon
-        taxes, worth = game.taxes(epsilon), game.value * (game.forecast.outside - game.fitness(epsilon))
-        costs, benefits, lost = game.costs(epsilon), game.benefits(epsilon), np.zeros(len(epsilon))
+        game = self.game
+        epsilon = self.epsilon
+        taxes = game.taxes(epsilon)
+        worth = game.value * (game.forecast.outside - game.fitness(epsilon))
+        costs = game.costs(epsilon)
+        benefits = game.benefits(epsilon)
+        lost = np.zeros(len(epsilon))
         if self.scenario.externalities is not None and game.asks(epsilon):
-            lost, costs = self.playing.policy.losses(epsilon), costs - self.playing.policy.spared(epsilon)
-        return Accounts(epsilon, game.payments(epsilon), costs, taxes, benefits, self.transfers, lost, worth)
+            lost = self.playing.policy.leakage_losses(epsilon)
+            costs = costs - self.playing.policy.spared_costs(epsilon)
+        return Accounts(
+            epsilon, game.payments(epsilon), costs, taxes, benefits, self.transfers, lost, worth
+        )
 
     @cached_property
     def prediction(self) -> Prediction:
-        """What may come of them: both models in every possible world."""
+        """Forecast of both models in every possible world."""
         return self.planner.predict(self.epsilon)
 
     @cached_property
     def measure(self) -> Measure:
-        """What money is counted of."""
-        return measure_of(self.scenario, self.planner)
+        """Measure that money is counted of."""
+        return choose_measure(self.scenario, self.planner)
 
     def possible_gains(self, payments: float) -> np.ndarray:
-        """What the learner gains in each possible world after paying so much, (m,)."""
-        return self.prediction.gain(self.game.value, payments, self.measure if self.asks else RELATIVE)
+        """Learner's gain in each possible world after payments of that amount, (m,)."""
+        return self.prediction.gain(
+            self.game.value, payments, self.measure if self.asks else RELATIVE
+        )
 
     @cached_property
     def fitness(self) -> np.ndarray:
@@ -219,43 +285,54 @@ class Run:
 
     @cached_property
     def errors(self) -> np.ndarray:
-        """What counts of each trained model, measured on all records, (runs,)."""
+        """Error of each trained model in the learner's measure, on all records, (runs,)."""
         assert self.trained is not None
         return self.fitness if self.measure is RELATIVE else self.counted(self.trained.theta)
 
     @cached_property
     def own_error(self) -> float:
-        """What counts of the learner's own model, measured alike."""
+        """Error of the learner's own model in its measure, on all records."""
         return float(self.counted(self.planner.own_model[None])[0])
 
     def counted(self, theta: np.ndarray) -> np.ndarray:
-        """What counts of models (k, p), measured on all records, (k,)."""
+        """Errors of models (k, p) in the learner's measure, on all records, (k,)."""
         return self.measure.counted(theta, self.data.fitness, self.data.owners)
 
     @property
     def has_model(self) -> np.ndarray:
-        """Whether each owner receives the model, (n_owners,)."""
+        """Mask of the owners who receive the model, (n_owners,)."""
         return self.asks & ((self.epsilon > 0) | self.game.owners.model_for_all)
 
     @property
     def staying_out(self) -> np.ndarray:
-        """What each owner would have by sharing nothing, all others as they are, (n_owners,), money."""
+        """Money that each owner would have by sharing nothing, all else equal, (n_owners,)."""
         if not self.game.owners.model_for_all:
             return 0.0 - self.accounts.spillovers
         return self.game.deviations(self.epsilon).benefits(np.zeros((len(self.epsilon), 1)))[:, 0]
 
     @property
     def simple(self) -> bool:
-        """Whether one learner buys from owners with nothing in common who cannot leave: a planner's best is then known."""
-        bound = self.scenario.market.participation == "bound"
-        return self.contest is None and self.scenario.externalities is None and bound
+        """Test whether owners choose for themselves alone, so that a planner's best is known."""
+        return all(feature.owners_alone for feature in features_in_use(self.scenario))
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """Profile of most welfare."""
+        return social_optimum(self.game, start=self.epsilon)
+
+    @property
+    def learner_surpluses(self) -> np.ndarray:
+        """Money that each learner has after paying, (n_learners,)."""
+        if self.contest is not None:
+            return self.contest.market.learner_surplus(self.contest.found.epsilon)
+        return np.array([self.accounts.worth - self.accounts.payments.sum()])
 
     @property
     def weights(self) -> np.ndarray:
-        """How much each owner's answer counts there, (n_owners,)."""
+        """Weights of the owners' answers at the equilibrium, (n_owners,)."""
         return self.planner.forecast.weights(self.epsilon)
 
     @property
     def asks(self) -> bool:
-        """Whether anybody is asked anything there."""
+        """Test whether any owner is asked anything."""
         return bool(self.planner.forecast.plan(self.epsilon).asks and np.any(self.epsilon > 0))

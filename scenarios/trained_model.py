@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from learning.calls import guarded
+from learning.calls import check_arguments
+from learning.cells import TRUTH, as_text
 from learning.errors import InputError, check_extra
 from scenarios.model_file import HandedOver, from_json
-from scenarios.tables.cells import TRUTH
-from scenarios.tables.reading import as_text, texts
+from scenarios.tables.reading import texts
 
 
 class TrainedModel:
@@ -28,9 +28,12 @@ class TrainedModel:
         self.made = made
 
     @classmethod
-    @guarded
+    @check_arguments
     def read(cls, path: str | Path) -> TrainedModel:
-        """The model in a model.json, of a run or of an exchange; an InputError if it is not whole."""
+        """The model in a model.json, of a run or of an exchange.
+
+        An InputError if it is not whole.
+        """
         return cls(from_json(Path(path)))
 
     @property
@@ -46,36 +49,44 @@ class TrainedModel:
 
     @property
     def coef_(self) -> pd.Series:
-        """What one more unit of each column adds, on the table's own scale; see `learning.training.model.Model`."""
+        """Effect of one more unit of each column, on the table's own scale."""
         return pd.Series(self._linear()[0], name=self.target, dtype=float)
 
     @property
     def intercept_(self) -> float:
-        """What it says where all columns are 0, and every category the first."""
+        """Prediction where all columns are 0 and every category is the first."""
         return self._linear()[1]
 
     @property
     def claims(self) -> pd.DataFrame:
-        """What is claimed of the model itself: a row for each owner that answered under noise, against whoever sees most.
+        """Privacy claims of the model, a row for each owner that answered under noise.
 
-        Claims of a run are of a simulation: its noise came from a seed, and another training of the same run would spend
-        again. Those of an exchange are not (``simulation`` is false).
-        Of owners that answered without noise, and where the plan was made from the records themselves, see ``made``.
+        Claims of a run are of a simulation: its noise came from a seed, and another training of the
+        same run would spend again. Those of an exchange are not (``simulation`` is false). Of
+        owners that answered without noise, and where the plan was made from the records themselves,
+        see ``made``.
         """
-        return pd.DataFrame(list(self.made.claims)).set_index("party") if self.made.claims else pd.DataFrame()
+        return (
+            pd.DataFrame(list(self.made.claims)).set_index("party")
+            if self.made.claims
+            else pd.DataFrame()
+        )
 
     @property
     def holdout(self) -> Mapping[str, Any] | None:
         """Its error on rows that nobody trained on: mean squared error, or the share of labels it gets wrong; or None."""
         return self.made.holdout
 
-    @guarded
+    @check_arguments
     def decision_function(self, frame: pd.DataFrame) -> pd.Series:
-        """The score of each row, above 0 for the second label; the predicted number itself under squared loss.
+        """The score of each row, above 0 for the second label.
+
+        The predicted number itself under squared loss.
 
         Parameters
         ----------
-        frame: the rows, with the columns of the table that it was trained on; missing cells count as the public fill.
+        frame: the rows, with the columns of the table that it was trained on; missing cells count
+            as the public fill.
 
         Raises
         ------
@@ -85,16 +96,22 @@ class TrainedModel:
         said = self.made.model.predict(self._read(frame), len(frame))
         return pd.Series(said, index=frame.index, name=self.target)
 
-    @guarded
+    @check_arguments
     def predict(self, frame: pd.DataFrame) -> pd.Series:
         """The predicted target of each row: a number, or one of the table's two labels."""
-        said, labels = self.decision_function(frame), self.made.labels
+        said = self.decision_function(frame)
+        labels = self.made.labels
         if labels is None:
             return said
-        return pd.Series(np.where(said >= 0, labels[1], labels[0]), index=frame.index, name=self.target)
+        return pd.Series(
+            np.where(said >= 0, labels[1], labels[0]), index=frame.index, name=self.target
+        )
 
     def to_sklearn(self) -> Any:
-        """A fitted estimator of scikit-learn, for its tools of inspection and its metrics; fitting it again is refused."""
+        """A fitted estimator of scikit-learn, for its tools of inspection and its metrics.
+
+        Fitting it again is refused.
+        """
         check_extra("to_sklearn", "sklearn", "sklearn")
         from scenarios.sklearn_model import estimator
 
@@ -113,25 +130,37 @@ class TrainedModel:
             found = f"no {', '.join(map(repr, missing[:5]))}" + (" ..." if len(missing) > 5 else "")
             raise InputError("predict", "needs every column that the model looks at", found)
         encoder = self.made.model.encoder
-        numbers = {name: _floats(frame[name]) for name in encoder.numbers.names}
-        return numbers | {name: _texts(frame[name]) for name in encoder.categories.coder.names}
+        numbers = {name: _read_floats(frame[name]) for name in encoder.numbers.names}
+        return numbers | {name: _read_texts(frame[name]) for name in encoder.categories.coder.names}
 
     def __repr__(self) -> str:
-        made, encoder = self.made, self.made.model.encoder
-        said = f"from the answers of {len(made.asked)} owners" if made.asked else "from public rows alone"
-        noisy = f", {len(made.asked) - len(made.unprotected)} of them under noise" if made.asked else ""
-        return f"<{made.model.loss.name} model of {self.target!r}, {encoder.n_parameters} parameters, {said}{noisy}>"
+        made = self.made
+        encoder = self.made.model.encoder
+        said = (
+            f"from the answers of {len(made.asked)} owners"
+            if made.asked
+            else "from public rows alone"
+        )
+        noisy = (
+            f", {len(made.asked) - len(made.unprotected)} of them under noise" if made.asked else ""
+        )
+        return (
+            f"<{made.model.loss.name} model of {self.target!r}, {encoder.n_parameters} "
+            f"parameters, {said}{noisy}>"
+        )
 
 
-def _texts(cells: pd.Series) -> np.ndarray:
+def _read_texts(cells: pd.Series) -> np.ndarray:
     """Texts as a table has them: a whole number without a decimal point."""
     numbers = pd.api.types.is_float_dtype(cells.dtype)
     return texts(cells.map(as_text, na_action="ignore").astype(object) if numbers else cells)
 
 
-def _floats(cells: pd.Series) -> np.ndarray:
+def _read_floats(cells: pd.Series) -> np.ndarray:
     """Numbers, NaN where a cell is none or infinite; true and false count as 1 and 0."""
     if cells.dtype == object or pd.api.types.is_string_dtype(cells.dtype):
-        cells = cells.map(lambda cell: TRUTH.get(cell.strip(), cell) if isinstance(cell, str) else cell)
+        cells = cells.map(
+            lambda cell: TRUTH.get(cell.strip(), cell) if isinstance(cell, str) else cell
+        )
     found = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     return np.where(np.isfinite(found), found, np.nan)

@@ -1,13 +1,15 @@
 """A policy that the user wrote: a function in a Python file named in the scenario.
 
-The file is a program and may do anything, so it is run only when the user says so (``--allow-code``); whoever passes a
-scenario on cannot say so in it. The function is given a budget profile and the game, and returns what is paid:
+The file is a program and may do anything, so it is run only when the user says so
+(``--allow-code``); whoever passes a scenario on cannot say so in it. The function is given a budget
+profile and the game, and returns what is paid:
 
     def payments(epsilon, game, budget=1000.0):
         gain = game.forecast.outside - game.fitness(epsilon)
         return budget * gain * epsilon / max(epsilon.sum(), 1e-300)
 
-with ``[policy]`` ``kind = "user"``, ``file = "my_policy.py"``, and any arguments under ``[policy.parameters]``.
+with ``[policy]`` ``kind = "user"``, ``file = "my_policy.py"``, and any arguments under
+``[policy.parameters]``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from learning.errors import InputError
 from market.game.game import Game
 from market.policies.base import ProfilePolicy
-from scenarios.schema.fields import nearest
+from scenarios.schema.fields import suggest_name
 from scenarios.schema.kinds import User
 from scenarios.schema.scenario import Scenario
 
@@ -34,7 +36,9 @@ FLAG = "--allow-code"
 
 @dataclass(frozen=True)
 class UserPolicy(ProfilePolicy):
-    """Payments by a user's function, ``function(epsilon, game, **parameters)``; settles whole profiles.
+    """Payments by a user's function, ``function(epsilon, game, **parameters)``.
+
+    Settles whole profiles.
 
     Parameters
     ----------
@@ -68,15 +72,22 @@ class UserPolicy(ProfilePolicy):
             raise InputError("policy.file", f"{self.place} must not fail", _words(error)) from None
         if paid.shape != epsilon.shape:
             found = f"an array of shape {paid.shape}"
-            raise InputError("policy.file", f"{self.place} must return one number per owner, {len(epsilon)}", found)
+            raise InputError(
+                "policy.file",
+                f"{self.place} must return one number per owner, {len(epsilon)}",
+                found,
+            )
         if not np.isfinite(paid).all():
-            found = f"{paid[~np.isfinite(paid)][0]} at epsilon = {np.array2string(epsilon, precision=4, threshold=6)}"
+            found = (
+                f"{paid[~np.isfinite(paid)][0]} at epsilon = "
+                f"{np.array2string(epsilon, precision=4, threshold=6)}"
+            )
             raise InputError("policy.file", f"{self.place} must return finite numbers", found)
         return paid
 
 
 def is_written(scenario: Scenario) -> bool:
-    """Whether the scenario's policy is code in a file of the user's."""
+    """Test whether the scenario's policy is code in a file of the user's."""
     return scenario.policy.declaration is User
 
 
@@ -88,7 +99,8 @@ def check_permitted(scenario: Scenario) -> None:
     InputError
     """
     if is_written(scenario) and not scenario.allow_code:
-        rule, remedy = f"code from a file is run only with {FLAG}", f"Read the file first; if you trust it, add {FLAG}."
+        rule = f"code from a file is run only with {FLAG}"
+        remedy = f"Read the file first; if you trust it, add {FLAG}."
         raise InputError("policy.kind", rule, f'"user" with file "{scenario.policy.file}"', remedy)
 
 
@@ -103,22 +115,30 @@ def load_policy(scenario: Scenario) -> UserPolicy | None:
     check_permitted(scenario)
     if not is_written(scenario):
         return None
-    name, given = scenario.policy.function, dict(scenario.policy.parameters)
+    name = scenario.policy.function
+    given = dict(scenario.policy.parameters)
     path, source = _read(scenario)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
-        raise InputError("policy.file", f"{path.name} must be Python that runs", _words(error)) from None
+        raise InputError(
+            "policy.file", f"{path.name} must be Python that runs", _words(error)
+        ) from None
     function = getattr(module, name, None)
     if not callable(function):
         known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        raise InputError("policy.function", f"must be a function in {path.name}", name, nearest(name, known))
+        raise InputError(
+            "policy.function", f"must be a function in {path.name}", name, suggest_name(name, known)
+        )
     try:
         inspect.signature(function).bind(None, None, **given)
     except TypeError as error:
-        wanted = f"{name}{inspect.signature(function)} must take (epsilon, game) and the keys of [policy.parameters]"
+        wanted = (
+            f"{name}{inspect.signature(function)} must take (epsilon, game) and the keys of "
+            "[policy.parameters]"
+        )
         raise InputError("policy.function", wanted, str(error)) from None
     except ValueError:  # some functions written in C do not tell what they take
         pass
@@ -126,23 +146,27 @@ def load_policy(scenario: Scenario) -> UserPolicy | None:
 
 
 def check_policy(policy: UserPolicy, game: Game) -> None:
-    """Ask for payments at both ends of all intervals and between, twice: faults show before the market opens.
+    """Ask a user's policy for payments at both ends and between, twice.
 
     Raises
     ------
     InputError
         As in `UserPolicy.settle`, or where the same profile is paid differently.
     """
-    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
     for profile in (low, high, 0.3 * low + 0.7 * high):
-        first, second = policy.settle(profile, game), policy.settle(profile, game)
+        first = policy.settle(profile, game)
+        second = policy.settle(profile, game)
         if not np.array_equal(first, second):
             found = "other ones the second time"
-            raise InputError("policy.file", f"{policy.place} must pay the same for the same budgets", found)
+            raise InputError(
+                "policy.file", f"{policy.place} must pay the same for the same budgets", found
+            )
 
 
 def fingerprint(scenario: Scenario) -> dict[str, str] | None:
-    """What code of a user's has a part in a result: its file and the SHA-256 of its text; None if there is none."""
+    """File and SHA-256 of a user's code in a result; None without."""
     if not is_written(scenario):
         return None
     path, source = _read(scenario)
@@ -150,8 +174,9 @@ def fingerprint(scenario: Scenario) -> dict[str, str] | None:
 
 
 def _read(scenario: Scenario) -> tuple[Path, bytes]:
-    """Where the file stands, relative paths being meant from the scenario's folder, and its text."""
-    path, found = scenario.locate(scenario.policy.file), "a pipe or a device"
+    """Path and text of the user's file."""
+    path = scenario.locate(scenario.policy.file)
+    found = "a pipe or a device"
     try:
         if os.path.isfile(path) or not os.path.exists(path):
             return path, path.read_bytes()

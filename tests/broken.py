@@ -74,11 +74,16 @@ OTHERS = {  # keys that the scenario leaves out, with values that go with it
 
 def end_of(arguments: list[str]) -> tuple[int, str, str]:
     """(status, stdout, stderr) of one call in this process; whatever is raised is a failure of the test."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("always")  # so that each is printed
         patch.setattr(sys, "argv", ["dpmarket", *arguments])
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as stop,
+        ):
             cli.main()
     return stop.value.code or 0, out.getvalue(), err.getvalue()  # type: ignore[return-value]
 
@@ -86,13 +91,20 @@ def end_of(arguments: list[str]) -> tuple[int, str, str]:
 def check_end(arguments: list[str]) -> None:
     """Good, or bad in lines that each begin with the program's name; nothing in either that commands a terminal."""
     status, out, err = end_of(arguments)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err), (out, err)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err), (
+        out,
+        err,
+    )
     assert status in (0, 2), (status, err)
     if status == 0:
         assert err == "", err
     else:
         lines = err.splitlines()
-        assert out == "" and lines and all(line.startswith("dpmarket: ") and len(line) < 1100 for line in lines)
+        assert (
+            out == ""
+            and lines
+            and all(line.startswith("dpmarket: ") and len(line) < 1100 for line in lines)
+        )
         assert len(lines) == 1 or arguments[0] == "check", err
         assert "Traceback" not in err and "<class" not in err
 
@@ -108,12 +120,19 @@ def check_refusal(arguments: list[str], folder: Path) -> int:
     before = files_in(folder)
     status, out, err = end_of(arguments)
     assert status in ENDED, (status, err)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err), (out, err)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err), (
+        out,
+        err,
+    )
     if status != 2:
         assert err == "", err
         return status
     lines = err.splitlines()
-    assert out == "" and lines and all(line.startswith("dpmarket: ") and len(line) < 1100 for line in lines), (out, err)
+    assert (
+        out == ""
+        and lines
+        and all(line.startswith("dpmarket: ") and len(line) < 1100 for line in lines)
+    ), (out, err)
     assert len(lines) == 1 or "check" in arguments, err
     assert "Traceback" not in err and "<class" not in err
     changed = {name for name, _ in files_in(folder).items() ^ before.items()}
@@ -126,7 +145,8 @@ def check_refusal(arguments: list[str], folder: Path) -> int:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with a table, a scenario for it, and a pipe; the current one while the tests run."""
-    place, before = tmp_path_factory.mktemp("broken"), Path.cwd()
+    place = tmp_path_factory.mktemp("broken")
+    before = Path.cwd()
     os.chdir(place)
     os.mkfifo("pipe")
     with pytest.MonkeyPatch.context() as patch:
@@ -144,7 +164,13 @@ def fresh(folder: Path) -> dict[str, Any]:
 def examples(what: str) -> settings:
     count = round(FULL[what] * TIMES) or FEW[what]
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
-    return settings(max_examples=count, deadline=None, derandomize=not TIMES, database=None, suppress_health_check=slow)
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=not TIMES,
+        database=None,
+        suppress_health_check=slow,
+    )
 
 
 odd = st.sampled_from(ODD_VALUES) | st.floats() | st.integers() | st.text(max_size=30)
@@ -154,7 +180,10 @@ def places(table: dict[str, Any], above: tuple[str, ...] = ()) -> list[tuple[str
     """Every key of a scenario, as the parts of its dotted name."""
     here = [(*above, key) for key in table]
     return here + [
-        place for key, inner in table.items() if isinstance(inner, dict) for place in places(inner, (*above, key))
+        place
+        for key, inner in table.items()
+        if isinstance(inner, dict)
+        for place in places(inner, (*above, key))
     ]
 
 

@@ -1,6 +1,7 @@
 """The dashboard in a real browser: a server of its own, a headless Chromium with its driver, and what one does in it.
 
-As a program it takes the picture of the documentation: ``python tests/browsing.py docs/dashboard.png``.
+As a program it takes the picture of the documentation: ``python tests/browsing.py
+docs/dashboard.png``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-OPTIONS = ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-background-networking", "hide-scrollbars")
+OPTIONS = (
+    "headless=new",
+    "no-sandbox",
+    "disable-dev-shm-usage",
+    "disable-background-networking",
+    "hide-scrollbars",
+)
 PATIENCE = 30  # seconds
 # The picture in the documents: how wide and high.
 PICTURE = 1280, 930
@@ -39,7 +46,16 @@ def _heed_ctrl_c() -> None:
 @contextmanager
 def server(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Where the dashboard is shown, and the program that shows it; ended by Ctrl-C."""
-    command = [sys.executable, "-m", "scenarios.command.main", "dashboard", *arguments, "--port", "0", "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "scenarios.command.main",
+        "dashboard",
+        *arguments,
+        "--port",
+        "0",
+        "--no-browser",
+    ]
     program = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -85,7 +101,13 @@ class Tab:
 
     def chart(self, name: str) -> str:
         """What a chart tells in words; empty where it is not there."""
-        return self.run("return document.querySelector(arguments[0])?.ariaLabel ?? ''", f"[data-chart={name}]") or ""
+        return (
+            self.run(
+                "return document.querySelector(arguments[0])?.ariaLabel ?? ''",
+                f"[data-chart={name}]",
+            )
+            or ""
+        )
 
     def text(self, place: str) -> str:
         """The text of an element; empty where there is none."""
@@ -95,7 +117,9 @@ class Tab:
         """Wait for something to happen; what it gives."""
         end = time.monotonic() + patience
         while not (found := happened()):
-            assert time.monotonic() < end, self.text("body")[:2000] + str(self.driver.get_log("browser"))[-2000:]
+            assert time.monotonic() < end, (
+                self.text("body")[:2000] + str(self.driver.get_log("browser"))[-2000:]
+            )
             time.sleep(0.02)
         return found
 
@@ -106,7 +130,9 @@ class Tab:
     def slide(self, name: str, stop: int, chart: str = "paths") -> float:
         """Move a slider, and wait until a chart has changed; the milliseconds that the page took."""
         self.driver.set_script_timeout(PATIENCE)
-        return self.driver.execute_async_script(SLIDE, f"control-{name}", stop, f"[data-chart={chart}]")
+        return self.driver.execute_async_script(
+            SLIDE, f"control-{name}", stop, f"[data-chart={chart}]"
+        )
 
     def at(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         """Make the window another size, or another colour."""
@@ -118,14 +144,20 @@ class Tab:
 
     def requests(self) -> set[str]:
         """All that the browser asked any server for since this was last asked."""
-        found = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
+        found = (
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        )
         sent = ("Network.requestWillBeSent", "Network.webSocketCreated")
         told = (one["params"] for one in found if one["method"] in sent)
         return {one.get("url") or one["request"]["url"] for one in told}
 
     def complaints(self) -> list[str]:
         """What the browser complains of."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        return [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE"
+        ]
 
 
 SLIDE = """

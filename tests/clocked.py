@@ -19,7 +19,16 @@ def task(owners, plan, *, runs=1, coordinates=None, weights=None, mechanism=None
     weights = sizes / sizes.sum() if weights is None else np.asarray(weights)
     coordinates = coordinates or flat(owners[0].records.n_parameters)
     streams = Streams(seed, "noise")
-    return Task(tuple(owners), coordinates, plan, mechanism or Laplace(), runs, streams, weights=weights, **more)
+    return Task(
+        tuple(owners),
+        coordinates,
+        plan,
+        mechanism or Laplace(),
+        runs,
+        streams,
+        weights=weights,
+        **more,
+    )
 
 
 def flat(p, theta_max=np.inf):

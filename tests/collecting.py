@@ -4,7 +4,7 @@ import pytest
 from commands import dpmarket  # noqa: F401
 from exchanges import Owners, small_contract
 
-from scenarios.exchange.folder import CONTRACT, MODEL, answer_name, latest_query
+from exchange.folder import CONTRACT, MODEL, answer_name, latest_query
 
 
 def give(folder, *answers):
@@ -14,7 +14,8 @@ def give(folder, *answers):
 
 def play(contract, folder, call):
     """Everybody answers until the model is there; what each call returned."""
-    owners, said = Owners(contract), []
+    owners = Owners(contract)
+    said = []
     for _ in range(contract.rounds + 1):
         said.append(call())
         if (folder / MODEL).exists():

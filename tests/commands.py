@@ -84,7 +84,8 @@ runs = 5
 def rows(count=120, seed=0):
     """A small table with a number, a category and a target."""
     rng = np.random.default_rng(seed)
-    x, kind = rng.normal(size=count), rng.choice(["a", "b"], size=count)
+    x = rng.normal(size=count)
+    kind = rng.choice(["a", "b"], size=count)
     y = x + (kind == "a") + rng.normal(size=count)
     return [f"{a:.6g},{b},{c:.6g}" for a, b, c in zip(x, kind, y, strict=True)]
 
@@ -105,7 +106,9 @@ def write(tmp_path):
     """Writes a table and a scenario for it; returns the scenario's path."""
 
     def make(lines=None, header="x,kind,y", scenario=SCENARIO):
-        (tmp_path / "t.csv").write_text("\n".join([header, *(rows() if lines is None else lines)]) + "\n")
+        (tmp_path / "t.csv").write_text(
+            "\n".join([header, *(rows() if lines is None else lines)]) + "\n"
+        )
         path = tmp_path / "s.toml"
         path.write_text(scenario.replace("{table}", "t.csv"))
         return path

@@ -40,7 +40,10 @@ def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     """Results are kept in a folder of this run alone, which its workers share: no test reads or fills the user's cache."""
     base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPMARKET_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
+        patch.setenv(
+            "DPMARKET_CACHE",
+            str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"),
+        )
         yield
 
 
@@ -50,6 +53,10 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _registry_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _registry_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each test is a user of its own, who has accepted nothing."""
-    monkeypatch.setenv("DPMARKET_REGISTRY", str(tmp_path_factory.getbasetemp() / f"registry {uuid.uuid4()}"))
+    monkeypatch.setenv(
+        "DPMARKET_REGISTRY", str(tmp_path_factory.getbasetemp() / f"registry {uuid.uuid4()}")
+    )

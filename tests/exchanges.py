@@ -6,16 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learning.exchange.contract import CONTRACT, Contract, claims_of
-from learning.exchange.messages import Answer
+from exchange.contract import CONTRACT, Contract, compute_claims
+from exchange.learner.collector import agreed_plan
+from exchange.messages import Answer
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
 
 NOISE = {"laplace": ("basic", 1), "gaussian": ("zcdp", 2), "l2": ("basic", 2)}  # accounting, norm
-START, KINDS = [0.1, -0.2, 0.05, 0.0], ["private", "public"]
+START = [0.1, -0.2, 0.05, 0.0]
+KINDS = ["private", "public"]
 TARGETS = {
     False: {"name": "claims", "low": 0.0, "high": 10.0, "centre": 4.0, "fill": 4.0, "labels": None},
-    True: {"name": "claims", "low": -1.0, "high": 1.0, "centre": 0.0, "fill": -1.0, "labels": ["no", "yes"]},
+    True: {
+        "name": "claims",
+        "low": -1.0,
+        "high": 1.0,
+        "centre": 0.0,
+        "fill": -1.0,
+        "labels": ["no", "yes"],
+    },
 }
 
 
@@ -34,11 +43,14 @@ def small_contract(
 ) -> Contract:
     """A contract of some owners (40, 60, 80 ... records), so many questions, four parameters.
 
-    noise: "laplace", "gaussian" (zCDP) or "l2". loss: "squared", or "logistic" and "hinge" with clipping "record".
-    changes: parts of the contract by their names, such as ``title="other"``; parts that are dicts are updated.
+    noise: "laplace", "gaussian" (zCDP) or "l2". loss: "squared", or "logistic" and "hinge" with
+        clipping "record".
+    changes: parts of the contract by their names, such as ``title="other"``; parts that are dicts
+        are updated.
     """
     accounting, norm = NOISE[noise]
-    labels, gaussian = loss != "squared", noise == "gaussian"
+    labels = loss != "squared"
+    gaussian = noise == "gaussian"
     plan = Plan(
         "averaged", returned, rounds + 1, 0.2, answers=rounds, growth=growth
     )  # nothing is asked in the last round
@@ -51,13 +63,19 @@ def small_contract(
         "records": "claims 2019",
         "remark": "one record",
         "columns": {
-            "numbers": {"names": ["age", "income"], "low": [20.0, 0.0], "high": [70.0, 100.0], "fill": [45.0, 30.0]},
+            "numbers": {
+                "names": ["age", "income"],
+                "low": [20.0, 0.0],
+                "high": [70.0, 100.0],
+                "fill": [45.0, 30.0],
+            },
             "categories": {"names": ["kind"], "categories": [KINDS], "places": False},
             "target": TARGETS[labels],
             "components": None,
             "constant_columns": [],
             "mean": [0.0, -0.4, 0.5, 1.0],
-            "written": {"age": "point", "income": "point"} | ({} if labels else {"claims": "point"}),
+            "written": {"age": "point", "income": "point"}
+            | ({} if labels else {"claims": "point"}),
             "person": None,
         },
         "loss": {"name": loss},
@@ -71,7 +89,12 @@ def small_contract(
             "clipping": clipping,
             "rows_per_person": 1,
         },
-        "noise": {"name": noise, "accounting": accounting, "delta": 1e-6 if gaussian else 0.0, "overlap": 1},
+        "noise": {
+            "name": noise,
+            "accounting": accounting,
+            "delta": 1e-6 if gaussian else 0.0,
+            "overlap": 1,
+        },
         "training": {
             "algorithm": "averaged",
             "returned": returned,
@@ -84,7 +107,13 @@ def small_contract(
             "steps": plan.steps.tolist(),
         },
         "owners": [
-            {"name": name, "records": 40 + 20 * k, "epsilon": 2.0 + k, "payment": 5.0, "weight": 40.0 + 20 * k}
+            {
+                "name": name,
+                "records": 40 + 20 * k,
+                "epsilon": 2.0 + k,
+                "payment": 5.0,
+                "weight": 40.0 + 20 * k,
+            }
             for k, name in enumerate(names)
         ],
         "claims": [],
@@ -100,22 +129,29 @@ def small_contract(
     }
     for part, new in changes.items():
         content[part] = content[part] | new if isinstance(content[part], dict) else new
-    return Contract.model_validate(content | {"claims": claims_of(Contract.model_validate(content))})
+    return Contract.model_validate(
+        content | {"claims": compute_claims(Contract.model_validate(content))}
+    )
 
 
 def cells(contract: Contract, name: str, seed: int = 0) -> dict[str, np.ndarray]:
     """An owner's rows, column by column; of labels -1 and +1."""
-    rng, count = Streams(seed, "data").rng(name), contract.owner(name).records
-    age, income = rng.integers(18, 75, count).astype(float), np.round(rng.gamma(2, 15, count), 2)
+    rng = Streams(seed, "data").rng(name)
+    count = contract.owner(name).records
+    age = rng.integers(18, 75, count).astype(float)
+    income = np.round(rng.gamma(2, 15, count), 2)
     kind = rng.choice(np.array(KINDS, dtype=object), count)
     score = 0.05 * (age - 45) + (kind == "public") + rng.normal(size=count)
-    claims = np.where(score > 0, 1.0, -1.0) if contract.columns.target.labels else np.round(4 + score, 2)
+    claims = (
+        np.where(score > 0, 1.0, -1.0) if contract.columns.target.labels else np.round(4 + score, 2)
+    )
     return {"age": age, "income": income, "kind": kind, "claims": claims}
 
 
 def table(contract: Contract, name: str, seed: int = 0) -> str:
     """The same rows as the owner's own.csv."""
-    held, labels = cells(contract, name, seed), contract.columns.target.labels
+    held = cells(contract, name, seed)
+    labels = contract.columns.target.labels
     if labels:
         held["claims"] = np.where(held["claims"] > 0, labels[1], labels[0])
     rows = zip(*(column.tolist() for column in held.values()), strict=True)
@@ -124,16 +160,23 @@ def table(contract: Contract, name: str, seed: int = 0) -> str:
 
 def records(contract: Contract, name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The same rows as training sees them: x (n, p) and y (n,)."""
-    x, y, _ = contract.encoder.records(cells(contract, name, seed), np.arange(contract.owner(name).records))
+    x, y, _ = contract.encoder.records(
+        cells(contract, name, seed), np.arange(contract.owner(name).records)
+    )
     return x, y
 
 
 def training(contract: Contract, *, runs: int = 1, seed: int = 0) -> Task:
     """The training that the contract is about, simulated with everybody's records."""
-    coordinates, mechanism, plan = contract.coordinates, contract.mechanism, contract.plan
+    coordinates = contract.coordinates
+    mechanism = contract.mechanism
+    plan = agreed_plan(contract)
     held = [coordinates.oracle(*records(contract, name, seed)) for name in contract.names]
-    epsilon, bound = [owner.epsilon for owner in contract.owners], coordinates.gradient_bound
-    owners = make_clients(contract.names, held, epsilon, mechanism, bound, plan.priced, growth=plan.growth)
+    epsilon = [owner.epsilon for owner in contract.owners]
+    bound = coordinates.gradient_bound
+    owners = make_clients(
+        contract.names, held, epsilon, mechanism, bound, plan.priced, growth=plan.growth
+    )
     return Task(
         owners,
         coordinates,
@@ -150,8 +193,12 @@ class Owners:
     """Owners who answer with the noise that the simulated training draws."""
 
     def __init__(self, contract, seed=0):
-        self.contract, self.task = contract, training(contract, seed=seed)
-        self.noise = {owner.name: owner.noise(self.task.mechanism, 1, self.task.streams) for owner in self.task.owners}
+        self.contract = contract
+        self.task = training(contract, seed=seed)
+        self.noise = {
+            owner.name: owner.noise(self.task.mechanism, 1, self.task.streams)
+            for owner in self.task.owners
+        }
         self.given = {}
 
     def answer(self, query, name):
@@ -159,7 +206,9 @@ class Owners:
         if (query.round, name) not in self.given:
             (owner,) = (one for one in self.task.owners if one.name == name)
             told = owner.answer(query.point[None], self.noise[name].take(1)[0])[0]
-            self.given[query.round, name] = Answer(self.contract.digest, query.digest, query.round, name, told)
+            self.given[query.round, name] = Answer(
+                self.contract.digest, query.digest, query.round, name, told
+            )
         return self.given[query.round, name]
 
     def all(self, query):

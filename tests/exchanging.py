@@ -13,11 +13,10 @@ from pathlib import Path
 from scenarios.command.main import main
 
 LOADED = (
-    "command.collect_printed",
-    "command.owner_printed",
-    "exchange.answering",
-    "exchange.collecting",
-    "exchange.records",
+    "exchange.command.collect",
+    "exchange.owner.program",
+    "exchange.learner.collecting",
+    "exchange.owner.table",
 )
 
 
@@ -29,13 +28,19 @@ class Child:
     arguments: its command line, without the program's name.
     log: what it prints.
     copies: the folder of copies; None for none.
-    dies: at which change of the disk it kills itself, from 1: before it where that is odd, else right after; None: at none.
+    dies: at which change of the disk it kills itself, from 1: before it where that is odd, else
+        right after; None: at none.
     """
 
-    def __init__(self, arguments: list[str], log: Path, copies: Path | None = None, dies: int | None = None) -> None:
-        self.arguments, self.log, self.copies, self.dies = arguments, log, copies, dies
+    def __init__(
+        self, arguments: list[str], log: Path, copies: Path | None = None, dies: int | None = None
+    ) -> None:
+        self.arguments = arguments
+        self.log = log
+        self.copies = copies
+        self.dies = dies
         self.status: int | None = None
-        for module in (*(f"scenarios.{name}" for name in LOADED), "opendp.prelude"):
+        for module in (*LOADED, "opendp.prelude"):
             import_module(module)
         self.pid = os.fork()
         if self.pid == 0:
@@ -47,7 +52,9 @@ class Child:
             out = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.dup2(out, 1)
             os.dup2(out, 2)
-            sys.stdout, sys.stderr = (os.fdopen(handle, "w", buffering=1, closefd=False) for handle in (1, 2))
+            sys.stdout, sys.stderr = (
+                os.fdopen(handle, "w", buffering=1, closefd=False) for handle in (1, 2)
+            )
             sys.argv = ["dpmarket", *self.arguments]
             if self.copies is not None:
                 copy_before_replacing(self.copies)
@@ -82,7 +89,8 @@ class Child:
 
 def copy_before_replacing(copies: Path) -> None:
     """From here on, whatever is put in place of a file by its name is first copied under that name: no version is lost."""
-    replace, number = os.replace, count()
+    replace = os.replace
+    number = count()
 
     def kept(source, target, **where):
         shutil.copyfile(source, copies / f"{Path(target).name}.{os.getpid()}.{next(number)}")

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
-IMPORTS, *BLOCKS = (block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:])
+IMPORTS, *BLOCKS = (
+    block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]
+)
 
 for _block in (IMPORTS, *BLOCKS):
     exec(compile(_block, str(PAGE), "exec"), globals())
 
-# What the section enters it enters for good; here each test enters what it needs, so that no other test meets it.
+# What the section enters it enters for good; here each test enters what it needs, so that no other
+# test meets it.
 ENTRIES = [
     (POLICIES, "root"),  # noqa: F821
     (COSTS, "cubic"),  # noqa: F821
@@ -17,6 +20,7 @@ ENTRIES = [
     (ALGORITHMS, "heavy_ball"),  # noqa: F821
     (PROCUREMENT, "equal_split"),  # noqa: F821
     (BEHAVIOURS, "gradual"),  # noqa: F821
+    (FEATURES, "embargo"),  # noqa: F821
 ]
 ENTERED = {name: (table, table.pop(name)) for table, name in ENTRIES}
 

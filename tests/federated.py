@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from exchanges import records, small_contract
 
-from learning.exchange.accepting import Permissions, accept
-from learning.exchange.canonical import put
-from learning.exchange.contract import Contract
-from learning.exchange.messages import Query, read_answer, read_query
-from learning.exchange.owner import answer
-from learning.exchange.records import Records
+from exchange.contract import Contract
+from exchange.flower.loopback import Keys
+from exchange.folder import CONTRACT, MODEL, answer_name, query_name
+from exchange.messages import Query, read_answer, read_query
+from exchange.owner.accepting import Permissions, accept_contract
+from exchange.owner.answers import answer_query
+from exchange.owner.table import Records
+from learning.canonical import write_atomically
 from learning.privacy.ledger_file import LedgerFile
-from scenarios.exchange.flower.loopback import Keys
-from scenarios.exchange.folder import CONTRACT, MODEL, answer_name, query_name
 
 LOOK = 0.1  # seconds
 
@@ -34,14 +34,22 @@ class Parties:
         self.contract: Contract = small_contract(rounds)
         self.folder, self.names = place / "shared", self.contract.names
         self.boxes = {name: place / name / "mailbox" for name in self.names}
-        self.ledgers = {name: LedgerFile.create(self._made(place / name) / "bank.ledger") for name in self.names}
+        self.ledgers = {
+            name: LedgerFile.create(self._made(place / name) / "bank.ledger") for name in self.names
+        }
         self.seen: dict[str, set[bytes]] = {}
         self.away: set[str] = set()  # owners whose program does not run
         self.over = threading.Event()
         for box in (self.folder, *self.boxes.values()):
-            put(self._made(box) / CONTRACT, self.contract.raw)
+            write_atomically(self._made(box) / CONTRACT, self.contract.raw)
         for name in self.names:
-            accept(self.contract, name, Records(*records(self.contract, name)), self.ledgers[name], LIFTED)
+            accept_contract(
+                self.contract,
+                name,
+                Records(*records(self.contract, name)),
+                self.ledgers[name],
+                LIFTED,
+            )
 
     @staticmethod
     def _made(folder: Path) -> Path:
@@ -50,32 +58,41 @@ class Parties:
 
     def owner(self, name: str) -> None:
         """What ``dpmarket answer --follow`` does in an owner's mailbox."""
-        held, box = Records(*records(self.contract, name)), self.boxes[name]
+        held = Records(*records(self.contract, name))
+        box = self.boxes[name]
         for k in range(1, self.contract.rounds + 1):
             while not (box / query_name(k)).exists() or name in self.away:
                 if self.over.wait(LOOK):
                     return
-            given = answer(self.contract, name, read_query(box / query_name(k)), held, self.ledgers[name])
-            put(box / answer_name(k, name), given.answer.raw)
+            given = answer_query(
+                self.contract, name, read_query(box / query_name(k)), held, self.ledgers[name]
+            )
+            write_atomically(box / answer_name(k, name), given.answer.raw)
 
     def learner(self) -> None:
         """What ``dpmarket collect --follow`` does in the learner's folder, at points that depend on nothing."""
-        before, answers = None, {}
+        before = None
+        answers = {}
         for k in range(1, self.contract.rounds + 1):
             point = np.full(4, 0.1 * (k - 1))
             query = Query(self.contract.digest, k, point, tuple(self.names), before, answers)
-            put(self.folder / query_name(k), query.raw)
+            write_atomically(self.folder / query_name(k), query.raw)
             places = {name: self.folder / answer_name(k, name) for name in self.names}
             while not all(place.exists() for place in places.values()):
                 if self.over.wait(LOOK):
                     return
-            before, answers = query.digest, {name: read_answer(place).digest for name, place in places.items()}
-        put(self.folder / MODEL, b"{}\n")
+            before = query.digest
+            answers = {name: read_answer(place).digest for name, place in places.items()}
+        write_atomically(self.folder / MODEL, b"{}\n")
 
     def watch(self) -> None:
         """Look at every answer that lies anywhere."""
         while not self.over.wait(LOOK):
-            for file in (file for box in (self.folder, *self.boxes.values()) for file in box.glob("*.answer.json")):
+            for file in (
+                file
+                for box in (self.folder, *self.boxes.values())
+                for file in box.glob("*.answer.json")
+            ):
                 self.seen.setdefault(file.name, set()).add(file.read_bytes())
 
     @contextmanager
@@ -103,7 +120,9 @@ class Parties:
     def answered(self) -> None:
         """Everything of an exchange that came to its end: nobody gave two answers, every ledger has each round once."""
         rounds = self.contract.rounds
-        assert set(self.seen) == {answer_name(k, name) for k in range(1, rounds + 1) for name in self.names}
+        assert set(self.seen) == {
+            answer_name(k, name) for k in range(1, rounds + 1) for name in self.names
+        }
         assert all(len(given) == 1 for given in self.seen.values())
         for name in self.names:
             (account,) = self.ledgers[name].accounts
@@ -116,7 +135,10 @@ def made_keys(place: Path, names) -> Keys:
     curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30"
     (place / "san.txt").write_text("subjectAltName=IP:127.0.0.1\n")
     run(place, f"openssl req -x509 {curve} -keyout ca.key -out ca.crt -subj /CN=consortium")
-    run(place, f"openssl req {curve.replace(' -days 30', '')} -keyout server.key -out server.csr -subj /CN=learner")
+    run(
+        place,
+        f"openssl req {curve.replace(' -days 30', '')} -keyout server.key -out server.csr -subj /CN=learner",
+    )
     signed = "-CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -extfile san.txt"
     run(place, f"openssl x509 -req -in server.csr {signed} -out server.crt")
     for name in names:

@@ -16,13 +16,41 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 
-MAX, TINY = np.finfo(float).max, 5e-324
-PAYLOADS = np.array([0x7FF0000000000001, 0x7FF8DEADBEEF0001, 0xFFFFFFFFFFFFFFFF], dtype=np.uint64).view(float)
+MAX = np.finfo(float).max
+TINY = 5e-324
+PAYLOADS = np.array(
+    [0x7FF0000000000001, 0x7FF8DEADBEEF0001, 0xFFFFFFFFFFFFFFFF], dtype=np.uint64
+).view(float)
 EDGES = np.array(
-    [0.0, -0.0, 1.0, -1.0, MAX, -MAX, np.inf, -np.inf, TINY, -TINY, 2.3e-308, 1e-170, 1e-155, 1.34e154, -1.35e154]
+    [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        MAX,
+        -MAX,
+        np.inf,
+        -np.inf,
+        TINY,
+        -TINY,
+        2.3e-308,
+        1e-170,
+        1e-155,
+        1.34e154,
+        -1.35e154,
+    ]
     + [1e100, -1e100, 1.1e100, 1e200, 2.96185, np.nan, *PAYLOADS]
 )
-NO_NUMBERS = (None, "a text", b"bytes", 10**400, -(10**309), 1j, np.datetime64("2020-01-01"), float("nan"))
+NO_NUMBERS = (
+    None,
+    "a text",
+    b"bytes",
+    10**400,
+    -(10**309),
+    1j,
+    np.datetime64("2020-01-01"),
+    float("nan"),
+)
 LINEAR = [loss for loss in LOSSES.values() if loss.linear]
 
 
@@ -46,7 +74,9 @@ def numbers(rng: np.random.Generator, count: int) -> np.ndarray:
     if rng.random() < 0.3:
         return rng.choice(EDGES, count)
     anything = rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-323, 308, count)
-    return np.choose(rng.integers(3, size=count), [rng.choice(EDGES, count), anything, rng.normal(size=count)])
+    return np.choose(
+        rng.integers(3, size=count), [rng.choice(EDGES, count), anything, rng.normal(size=count)]
+    )
 
 
 def size(rng: np.random.Generator, low: float, high: float) -> float:
@@ -58,7 +88,9 @@ def bounds(rng: np.random.Generator, width: int, mechanism, *, ball: bool = True
     """Draw announced bounds of any loss and clipping that is released."""
     clipping = str(rng.choice(["parts", "record"]))
     loss = LOSSES["squared"] if clipping == "parts" else LINEAR[rng.integers(len(LINEAR))]
-    scale = rng.normal(size=(width, width)) * rng.choice([1.0, 1e15 / 6, 1e-30, 0.0], p=[0.6, 0.15, 0.15, 0.1])
+    scale = rng.normal(size=(width, width)) * rng.choice(
+        [1.0, 1e15 / 6, 1e-30, 0.0], p=[0.6, 0.15, 0.15, 0.1]
+    )
     transform = np.eye(width) if rng.random() < 0.4 else np.clip(scale, -1e15, 1e15)
     return Coordinates(
         rng.choice([0.0, 1.0, 1e15]) * rng.uniform(-1, 1, width),
@@ -79,16 +111,23 @@ def mechanism_of(rng: np.random.Generator, width: int):
     return able[rng.integers(len(able))]
 
 
-def pair(rng: np.random.Generator, width: int, coordinates: Coordinates, n_records: int | None = None) -> Pair:
+def pair(
+    rng: np.random.Generator, width: int, coordinates: Coordinates, n_records: int | None = None
+) -> Pair:
     """Draw neighbouring tables of a few records; a part of them hold cells that are no numbers."""
-    count, most = int(rng.integers(1, 7)) if n_records is None else n_records, coordinates.rows_per_person
-    persons = None if most == 1 else [f"person {k}" for k in rng.integers(max(1, count - 1), size=count)]
-    x, y = numbers(rng, count * width).reshape(count, width), numbers(rng, count)
+    count = int(rng.integers(1, 7)) if n_records is None else n_records
+    most = coordinates.rows_per_person
+    persons = (
+        None if most == 1 else [f"person {k}" for k in rng.integers(max(1, count - 1), size=count)]
+    )
+    x = numbers(rng, count * width).reshape(count, width)
+    y = numbers(rng, count)
     if coordinates.loss.labels and rng.random() < 0.7:
         y = rng.choice([-1.0, 1.0], count)
     at = int(rng.integers(count))
     rows = [at] if persons is None else [k for k, name in enumerate(persons) if name == persons[at]]
-    other_x, other_y = x.copy(), y.copy()
+    other_x = x.copy()
+    other_y = y.copy()
     other_x[rows] = numbers(rng, len(rows) * width).reshape(len(rows), width)
     other_y[rows] = numbers(rng, len(rows))
     second: tuple[object, object] = (other_x, other_y)
@@ -96,7 +135,8 @@ def pair(rng: np.random.Generator, width: int, coordinates: Coordinates, n_recor
         x[rows], y[rows] = rng.normal(size=width) * 1e60, 1e90
         other_x[rows], other_y[rows] = x[rows], -1e90
     elif rng.random() < 0.3:
-        cells, targets = other_x.tolist(), other_y.tolist()
+        cells = other_x.tolist()
+        targets = other_y.tolist()
         held = cells[at] if rng.random() < 0.7 else targets
         place = int(rng.integers(width)) if held is not targets else at
         held[place] = NO_NUMBERS[rng.integers(len(NO_NUMBERS))]
@@ -104,9 +144,12 @@ def pair(rng: np.random.Generator, width: int, coordinates: Coordinates, n_recor
     return Pair((x, y), second, persons, count)
 
 
-def question(rng: np.random.Generator, coordinates: Coordinates, *, numeric: bool = False) -> object:
+def question(
+    rng: np.random.Generator, coordinates: Coordinates, *, numeric: bool = False
+) -> object:
     """Draw a point to ask about: in the ball, at its edge, beyond it, or, unless ``numeric``, no point at all."""
-    width, ball = len(coordinates.centre), min(coordinates.theta_max, MAX)
+    width = len(coordinates.centre)
+    ball = min(coordinates.theta_max, MAX)
     signs = rng.choice([-1.0, 1.0], width)
     with np.errstate(over="ignore"):
         inside = ball / (1 if coordinates.norm == 1 else np.sqrt(width)) * (1 - 1e-12)
@@ -127,7 +170,11 @@ def question(rng: np.random.Generator, coordinates: Coordinates, *, numeric: boo
             None,
         ]
     drawn = drawn[:10] + [np.zeros(width)] * 2 if numeric else drawn
-    return drawn[rng.choice(len(drawn), p=[0.05, 0.25, 0.15, 0.15, 0.05, 0.05, 0.1, 0.05, 0.05, 0.03, 0.03, 0.04])]
+    return drawn[
+        rng.choice(
+            len(drawn), p=[0.05, 0.25, 0.15, 0.15, 0.05, 0.05, 0.1, 0.05, 0.05, 0.03, 0.03, 0.04]
+        )
+    ]
 
 
 class FixedNoise:
@@ -156,5 +203,7 @@ def fixed_noise(monkeypatch) -> Iterator[None]:
 def files_in(folder) -> list[tuple[str, bytes]]:
     """List every file below a folder, with its bytes."""
     return sorted(
-        (path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+        (path.relative_to(folder).as_posix(), path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
     )

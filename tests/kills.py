@@ -15,7 +15,9 @@ forks = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs fork and
 STEPS = ((os, "replace"), (os, "fsync"), (os, "mkdir"), (os, "unlink"), (LedgerFile, "charge_all"))
 
 
-def killed(work: Callable[[], object], *, at: int | None = None, after: float | None = None) -> bool:
+def killed(
+    work: Callable[[], object], *, at: int | None = None, after: float | None = None
+) -> bool:
     """Run work in a process of its own, killed before its step ``at`` or after seconds; whether it ended by itself."""
     child = os.fork()
     if child == 0:

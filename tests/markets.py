@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from toys import Envelope, LinearLaw
 
-from learning.forecast.fitness import forecast
-from learning.forecast.settings import Settings
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
-from market.costs.functions import Leakage, Linear, Quadratic
-from market.costs.harm import Belief, ExpectedHarm, Exponential
+from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy
@@ -30,16 +29,32 @@ def envelope_market(n=3, share=1.0):
     """Horizons 1..40 with bias 0.5/T^2 and gain 1e-4 T^2: nearly a smooth concave psi of the noise."""
     horizons = np.arange(1.0, 41)
     law = Envelope(1.0, tuple(0.5 / horizons**2), tuple(1e-4 * horizons**2))
-    return market(Quadratic(np.linspace(1, 2, n)), Marginal(share), n, low=0.05, forecast=law, value=30.0, high=10.0)
+    return market(
+        Quadratic(np.linspace(1, 2, n)),
+        Marginal(share),
+        n,
+        low=0.05,
+        forecast=law,
+        value=30.0,
+        high=10.0,
+    )
 
 
 def exact_law(draw, sizes, weights="size"):
     """An exact law over every plan, of a random problem of two to five parameters."""
     p = int(draw.integers(2, 6))
-    curvature, best = np.geomspace(1, draw.uniform(1, 20), p), draw.uniform(0.2, 1)
+    curvature = np.geomspace(1, draw.uniform(1, 20), p)
+    best = draw.uniform(0.2, 1)
     start = draw.normal(size=p) * draw.uniform(0.1, 1)
-    rows = (curvature[None], np.eye(p)[None], np.diag(curvature)[None], start[None], np.zeros((1, p)), np.array([best]))
-    made = forecast(
+    rows = (
+        curvature[None],
+        np.eye(p)[None],
+        np.diag(curvature)[None],
+        start[None],
+        np.zeros((1, p)),
+        np.array([best]),
+    )
+    made = forecast_fitness(
         Problem(*rows),
         Settings("averaged"),
         sizes=sizes,
@@ -49,16 +64,21 @@ def exact_law(draw, sizes, weights="size"):
         basis="oracle",
         outside=draw.uniform(0.05, 0.5),
     )
-    return made.under(weights, np.ones(len(sizes)))
+    return made.with_weights(weights, np.ones(len(sizes)))
 
 
 def random_market(seed, n=None, weights="size"):
     """Few owners who may stay out, of costs of any kind at which some of them had better: many local peaks."""
     draw = np.random.default_rng([1000, seed])
     n = n or int(draw.integers(2, 5))
-    sizes, high = 10 ** draw.uniform(2, 4, n), 10 ** draw.uniform(0, 1.3, n)
-    lines, gains = np.sort(draw.uniform(0, 0.9, 5))[::-1], np.geomspace(1e-3, 0.3, 5) * draw.uniform(0.5, 2, 5)
-    laws = [LinearLaw(1.0, draw.uniform(0, 0.5), 10 ** draw.uniform(-3, -1)), Envelope(1.0, tuple(lines), tuple(gains))]
+    sizes = 10 ** draw.uniform(2, 4, n)
+    high = 10 ** draw.uniform(0, 1.3, n)
+    lines = np.sort(draw.uniform(0, 0.9, 5))[::-1]
+    gains = np.geomspace(1e-3, 0.3, 5) * draw.uniform(0.5, 2, 5)
+    laws = [
+        LinearLaw(1.0, draw.uniform(0, 0.5), 10 ** draw.uniform(-3, -1)),
+        Envelope(1.0, tuple(lines), tuple(gains)),
+    ]
     law = [*laws, exact_law(draw, sizes, weights)][seed % 3 if weights == "size" else 2]
     value = 10 ** draw.uniform(0.5, 3)
     price = 10 ** draw.uniform(-0.7, 0.3, n) * value / 5
@@ -66,9 +86,14 @@ def random_market(seed, n=None, weights="size"):
     cost = [Linear(price), Quadratic(price), *per_record, Exponential(price / 3)][draw.integers(6)]
     more = {"fixed_cost": price * draw.uniform(0, 0.5, n) * (draw.random() < 0.6)}
     if draw.random() < 0.3:
-        more |= {"benefit": draw.uniform(0, value, n), "isolated": draw.uniform(0.1, 1.2, n) * law.outside}
+        more |= {
+            "benefit": draw.uniform(0, value, n),
+            "isolated": draw.uniform(0.1, 1.2, n) * law.outside,
+        }
     low = high * 10 ** draw.uniform(-3, -1, n) * (draw.random() < 0.2)
-    return market(cost, Marginal(0.5), n, low=low, high=high, forecast=law, value=value, sizes=sizes, **more)
+    return market(
+        cost, Marginal(0.5), n, low=low, high=high, forecast=law, value=value, sizes=sizes, **more
+    )
 
 
 class Pair:

@@ -7,7 +7,9 @@ from learning.errors import InputError
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
-OWNERS, RECORDS, PUBLIC = 3, 300, 120
+OWNERS = 3
+RECORDS = 300
+PUBLIC = 120
 
 
 BASE = """
@@ -38,7 +40,8 @@ runs = 6
 """
 
 
-# rounds, step: few and short, but for algorithms whose steps are divided by T^2 or that ask one owner at a time
+# rounds, step: few and short, but for algorithms whose steps are divided by T^2 or that ask one
+# owner at a time
 PLANS = {
     "synchronous": (4, 4.0),
     "averaged": (4, 0.3),
@@ -57,7 +60,9 @@ def laid(place):
     amount = np.clip(score + 0.5 * rng.normal(size=len(x)), -4, 4)
     label = np.where(rng.random(len(x)) < 1 / (1 + np.exp(-3 * score)), "yes", "no")
     for name, target in (("amount", amount), ("label", label)):
-        rows = "\n".join(f"{a:.6f},{b:.6f},{c:.6f},{t}" for (a, b, c), t in zip(x, target, strict=True))
+        rows = "\n".join(
+            f"{a:.6f},{b:.6f},{c:.6f},{t}" for (a, b, c), t in zip(x, target, strict=True)
+        )
         (place / f"{name}.csv").write_text(f"a,b,c,{name}\n{rows}\n")
         (place / f"{name}.toml").write_text(BASE.format(file=f"{name}.csv", target=name))
     return place
@@ -76,7 +81,11 @@ def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False)
         keys += ["learning.mechanism=gaussian", "learning.delta=1e-4"]
     if not free and algorithm not in ("adassp", "one_step"):
         horizon, step = PLANS[algorithm]
-        keys += [f"learning.horizon={horizon}", f"learning.step_size={step}", "learning.returned=last"]
+        keys += [
+            f"learning.horizon={horizon}",
+            f"learning.step_size={step}",
+            "learning.returned=last",
+        ]
     return load(folder / ("amount.toml" if loss == "squared" else "label.toml"), [*keys, *changes])
 
 

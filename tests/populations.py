@@ -14,7 +14,7 @@ from learning.losses.coordinates import Coordinates
 from scenarios.schema.data import Data
 from scenarios.tables.paths import bundled_table
 from scenarios.tables.reading import read_table
-from scenarios.tables.selection import select
+from scenarios.tables.selection import select_columns
 
 TARGET_BOUND = 8.0
 
@@ -35,8 +35,10 @@ def two_kinds(n, rng):
 @cache
 def randhie():
     """(x, y) of the embedded table, shuffled once, encoded with its last 150 rows, the public ones."""
-    table = select(
-        read_table(bundled_table("randhie")), Data(source="randhie", target="mdvis", split=(1,)), np.arange(1)
+    table = select_columns(
+        read_table(bundled_table("randhie")),
+        Data(source="randhie", target="mdvis", split=(1,)),
+        np.arange(1),
     )
     order = np.random.default_rng(20190).permutation(len(table.target))
     encoder = fit_encoder(
@@ -51,18 +53,26 @@ def randhie():
     return x, y
 
 
-def bounded_coordinates(x, y, *, clip=0.9, theta_max=2.0, start="public", precondition=True) -> Coordinates:
+def bounded_coordinates(
+    x, y, *, clip=0.9, theta_max=2.0, start="public", precondition=True
+) -> Coordinates:
     """Coordinates from public rows, clipping at a quantile of what they show."""
     coordinates = PublicSample(x, y).coordinates(start, precondition)
     moved, shown = coordinates.records(x, y)
     return coordinates.bounded(
-        float(np.quantile(np.abs(moved).sum(axis=1), clip)), float(np.quantile(np.abs(shown), clip)), theta_max
+        float(np.quantile(np.abs(moved).sum(axis=1), clip)),
+        float(np.quantile(np.abs(shown), clip)),
+        theta_max,
     )
 
 
 def planning_inputs(sample, settings, epsilon, sizes) -> PlanningInputs:
     """What a learner knows of owners who all give one budget, before any record of theirs is seen."""
     budgets = np.full(len(sizes), float(epsilon))
-    owners = PublicOwners(tuple(f"owner {i}" for i in range(len(sizes))), np.array(sizes), budgets, budgets)
+    owners = PublicOwners(
+        tuple(f"owner {i}" for i in range(len(sizes))), np.array(sizes), budgets, budgets
+    )
     ranges = np.ones(sample.x.shape[1])
-    return PlanningInputs(settings, owners, sample, ranges, TARGET_BOUND, PooledRecords((), sample.fitness), 0)
+    return PlanningInputs(
+        settings, owners, sample, ranges, TARGET_BOUND, PooledRecords((), sample.fitness), 0
+    )

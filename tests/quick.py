@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1" height="1"></svg>'
-OF_PARTS = {"periods": "time", "network": "network", "prices": "pricing"}  # figures of a part that a result may lack
+OF_PARTS = {
+    "periods": "time",
+    "network": "network",
+    "prices": "pricing",
+}  # figures of a part that a result may lack
 QUICK = {
-    "scenarios.report.figures.drawing": lambda name, result, tables: (
+    "scenarios.report.figures.draw_figure": lambda name, result, tables: (
         BLANK if name not in OF_PARTS or result.get(OF_PARTS[name]) else ""
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
-    "learning.forecast.exact_planner.RESAMPLES": 60,
+    "learning.forecast.planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
-    "learning.forecast.planner.WITHIN": 2,
+    "learning.forecast.planner.RESAMPLED": 2,
 }
 
 

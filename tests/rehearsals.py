@@ -23,7 +23,10 @@ PICKED = SubsampledGaussian(1e-6, int(SIZES.sum()), 40, "zcdp", 1)
 GAUSSIAN = Gaussian(1e-6, "zcdp")
 HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1, "one_step": 1}
 LEVEL = {
-    ("synchronous", "squared"): 1e-5,  # less than what reaches the ball, where the shape of the noise counts too
+    (
+        "synchronous",
+        "squared",
+    ): 1e-5,  # less than what reaches the ball, where the shape of the noise counts too
     ("weighted", "logistic"): 1e-3,
     ("sgd1", "squared"): 1e-2,
     ("sgd1", "hinge"): 3e-2,
@@ -43,14 +46,25 @@ def population(loss, p=3, n=600):
 def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
     x, y = population(loss)
     mechanism = mechanism or (
-        PICKED if algorithm == "sgd1" else GAUSSIAN if not ALGORITHMS[algorithm].takes_steps else Laplace()
+        PICKED
+        if algorithm == "sgd1"
+        else GAUSSIAN
+        if not ALGORITHMS[algorithm].takes_steps
+        else Laplace()
     )
     cost = as_loss(loss).fitness([(x, y)], REGULARISATION)
-    own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(starts)]
+    own = [
+        Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss)
+        for w in range(starts)
+    ]
     if ALGORITHMS[algorithm].scores:
         own = [replace(one, scores=Scores(5.0, 0.4)) for one in own]
-    return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
+    return Rehearsal(
+        x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more}
+    )
 
 
 def plan_of(algorithm, priced=None):
-    return Plan(algorithm, "last", HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4), Clocks(), priced)
+    return Plan(
+        algorithm, "last", HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4), Clocks(), priced
+    )

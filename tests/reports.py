@@ -69,7 +69,9 @@ NOTHING = {
     "learner__gross_value": 0.0,
     "learner__surplus": -2000.0,
     "learner__buying_pays": False,
-    "validation__relative_fitness": dict.fromkeys(("mean", "q05", "q25", "median", "q75", "q95"), 4.9e-15)
+    "validation__relative_fitness": dict.fromkeys(
+        ("mean", "q05", "q25", "median", "q75", "q95"), 4.9e-15
+    )
     | {"std_error": 0.0},
     "validation__z_score": None,
 }
@@ -92,7 +94,11 @@ LOOKERS = {"the learner, who picks": 9.5, "anyone who does not know the picks": 
 
 PRINTED = [
     claim
-    | {"mechanism": "gaussian noise as MP prints it for epsilon = 3.21; exact", "protects_against": who, "epsilon": e}
+    | {
+        "mechanism": "gaussian noise as MP prints it for epsilon = 3.21; exact",
+        "protects_against": who,
+        "epsilon": e,
+    }
     for claim in CLAIMS
     for who, e in LOOKERS.items()
 ]
@@ -105,7 +111,11 @@ CASES = {
     "many": result(MANY, epsilon=np.geomspace(0.01, 10, 86)),
     "ends": result(epsilon=[0.0, math.inf, 2.0]),
     "nobody": result(
-        epsilon=0.0, learner__payments=0.0, learner__surplus=0.0, learner__gross_value=0.0, learner__buying_pays=False
+        epsilon=0.0,
+        learner__payments=0.0,
+        learner__surplus=0.0,
+        learner__gross_value=0.0,
+        learner__buying_pays=False,
     ),
     "all open": result(epsilon=math.inf),
     "oracle": result(forecast__basis="oracle", data__public_rows=0),
@@ -116,13 +126,23 @@ CASES = {
         equilibrium__max_relative_regret=0.2,
         equilibrium__iterations=1000,
     ),
-    "cycle": result(equilibrium__converged=False, equilibrium__reason="cycle found", equilibrium__max_regret=3.0),
-    "jump": result(equilibrium__converged=False, equilibrium__reason="no best response (jump at 0)"),
-    "several": result(equilibrium__reason="several", equilibrium__distinct=[[3.21] * 3, [0.01] * 3]),
+    "cycle": result(
+        equilibrium__converged=False, equilibrium__reason="cycle found", equilibrium__max_regret=3.0
+    ),
+    "jump": result(
+        equilibrium__converged=False, equilibrium__reason="no best response (jump at 0)"
+    ),
+    "several": result(
+        equilibrium__reason="several", equilibrium__distinct=[[3.21] * 3, [0.01] * 3]
+    ),
     "worse": result(**WORSE),
-    "too dear": result(learner__payments=9000.0, learner__surplus=-1200.0, learner__buying_pays=False),
+    "too dear": result(
+        learner__payments=9000.0, learner__surplus=-1200.0, learner__buying_pays=False
+    ),
     "asks nothing": without_questions(),
-    "projection": result(forecast__projection_may_bind=True, validation__projected=0.031, validation__z_score=-9.0),
+    "projection": result(
+        forecast__projection_may_bind=True, validation__projected=0.031, validation__z_score=-9.0
+    ),
     "holdout": result(
         validation__holdout={
             "records": 9003,
@@ -154,7 +174,9 @@ CASES = {
     "sgd1": calibrated("squared", "sgd1", forecast__horizon=1000, **GAUSSIAN),
     "sgd2": calibrated("logistic", "sgd2"),
     "weighted": calibrated("logistic", "weighted", scenario__learning__weights="equal"),
-    "adassp": calibrated("squared", "adassp", forecast__horizon=1, forecast__step_size=1.0, **GAUSSIAN),
+    "adassp": calibrated(
+        "squared", "adassp", forecast__horizon=1, forecast__step_size=1.0, **GAUSSIAN
+    ),
     "precision": result(scenario__learning__weights="precision"),
     "best": result(**GAUSSIAN | {"scenario__learning__mechanism": "best"}),
     "printed": calibrated(
@@ -197,14 +219,21 @@ class Balanced(HTMLParser):
             self.words.append(data)
 
 
-DRAWN_FROM = ("owners", "scenario", "forecast", "outside_option", "validation")  # what figures show of a result
+DRAWN_FROM = (
+    "owners",
+    "scenario",
+    "forecast",
+    "outside_option",
+    "validation",
+)  # what figures show of a result
 
 drawn: dict[str, Path] = {}
 
 
 def page(made, tmp_path) -> str:
     """The report of a result; what has been drawn for another with the same owners and forecast is not drawn again."""
-    folder, key = write(tmp_path / "r", json.loads(json.dumps(made))), json.dumps([made[part] for part in DRAWN_FROM])
+    folder = write(tmp_path / "r", json.loads(json.dumps(made)))
+    key = json.dumps([made[part] for part in DRAWN_FROM])
     if key in drawn and drawn[key] != folder / "figures":
         shutil.copytree(drawn[key], folder / "figures", dirs_exist_ok=True)
     text = write_report(folder).read_text(encoding="utf-8")

@@ -30,7 +30,13 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
         "scenario": {
             "title": "Three insurers",
             "seed": 1,
-            "data": {"source": "randhie", "path": None, "target": "mdvis", "public_rows": 150, "order": "shuffled"},
+            "data": {
+                "source": "randhie",
+                "path": None,
+                "target": "mdvis",
+                "public_rows": 150,
+                "order": "shuffled",
+            },
             "learning": {"loss": "squared", "algorithm": "averaged", "mechanism": "laplace"},
             "owners": {
                 "epsilon": [0.01, 10.0],
@@ -103,7 +109,12 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "gross_value": 7800.0,
             "payments": 2000.0,
             "surplus": 5800.0,
-            "gain": {"median": 5600.0, "interval": [700.0, 9400.0], "level": 0.9, "chance_pays": 0.97},
+            "gain": {
+                "median": 5600.0,
+                "interval": [700.0, 9400.0],
+                "level": 0.9,
+                "chance_pays": 0.97,
+            },
             "buying_pays": True,
         },
         "welfare": {
@@ -139,7 +150,12 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "reach": 0.6,
             "projection_may_bind": False,
             "published_bound": None,
-            "oracle": {"bias": 0.009, "noise": 0.0135, "std_error": 0.0, "relative_fitness": 0.0225},
+            "oracle": {
+                "bias": 0.009,
+                "noise": 0.0135,
+                "std_error": 0.0,
+                "relative_fitness": 0.0225,
+            },
         },
         "validation": {
             "runs": 100,
@@ -172,29 +188,47 @@ def _changed(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         inner[rest[-1]] = value
     if made["validation"] and "validation__explanation" not in changes:
         made["validation"]["explanation"] = [_where(made["forecast"], made["validation"])]
-    if made["validation"] and made["outside_option"]["measured"] is not None and "validation__money" not in changes:
+    if (
+        made["validation"]
+        and made["outside_option"]["measured"] is not None
+        and "validation__money" not in changes
+    ):
         made["validation"] |= _money(made)
     return made
 
 
 def _money(made: dict[str, Any]) -> dict[str, Any]:
     """What trainings of such errors come to in money."""
-    learner, runs = made["learner"], made["validation"]["relative_fitness"]
-    names = {"mean": "mean", "std_error": "std_error", "q05": "q95", "median": "median", "q95": "q05"}
+    learner = made["learner"]
+    runs = made["validation"]["relative_fitness"]
+    names = {
+        "mean": "mean",
+        "std_error": "std_error",
+        "q05": "q95",
+        "median": "median",
+        "q95": "q05",
+    }
     over = {name: made["outside_option"]["measured"] - runs[of] for name, of in names.items()}
     surplus = {name: learner["value"] * gain - learner["payments"] for name, gain in over.items()}
     surplus["std_error"] = learner["value"] * runs["std_error"]
-    pays, slack = surplus["mean"] > 0, 3 * surplus["std_error"]
-    agrees = surplus["mean"] + slack > 0 if learner["buying_pays"] else surplus["mean"] - slack <= 0  # interval aside
+    pays = surplus["mean"] > 0
+    slack = 3 * surplus["std_error"]
+    agrees = (
+        surplus["mean"] + slack > 0 if learner["buying_pays"] else surplus["mean"] - slack <= 0
+    )  # interval aside
     chance = 0.0 if surplus["q05"] >= 0 else 1.0 if surplus["q95"] < 0 else 0.17
-    owners = [{"name": row["name"], "benefit": row["benefit"], "surplus": row["surplus"]} for row in made["owners"]]
+    owners = [
+        {"name": row["name"], "benefit": row["benefit"], "surplus": row["surplus"]}
+        for row in made["owners"]
+    ]
     money = {"learner_surplus": surplus, "pays": pays, "chance_of_loss": chance, "owners": owners}
     return {"money": money, "agrees_on_money": agrees}
 
 
 def _where(forecast: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
     """The fact that opens an explanation: where the trained mean lies by the forecast's interval."""
-    mean, point = checked["relative_fitness"]["mean"], forecast["relative_fitness"]
+    mean = checked["relative_fitness"]["mean"]
+    point = forecast["relative_fitness"]
     known = forecast["interval"] and None not in forecast["interval"]
     low, high = interval = forecast["interval"] if known else [point, point]
     fact = {"mean": mean, "point": point, "interval": interval}
@@ -205,7 +239,9 @@ def _where(forecast: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
     return {"cause": "inside_interval" if inside else "near_interval"} | fact
 
 
-def calibrated(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:
+def calibrated(
+    loss: str = "logistic", algorithm: str = "averaged", **changes: Any
+) -> dict[str, Any]:
     """The same where no exact law is known: labels, or another algorithm, and a forecast by rehearsal."""
     made = result(
         scenario__learning__loss=loss,
@@ -214,10 +250,19 @@ def calibrated(loss: str = "logistic", algorithm: str = "averaged", **changes: A
         forecast__kind="calibrated",
         forecast__algorithm=algorithm,
         forecast__reach=None,
-        forecast__oracle={"bias": 0.009, "noise": 0.0135, "std_error": 0.0004, "relative_fitness": 0.0225},
+        forecast__oracle={
+            "bias": 0.009,
+            "noise": 0.0135,
+            "std_error": 0.0004,
+            "relative_fitness": 0.0225,
+        },
     )
     if loss != "squared":
-        made["data"] |= {"target": "defaulted", "target_range": [-1.0, 1.0], "labels": ["no", "yes"]}
+        made["data"] |= {
+            "target": "defaulted",
+            "target_range": [-1.0, 1.0],
+            "labels": ["no", "yes"],
+        }
         made["protocol"] |= {"target_bound": 1.0, "radius": 4.2, "gradient_bound": 4.2}
         made["validation"]["nonprivate_fitness"] = 0.257
     return _changed(made, changes)
@@ -225,15 +270,31 @@ def calibrated(loss: str = "logistic", algorithm: str = "averaged", **changes: A
 
 def without_questions(**changes: Any) -> dict[str, Any]:
     """A market in which budgets are sold but no answer is worth its noise."""
-    nothing = {"horizon": 1, "step_size": 0.0, "bias": 0.099, "noise": 0.0, "relative_fitness": 0.099}
-    money = {"promised": 2000.0, "payments": 0.0, "gross_value": 0.0, "surplus": 0.0, "buying_pays": False}
+    nothing = {
+        "horizon": 1,
+        "step_size": 0.0,
+        "bias": 0.099,
+        "noise": 0.0,
+        "relative_fitness": 0.099,
+    }
+    money = {
+        "promised": 2000.0,
+        "payments": 0.0,
+        "gross_value": 0.0,
+        "surplus": 0.0,
+        "buying_pays": False,
+    }
     money["gain"] = {"median": 0.0, "interval": [0.0, 0.0], "level": 0.9, "chance_pays": 0.0}
     made = result(claims=[], outside_option__measured=0.11)
     made["learner"] |= money
     for owner in made["owners"]:
-        owner |= dict.fromkeys(("payment", "privacy_cost", "surplus", "leakage_bits", "weight"), 0.0)
+        owner |= dict.fromkeys(
+            ("payment", "privacy_cost", "surplus", "leakage_bits", "weight"), 0.0
+        )
     made["forecast"] |= nothing | {"interval": [0.06, 0.15]}
-    made["validation"]["relative_fitness"] |= dict.fromkeys(("mean", "q05", "q25", "median", "q75", "q95"), 0.11)
+    made["validation"]["relative_fitness"] |= dict.fromkeys(
+        ("mean", "q05", "q25", "median", "q75", "q95"), 0.11
+    )
     made["validation"] |= {"z_score": None}
     made["validation"]["relative_fitness"]["std_error"] = 0.0
     return _changed(made, changes)
@@ -247,7 +308,8 @@ def write(folder: Path, made: dict[str, Any], rounds: int = 6) -> Path:
     owners = made["owners"]
     _table(folder / "owners.csv", list(owners[0]), [list(owner.values()) for owner in owners])
     grid = np.concatenate([np.geomspace(0.01, 10, 80)])
-    path, curve = [], []
+    path = []
+    curve = []
     for place, owner in enumerate(owners):
         final = math.inf if owner["epsilon"] is None else owner["epsilon"]
         for step in range(rounds):
@@ -257,7 +319,13 @@ def write(folder: Path, made: dict[str, Any], rounds: int = 6) -> Path:
             path.append((step, owner["name"], now, owner["payment"], 0.0))
         centre = final if 0 < final < math.inf else 1.0
         scale = 600 * (1 + place % 5)
-        points = np.append(grid, 0.0) if final == 0 else np.append(grid, math.inf) if math.isinf(final) else grid
+        points = (
+            np.append(grid, 0.0)
+            if final == 0
+            else np.append(grid, math.inf)
+            if math.isinf(final)
+            else grid
+        )
         for point in points:
             payoff = (
                 0.0

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 from exchanges import records
 
-from learning.exchange.canonical import digest
-from learning.exchange.closing import Closing
-from learning.exchange.collector import collect, noise_scales
-from learning.exchange.contract import Contract
-from learning.exchange.messages import Answer, Query
+from exchange.contract import Contract
+from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
+from exchange.learner.collector import collect_answers, noise_scales
+from exchange.messages import Answer, Closing, Query
+from learning.canonical import sha256_digest
 from learning.training.model import Model
-from scenarios.exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
 from scenarios.model_file import HandedOver, to_json
 
 Missing = Collection[tuple[str, int]]
@@ -24,29 +23,42 @@ def played(folder: Path, contract: Contract, missing: Missing = (), late: Missin
     """Play an exchange into a folder; of (owner, round) those missing never come, those late come unused."""
     folder.mkdir(exist_ok=True)
     (folder / CONTRACT).write_bytes(contract.raw)
-    queries, answers, held = list[Query](), list[Answer](), list[Answer]()
-    done = collect(contract, [], [])
-    rng, scales = np.random.default_rng(5), noise_scales(contract)
+    queries = list[Query]()
+    answers = list[Answer]()
+    held = list[Answer]()
+    done = collect_answers(contract, [], [])
+    rng = np.random.default_rng(5)
+    scales = noise_scales(contract)
     while (query := done.query) is not None:
         queries.append(query)
         (folder / query_name(query.round)).write_bytes(query.raw)
         for place, name in enumerate(contract.names):
             if name not in query.asked or (name, query.round) in missing:
                 continue
-            exact = contract.coordinates.oracle(*records(contract, name)).gradient(query.point[None])[0]
+            exact = contract.coordinates.oracle(*records(contract, name)).gradient(
+                query.point[None]
+            )[0]
             noise = rng.laplace(scale=scales[place, query.round - 1], size=exact.shape)
             answer = Answer(contract.digest, query.digest, query.round, name, exact + noise)
             (folder / answer_name(query.round, name)).write_bytes(answer.raw)
             (held if (name, query.round) in late else answers).append(answer)
-        done = collect(contract, queries, answers, close=contract.missing.rule == "without")
+        done = collect_answers(contract, queries, answers, close=contract.missing.rule == "without")
         if done.missing:
             return folder
     assert done.phi is not None
     theta = contract.coordinates.model(done.phi)
     claims = tuple(claim for claim in contract.claims if claim["party"] in done.owners)
-    model = HandedOver(Model(contract.encoder, contract.coordinates.loss, theta), None, done.owners, claims, "public")
+    model = HandedOver(
+        Model(contract.encoder, contract.coordinates.loss, theta),
+        None,
+        done.owners,
+        claims,
+        "public",
+    )
     raw = to_json(model).encode()
     used = {name: one.digest for name, one in done.used[-1].items()}
-    (folder / CLOSING).write_bytes(Closing(contract.digest, queries[-1].digest, used, digest(raw)).raw)
+    (folder / CLOSING).write_bytes(
+        Closing(contract.digest, queries[-1].digest, used, sha256_digest(raw)).raw
+    )
     (folder / MODEL).write_bytes(raw)
     return folder

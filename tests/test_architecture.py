@@ -11,9 +11,11 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = ("learning", "market", "agents", "scenarios")
-# One line a room, from the ground up: a room imports from itself and from the lines above it, never from one below.
+FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction")
+# One line a room, from the ground up: a room imports from itself and from the lines above it, never
+# from one below.
 ROOMS = (
+    "learning.lazy",
     "learning.errors",
     "learning.progress",
     "learning.arrays",
@@ -27,7 +29,10 @@ ROOMS = (
     "learning.privacy",
     "learning.training",
     "learning.forecast",
-    "learning.exchange",
+    "learning.canonical",
+    "learning.phrases",
+    "learning.cells",
+    "learning.table_file",
     "learning.audit",
     "learning",
     "market.columns",
@@ -43,8 +48,8 @@ ROOMS = (
     "agents.draws",
     "agents.networks",
     "agents.behaviours",
-    "agents.owner",
-    "agents.learner",
+    "agents.traders",
+    "agents.rounds",
     "agents.collector",
     "agents.players",
     "agents.model",
@@ -55,6 +60,12 @@ ROOMS = (
     "agents",
     "scenarios.output",
     "scenarios.schema",
+    "scenarios.summary.rows",
+    "scenarios.summary.verdict",
+    "scenarios.features",
+    "scenarios.schema.scenario",
+    "scenarios.schema.loading",
+    "scenarios.schema.game",
     "scenarios.tables",
     "scenarios.planning",
     "scenarios.duration",
@@ -66,8 +77,7 @@ ROOMS = (
     "scenarios.games",
     "scenarios.run",
     "scenarios.summary",
-    "scenarios.arrivals",
-    "scenarios.over_time",
+    "scenarios.drivers",
     "scenarios.runner",
     "scenarios.checking",
     "scenarios.sweeping",
@@ -78,26 +88,57 @@ ROOMS = (
     "scenarios.studies",
     "scenarios.opened",
     "scenarios.opened_studies",
-    "scenarios.exchange",
-    "scenarios.reproduce.item",
-    "scenarios.reproduce.drawing",
-    "scenarios.reproduce.tables",
-    "scenarios.reproduce.training",
-    "scenarios.reproduce.second",
-    "scenarios.reproduce.collaboration",
-    "scenarios.reproduce.timing",
-    "scenarios.reproduce.weighted",
-    "scenarios.reproduce.thesis",
-    "scenarios.reproduce.bounds",
-    "scenarios.reproduce.rivals",
-    "scenarios.reproduce.errata",
-    "scenarios.reproduce.items",
-    "scenarios.reproduce.book",
-    "scenarios.reproduce.pages",
-    "scenarios.reproduce",
+    "exchange.terms",
+    "exchange.columns",
+    "exchange.messages",
+    "exchange.contract",
+    "exchange.limits",
+    "exchange.folder",
+    "exchange.terminal",
+    "exchange.owner.table",
+    "exchange.owner.kept",
+    "exchange.owner.answers",
+    "exchange.statement",
+    "exchange.owner",
+    "exchange.sentences",
+    "exchange.learner",
+    "exchange.flower",
+    "exchange.rehearsal",
+    "reproduction.study",
+    "reproduction.outcome",
+    "reproduction.item",
+    "reproduction.drawing",
+    "reproduction.specification",
+    "reproduction.claims",
+    "reproduction.checks",
+    "reproduction.plots",
+    "reproduction.tables",
+    "reproduction.training",
+    "reproduction.second",
+    "reproduction.collaboration",
+    "reproduction.timing",
+    "reproduction.weighted",
+    "reproduction.thesis",
+    "reproduction.bounds",
+    "reproduction.rivals",
+    "reproduction.errata",
+    "reproduction.calibration",
+    "reproduction.protocols",
+    "reproduction.protocol",
+    "reproduction.items",
+    "reproduction.book",
+    "reproduction.pages",
     "scenarios.dashboard",
+    "scenarios.command.terminal",
+    "scenarios.command.options",
+    "scenarios.command.progress",
+    "scenarios.command.console",
+    "exchange.command",
+    "reproduction.command",
+    "reproduction",
     "scenarios.command",
     "scenarios.reference",
+    "exchange",
     "scenarios",
 )
 IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}
@@ -118,8 +159,11 @@ SOURCES = {name_of(path): path for floor in FLOORS for path in sorted((ROOT / fl
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Every module a tree imports, anywhere in it; where a name is taken from a package, the file of that name."""
-    for node in ast.walk(tree):
+    """Every module a tree imports, anywhere in it; where a name is taken from a package, the file of that name.
+
+    What is imported for type checkers alone is left out: `named_types` has it.
+    """
+    for node in nodes_that_run(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -127,13 +171,42 @@ def imports(tree: ast.AST) -> Iterator[str]:
             for alias in node.names:
                 file = f"{node.module}.{alias.name}"
                 yield file if file in SOURCES else str(node.module)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in DYNAMIC:
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", "")) in DYNAMIC
+        ):
             yield from (str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant))
+
+
+def nodes_that_run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a tree but those under ``if TYPE_CHECKING:``."""
+    yield tree
+    for node in ast.iter_child_nodes(tree):
+        if not is_for_types(node):
+            yield from nodes_that_run(node)
+
+
+def is_for_types(node: ast.AST) -> bool:
+    """Whether a node is a block for type checkers alone."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def named_types(tree: ast.AST) -> Iterator[str]:
+    """Every module that a tree imports for type checkers alone."""
+    for node in ast.walk(tree):
+        if is_for_types(node):
+            yield from (name for child in node.body for name in imports(child))
+
+
+def floor(module: str) -> str:
+    """The package that a module belongs to."""
+    return module.split(".")[0]
 
 
 def room(module: str) -> str:
     """The line of the table that a module belongs to; none for a library."""
-    return next((line for line in ROOMS if f"{module}.".startswith(f"{line}.")), "")
+    lines = [line for line in ROOMS if f"{module}.".startswith(f"{line}.")]
+    return max(lines, key=len, default="")
 
 
 @pytest.fixture(scope="module")
@@ -164,37 +237,71 @@ def test_imports_run_one_way_between_floors_and_rooms(imported):
     assert not wrong
 
 
+def test_types_are_named_of_the_same_floor_or_a_lower_one(trees):
+    wrong = [
+        f"{name} names a type of {other}"
+        for name, tree in trees.items()
+        for other in named_types(tree)
+        if room(other) and floor(other) != floor(name)
+        if ROOMS.index(room(other)) > ROOMS.index(room(name))
+    ]
+    assert not wrong
+
+
 def test_every_library_that_is_imported_is_one_that_an_install_brings(imported):
     """A library that only the tools of development bring would be there for every test, and for no user."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [
-        line for name, lines in project["optional-dependencies"].items() if name not in NOT_FOR_USERS for line in lines
+        line
+        for name, lines in project["optional-dependencies"].items()
+        if name not in NOT_FOR_USERS
+        for line in lines
     ]
     lines = [*project["dependencies"], *extras]
     declared = {re.split(r"[<>=!~ \[]", line)[0].replace("-", "_").lower() for line in lines}
     used = {other.split(".")[0] for others in imported.values() for other in others}
-    assert not used - set(sys.stdlib_module_names) - set(FLOORS) - {IMPORTED_AS.get(name, name) for name in declared}
+    assert (
+        not used
+        - set(sys.stdlib_module_names)
+        - set(FLOORS)
+        - {IMPORTED_AS.get(name, name) for name in declared}
+    )
 
 
-def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests(imported):
+def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests(
+    imported,
+):
     wrong = [
         f"{name} imports {other}"
         for name, others in imported.items()
         for other in others
         for top in [other.split(".")[0]]
-        if top in NEVER - set(FLOORS) or (top in NEVER_BELOW_AGENTS and name.split(".")[0] in ("learning", "market"))
+        if top in NEVER - set(FLOORS)
+        or (top in NEVER_BELOW_AGENTS and name.split(".")[0] in ("learning", "market"))
     ]
     assert not wrong
 
 
 def test_no_files_import_each_other_in_a_circle(imported):
-    graph = nx.DiGraph((name, other) for name, others in imported.items() for other in others if other in SOURCES)
-    assert not [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
+    graph = nx.DiGraph(
+        (name, other) for name, others in imported.items() for other in others if other in SOURCES
+    )
+    assert not [
+        sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1
+    ]
 
 
 def test_every_package_and_room_says_what_lives_in_it(trees):
-    silent = [name for name, path in SOURCES.items() if path.stem == "__init__" and not ast.get_docstring(trees[name])]
-    without = [str(path) for path in {path.parent for path in SOURCES.values()} if not (path / "__init__.py").exists()]
+    silent = [
+        name
+        for name, path in SOURCES.items()
+        if path.stem == "__init__" and not ast.get_docstring(trees[name])
+    ]
+    without = [
+        str(path)
+        for path in {path.parent for path in SOURCES.values()}
+        if not (path / "__init__.py").exists()
+    ]
     assert not silent and not without
 
 
@@ -207,4 +314,6 @@ def f():
     from agents import x
     importlib.import_module('pandas.core')
 """
-    assert set(imports(ast.parse(text))) == {"market.game.game", "learning.losses.squared", "agents", "pandas.core"}
+    tree = ast.parse(text)
+    assert set(imports(tree)) == {"market.game.game", "agents", "pandas.core"}
+    assert set(named_types(tree)) == {"learning.losses.squared"}

@@ -15,16 +15,19 @@ from learning.training.plan import Plan
 from scenarios.schema.loading import load
 from scenarios.sweeping.study import read_study
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))  # benchmarks are not installed with the packages
+sys.path.append(
+    str(Path(__file__).resolve().parent.parent)
+)  # benchmarks are not installed with the packages
 bench = import_module("benchmarks.bench_records")
 
 PLAN = Plan("synchronous", "last", 12, 0.3 * 12**2)
 
 
 def tiny(loss):
-    owners, coordinates = bench.labelled([40, 70]), bench.coordinates_for(loss)
+    owners = bench.make_labelled([40, 70])
+    coordinates = bench.coordinates_for(loss)
     silent = bench.clients_for(owners, coordinates, PLAN.horizon, np.inf)
-    return owners, bench.trained(silent, coordinates, 3, PLAN)
+    return owners, bench.train_engine(silent, coordinates, 3, PLAN)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -48,7 +51,7 @@ def test_opacus_ends_at_the_engines_model(loss):
 
 def test_the_loop_over_ticks_ends_at_the_engines_model():
     task = bench.asynchronous_task(4, 50, 3, epsilon=np.inf)
-    called = np.concatenate(list(asynchronous._ticks(task)))
+    called = np.concatenate(list(asynchronous.draw_ticks(task)))
     found = asynchronous.Asynchronous().run(task).last
     for run in range(3):
         alone = bench.asynchronous_run(task, called[:, run], rng=np.random.default_rng(0))
@@ -67,14 +70,21 @@ def test_bare_products_all_make_the_same():
 @pytest.mark.slow
 def test_memory_is_of_the_child_alone():
     held = np.ones(2**26)  # half a GiB, which the child must not count
-    found = bench.memory(3000, 5)
+    found = bench.measure_memory(3000, 5)
     stages = list(found.values())
     assert stages == sorted(stages) and 2**20 < stages[-1] < held.nbytes
 
 
 @pytest.mark.slow
 def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys):
-    small = {"RUNS": 2, "HORIZON": 4, "PLAN": replace(PLAN, horizon=4), "REPEATED": 1, "NETWORK_RUNS": 2, "LARGE": 900}
+    small = {
+        "RUNS": 2,
+        "HORIZON": 4,
+        "PLAN": replace(PLAN, horizon=4),
+        "REPEATED": 1,
+        "NETWORK_RUNS": 2,
+        "LARGE": 900,
+    }
     for name, value in (small | {"RECORDS": 30, "MANY": 5, "TICKS": 20}).items():
         monkeypatch.setattr(bench, name, value)
     monkeypatch.setattr(bench, "opacus_installed", lambda: False)
@@ -93,10 +103,19 @@ def test_a_large_table_is_what_it_is_said_to_be(tmp_path):
 
 
 @pytest.mark.slow
-def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(monkeypatch, capsys, tmp_path):
+def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(
+    monkeypatch, capsys, tmp_path
+):
     bench_load = import_module("benchmarks.bench_load")
     monkeypatch.delenv("DPMARKET_DATA", raising=False)
-    small = {"MANY": 3, "MORE": 2, "MOST": 4, "COLUMNS": 5, "WIDE_PUBLIC_ROWS": 100, "PUBLIC_ROWS": 40}
+    small = {
+        "MANY": 3,
+        "MORE": 2,
+        "MOST": 4,
+        "COLUMNS": 5,
+        "WIDE_PUBLIC_ROWS": 100,
+        "PUBLIC_ROWS": 40,
+    }
     small |= {"SECONDS": {"check": 0.001, "hospitals": 1.0}}
     for name, value in small.items():
         monkeypatch.setattr(bench_load, name, value)
@@ -105,13 +124,13 @@ def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(monke
     assert printed[-1] == "targets: missed in check" and "left out" in printed[2]
     assert all(0.1 < float(line.split()[-3]) < 1000 for line in printed[1:2])
     with pytest.raises(RuntimeError, match="exit status 2"):
-        bench_load.seconds(tmp_path, ["run", "nothing"])
+        bench_load.time_command(tmp_path, ["run", "nothing"])
 
 
 @pytest.mark.slow
 def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path):
     studies = import_module("benchmarks.bench_studies")
-    every = studies.commands(tmp_path)
+    every = studies.write_commands(tmp_path)
     assert load(tmp_path / every["owners"][1]).data.split == (studies.RECORDS,) * studies.OWNERS
     assert read_study(tmp_path / every["cells"][1]).study.n_cells == 1000
     monkeypatch.setattr(studies, "SECONDS", {"help": 0.001})
@@ -125,9 +144,13 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
 @pytest.mark.slow
 def test_check_loads_no_library_that_it_does_not_use():
     """Mesa takes half a second to load, Matplotlib too, SciPy's special functions and Arrow's file systems a tenth each."""
-    unused = "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats'"
+    unused = (
+        "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats'"
+    )
     run = "app(['check', 'three_insurers'], standalone_mode=False)"
     told = f"print([name for name in ({unused}) if name in sys.modules])"
     program = f"import sys; from scenarios.command.main import app; {run}; {told}"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert found.stdout.splitlines()[-1] == "[]"

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from scenarios.command.main import app
-from scenarios.schema.loading import games, library, load
+from scenarios.schema.loading import library_games, library_scenarios, load
 from scenarios.sweeping.study import studies
 
 ROOT = Path(__file__).parents[1]
@@ -53,19 +53,26 @@ def test_links_lead_to_a_file_and_a_heading_that_are_there(page):
 
 
 def test_every_page_can_be_reached_from_the_readme():
-    seen, to_see = set(), [ROOT / "README.md"]
+    seen = set()
+    to_see = [ROOT / "README.md"]
     while to_see:
         page = to_see.pop()
         if page.suffix == ".md" and page not in seen:
             seen.add(page)
-            to_see += [(page.parent / link.partition("#")[0]).resolve() for link in links(page) if link[0] != "#"]
+            to_see += [
+                (page.parent / link.partition("#")[0]).resolve()
+                for link in links(page)
+                if link[0] != "#"
+            ]
     assert seen >= set(PAGES)
 
 
 def command_lines(page):
     """The lines of its shell blocks that call the program, as lists of arguments, up to a comment or a pipe."""
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("dpmarket ")]
+    lines = [
+        line for block in blocks for line in block.splitlines() if line.startswith("dpmarket ")
+    ]
     called = [shlex.split(line, comments=True) for line in lines]
     return [line[1 : line.index("|") if "|" in line else None] for line in called]
 
@@ -76,7 +83,8 @@ WITH_COMMANDS = [page for page in PAGES if command_lines(page)]
 def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     named = {
-        page: set(re.findall(r"^dpmarket (\w+)|`dpmarket (\w+)", page.read_text(), re.MULTILINE)) for page in PAGES
+        page: set(re.findall(r"^dpmarket (\w+)|`dpmarket (\w+)", page.read_text(), re.MULTILINE))
+        for page in PAGES
     }
     named = {page: {one or other for one, other in found} for page, found in named.items()}
     assert set().union(*named.values()) == known
@@ -86,8 +94,8 @@ def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
 def test_every_scenario_and_study_of_the_library_is_told_of():
     pages = "reference/scenario.md", "reference/game.md", "studies.md"
     scenarios, told, answers = (ROOT / "docs" / page for page in pages)
-    assert all(f"`{one}`" in told.read_text(encoding="utf-8") for one in games())
-    assert all(f"`{one}`" in scenarios.read_text(encoding="utf-8") for one in library())
+    assert all(f"`{one}`" in told.read_text(encoding="utf-8") for one in library_games())
+    assert all(f"`{one}`" in scenarios.read_text(encoding="utf-8") for one in library_scenarios())
     assert all(f"`{one}`" in answers.read_text(encoding="utf-8") for one in studies())
 
 
@@ -102,20 +110,26 @@ def test_every_command_line_of_a_page_is_one_that_the_program_takes(page):
             taken.get("overrides") or [],
             *([one.partition(",")[0]] for one in taken.get("vary") or () if "kind" not in one),
         ]
-        if first in library():
+        if first in library_scenarios():
             load(first, [one for change in changes for one in change if "{" not in one])
 
 
-@pytest.mark.skipif("DOCS" not in os.environ, reason="takes minutes: DOCS=1 types every shell block of every page")
+@pytest.mark.skipif(
+    "DOCS" not in os.environ, reason="takes minutes: DOCS=1 types every shell block of every page"
+)
 @pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page.parent != ROOT], ids=name)
 def test_every_shell_block_of_a_page_runs(page, tmp_path):
     """In a folder of its own, from beginning to end, but what installs the program; the README's table is the reader's."""
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    typed = re.sub(r"^make run.*$", "dpmarket run three_insurers", "\n".join(blocks), flags=re.MULTILINE)
+    typed = re.sub(
+        r"^make run.*$", "dpmarket run three_insurers", "\n".join(blocks), flags=re.MULTILINE
+    )
     typed = re.sub(r"^(make |\. \.venv|\S*pip ).*$", "", typed, flags=re.MULTILINE)
     called = f'dpmarket() {{ {shlex.quote(sys.executable)} -m scenarios.command.main "$@"; }}\n'
     called += f'python3() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
     made = subprocess.run(
-        ["bash", "-e", "-c", called + typed], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        ["bash", "-e", "-c", called + typed],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert made.returncode == 0

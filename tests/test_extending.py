@@ -13,6 +13,9 @@ from markets import market
 from agents import DataMarket
 from market.costs import Quadratic
 from market.policies import Posted
+from scenarios.reference.keys import key_lines
+from scenarios.reference.results import field_lines
+from scenarios.schema.scenario import scenario_model
 
 LEARNING = """[learning]
 loss = "smooth_hinge"
@@ -21,25 +24,71 @@ horizon = 5
 step_size = 1.0
 """
 NAMED = {  # what a scenario file or the command says -> what the report must say
-    "root": (["policy={kind='root', rate=24.0}"], "The learner pays each owner 24 times the root of its ε."),
+    "root": (
+        ["policy={kind='root', rate=24.0}"],
+        "The learner pays each owner 24 times the root of its ε.",
+    ),
     "cubic": (["owners.cost={kind='cubic', price=[3.0, 4.0]}"], "per unit of a third of ε cubed"),
-    "logistic": (["learning.mechanism=logistic"], "Logistic noise, whose budget is split evenly over all answers"),
-    "heavy_ball": (["learning.algorithm=heavy_ball", "learning.regularisation=0.01"], HeavyBall.says),
+    "logistic": (
+        ["learning.mechanism=logistic"],
+        "Logistic noise, whose budget is split evenly over all answers",
+    ),
+    "heavy_ball": (
+        ["learning.algorithm=heavy_ball", "learning.regularisation=0.01"],
+        HeavyBall.says,
+    ),
 }
 
 
-def test_seven_plug_ins_of_twelve_lines_at_most():
-    assert len(BLOCKS) == len(ENTERED) == 7
-    for block in BLOCKS:
-        assert len([line for line in block.splitlines() if line.strip()]) <= 12, block
+def count_lines(block):
+    return len([line for line in block.splitlines() if line.strip()])
+
+
+def test_seven_plug_ins_of_twelve_lines_and_a_feature_of_twenty_five_at_most():
+    *plug_ins, feature = BLOCKS
+    assert len(BLOCKS) == len(ENTERED) == 8
+    assert max(map(count_lines, plug_ins)) <= 12
+    assert count_lines(feature) <= 25
+
+
+def test_a_market_feature_reaches_terminal_report_result_and_reference(
+    monkeypatch, dpmarket, tmp_path
+):
+    enter(monkeypatch, "embargo")
+    embargo = '[embargo]\nowners = ["owner 1"]\n'
+    (tmp_path / "mine.toml").write_text(INSURERS + embargo)
+    assert dpmarket("check", "mine.toml")[0] == 0
+    status, printed, errors = dpmarket("run", "mine.toml", "--no-train", "--out", "out")
+    assert status == 0, errors
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    sold = [owner["epsilon"] for owner in result["owners"]]
+    assert sold[0] == 0 and sold[1] > 0
+    records = result["owners"][0]["records"]
+    assert result["embargo"] == {"records": records}
+    said = f"{records:,} records are under an embargo."
+    assert said in printed and said in (tmp_path / "out" / "report.html").read_text()
+    assert 'owners = ["owner 1"]' in (tmp_path / "out" / "scenario.toml").read_text()
+    assert any("who may sell nothing" in line for line in key_lines(scenario_model()))
+    assert any("Records of the owners under" in line for line in field_lines("result.json"))
+    status, _, errors = dpmarket("check", "mine.toml", "--set", "time.periods=2")
+    assert status == 2 and "time: must be left out with [embargo], whose periods" in errors
+    status, _, errors = dpmarket("check", "mine.toml", "--set", 'embargo.owner="a"')
+    assert (
+        status == 2
+        and 'embargo.owner: is not a known key; found "owner". Did you mean "owners"?' in errors
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
-def test_named_in_a_scenario_it_runs_to_a_report_that_names_it(monkeypatch, dpmarket, tmp_path, name):
+def test_named_in_a_scenario_it_runs_to_a_report_that_names_it(
+    monkeypatch, dpmarket, tmp_path, name
+):
     overrides, words = NAMED[name]
     enter(monkeypatch, name)
-    (tmp_path / "mine.toml").write_text(INSURERS.replace("[owners]", "[learning]\nhorizon = 3\n[owners]"))
+    (tmp_path / "mine.toml").write_text(
+        INSURERS.replace("[owners]", "[learning]\nhorizon = 3\n[owners]")
+    )
     settings = [part for override in overrides for part in ("--set", override)]
     status, _, errors = dpmarket("run", "mine.toml", "--out", "out", *settings)
     assert status == 0, errors
@@ -51,7 +100,9 @@ def test_named_in_a_scenario_it_runs_to_a_report_that_names_it(monkeypatch, dpma
 @pytest.mark.slow
 def test_a_loss_is_trained_on_labels(monkeypatch, dpmarket, tmp_path):
     enter(monkeypatch, "smooth_hinge")
-    labels = INSURERS.replace('target = "mdvis"', 'target = "hlthp"').replace("[data.bounds]\nmdvis = [0, 20]\n", "")
+    labels = INSURERS.replace('target = "mdvis"', 'target = "hlthp"').replace(
+        "[data.bounds]\nmdvis = [0, 20]\n", ""
+    )
     (tmp_path / "mine.toml").write_text(labels.replace("[owners]", LEARNING + "[owners]"))
     status, _, errors = dpmarket("run", "mine.toml", "--out", "out")
     assert status == 0, errors
@@ -66,5 +117,7 @@ def test_a_behaviour_settles_a_market(monkeypatch):
 
 def test_a_way_to_buy_is_a_row_of_the_command(monkeypatch, dpmarket):
     enter(monkeypatch, "equal_split")
-    status, printed, _ = dpmarket("mechanisms", "--only", "equal_split", "--owners", "10", "--markets", "2")
+    status, printed, _ = dpmarket(
+        "mechanisms", "--only", "equal_split", "--owners", "10", "--markets", "2"
+    )
     assert status == 0 and EqualSplit.title in printed

@@ -23,7 +23,9 @@ def run_beside(folder: Path, program: str, *arguments: str) -> subprocess.Comple
     path = os.pathsep.join([str(folder), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     command = [sys.executable, str(script), *arguments]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60
+    )
 
 
 def check_line(error: str, name: str) -> None:

@@ -12,7 +12,9 @@ WITHOUT_STATEMENTS = {"What is not covered", "Reporting"}
 
 def list_statements():
     """The numbers of all statements, in the order of the page."""
-    return [int(number) for number in re.findall(r"^\* \*\*S(\d+)\.\*\* ", BODY, flags=re.MULTILINE)]
+    return [
+        int(number) for number in re.findall(r"^\* \*\*S(\d+)\.\*\* ", BODY, flags=re.MULTILINE)
+    ]
 
 
 def list_evidence():
@@ -33,7 +35,9 @@ def test_every_test_that_is_named_exists():
     for tests in list_evidence().values():
         for file, name in tests:
             tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
-            assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, (file, name)
+            assert name in {
+                node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+            }, (file, name)
 
 
 def test_sections_hold_numbered_statements_alone():

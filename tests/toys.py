@@ -31,7 +31,9 @@ class LinearLaw:
 
     def slopes(self, epsilon, sums):
         shares = epsilon > 0
-        return -2 * self.gain * np.divide(1.0, epsilon, out=np.zeros_like(epsilon), where=shares) ** 3
+        return (
+            -2 * self.gain * np.divide(1.0, epsilon, out=np.zeros_like(epsilon), where=shares) ** 3
+        )
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class Envelope:
 
     def excess(self, sums):
         lines = np.array(self.biases) + np.array(self.gains) * sums[..., :1]
-        return np.where(sums[..., 1] > 0, np.minimum(lines.min(axis=-1), self.outside), self.outside)
+        return np.where(
+            sums[..., 1] > 0, np.minimum(lines.min(axis=-1), self.outside), self.outside
+        )
 
 
 # Parameters with which a cost, and a policy, takes part in markets of every cost with every policy.
@@ -64,8 +68,15 @@ COST_PARAMETERS = {
     "channel": {"price": 0.5, "values": 4},
 }
 POLICY_PARAMETERS = {
-    "posted": [{"price": 1.5}, {"price": 1.0, "per": "record_epsilon"}, {"price": 0.8, "per": "bit"}],
-    "proportional": [{"budget": 6.0, "basis": basis} for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
+    "posted": [
+        {"price": 1.5},
+        {"price": 1.0, "per": "record_epsilon"},
+        {"price": 0.8, "per": "bit"},
+    ],
+    "proportional": [
+        {"budget": 6.0, "basis": basis}
+        for basis in ("records_epsilon", "records_epsilon2", "epsilon")
+    ],
     "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
     "shapley": [{"share": 0.5}],
     "contracts": [{"epsilon": 1.0, "amounts": 2.0}],

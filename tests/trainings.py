@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from learning.losses import Coordinates
-from learning.privacy import NoiseSettings, candidates
+from learning.privacy import NoiseSettings, candidate_mechanisms
 from learning.privacy.mechanisms import MECHANISMS, norm_of
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
 
-SIZES, P, DELTA = (40, 60), 3, 1e-4
+SIZES = (40, 60)
+P = 3
+DELTA = 1e-4
 
 
 def task(algorithm, epsilon=(2.0, 4.0), runs=5, theta_max=0.8):
@@ -19,7 +21,7 @@ def task(algorithm, epsilon=(2.0, 4.0), runs=5, theta_max=0.8):
     name = "gaussian" if algorithm.one_by_one else able[0]
     horizon = 30 if algorithm.asks_at_random else min(6, algorithm.rounds[1])
     settings = NoiseSettings(SIZES, DELTA, horizon=horizon, single_record=algorithm.one_by_one)
-    (mechanism,) = candidates(name, settings)
+    (mechanism,) = candidate_mechanisms(name, settings)
     rng = np.random.default_rng(0)
     coordinates = Coordinates(np.zeros(P), np.eye(P), 2.0, 3.0, theta_max, mechanism.norm)
     parts = [(rng.normal(size=(n, P)), rng.normal(size=n)) for n in SIZES]

@@ -22,4 +22,6 @@ class SquareRootValuation(Valuation):
         price = np.maximum(price, np.finfo(float).tiny)
         if self.scale == 0:
             return np.zeros_like(price)
-        return np.exp(np.minimum(2 * np.log(self.scale / 2) - 2 * np.log(price), np.log(self.epsilon_max)))
+        return np.exp(
+            np.minimum(2 * np.log(self.scale / 2) - 2 * np.log(price), np.log(self.epsilon_max))
+        )

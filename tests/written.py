@@ -10,7 +10,7 @@ from learning.errors import InputError
 from scenarios.schema.data import Data
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection
-from scenarios.tables.selection import select as select_public
+from scenarios.tables.selection import select_columns as select_public
 
 
 @pytest.fixture

@@ -1,22 +1,36 @@
-"""How data owners choose (BEHAVIOURS): a behaviour is one frozen dataclass with a ``choose``.
+"""Behaviours of data owners (BEHAVIOURS): each is one frozen dataclass with ``choose``.
 
 >>> make_behaviour("rational"), BEHAVIOURS["inertial"](stays=0.9).stays
 (Rational(), 0.9)
 """
 
-from agents.behaviours.aspiration import Aspiration
-from agents.behaviours.attitudes import Fundamentalist, Indifferent
-from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own, weighed
+from agents.behaviours.base import (
+    Behaviour,
+    Memory,
+    Seen,
+    checked_choice,
+    expected_surplus,
+    own_epsilon,
+)
+from agents.behaviours.best_response import Fundamentalist, Indifferent, Inertial, Rational
 from agents.behaviours.colluders import Colluders
 from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
-from agents.behaviours.inertial import Inertial
-from agents.behaviours.learning import FictitiousPlay, RegretMatching, Stale
+from agents.behaviours.learning import Aspiration, FictitiousPlay, RegretMatching, Stale
 from agents.behaviours.logit import Logit
 from agents.behaviours.partial import Neighbours
-from agents.behaviours.rational import Rational
 from learning.errors import InputError
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behaviour", "own", "weighed"]
+__all__ = [
+    "BEHAVIOURS",
+    "Behaviour",
+    "Memory",
+    "Rational",
+    "Seen",
+    "checked_choice",
+    "expected_surplus",
+    "make_behaviour",
+    "own_epsilon",
+]
 
 BEHAVIOURS: dict[str, type[Behaviour]] = {
     "rational": Rational,
@@ -37,15 +51,16 @@ BEHAVIOURS: dict[str, type[Behaviour]] = {
 
 
 def make_behaviour(behaviour: str | Behaviour) -> Behaviour:
-    """A behaviour, or the one of that name in BEHAVIOURS.
+    """Return a behaviour, or make the one of a name in BEHAVIOURS.
 
     Raises
     ------
     InputError
-        An unknown name, or something else that is no behaviour.
+        For an unknown name, or anything else that is no behaviour.
     """
     if isinstance(behaviour, Behaviour):
         return behaviour
     if behaviour not in BEHAVIOURS:
-        raise InputError("behaviour", f"must be a Behaviour or one of {', '.join(BEHAVIOURS)}", repr(behaviour))
+        rule = f"must be a Behaviour or one of {', '.join(BEHAVIOURS)}"
+        raise InputError("behaviour", rule, repr(behaviour))
     return BEHAVIOURS[behaviour]()

@@ -1,4 +1,4 @@
-"""People who choose as rational ones do, and then do not answer as they sold."""
+"""Owners who choose rationally, and then do not answer as they sold."""
 
 from __future__ import annotations
 
@@ -8,30 +8,28 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge
 
-from agents.behaviours.base import Behaviour, Seen
+from agents.behaviours.best_response import Rational
 from learning.declaration import Count, NonNegative
 from learning.training.conduct import Conduct
-from market.game.deviations import Deviations
 
 
 @dataclass(frozen=True)
-class Dishonest(Behaviour):
-    """Base of those who answer otherwise than they sold: their budgets are best responses, so that no price shows it."""
+class Dishonest(Rational):
+    """Base of dishonest owners: their budgets are best responses, so no price reveals them."""
 
-    def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:
-        return deviations.best_responses()
+    rational = False
 
 
 @dataclass(frozen=True)
 class FreeRider(Dishonest):
-    """Is paid for the budget it sells and adds more noise than it sold; honest where an audit makes that dear.
+    """Is paid for its budget and adds more noise than it sold; honest where audits deter it.
 
-    It saves the privacy cost between the budget sold and the one that its noise really spends. An owner that sends nothing
-    but noise is a poisoner of factor 0.
+    It saves the privacy cost between the budget sold and the one that its noise spends. An owner
+    that sends nothing but noise is a poisoner of factor 0.
 
     Parameters
     ----------
-    noise : float, how many times the noise it sold it adds
+    noise : float, the factor on the noise that it sold
     """
 
     title = "is paid for its budget and adds more noise than it sold"
@@ -41,34 +39,35 @@ class FreeRider(Dishonest):
     def conduct(self) -> Conduct:
         return Conduct(noise=self.noise)
 
-    def dares(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
-        """Where the privacy cost that it saves is more than it must expect to lose."""
+    def dares_to_cheat(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
+        """Return whether the privacy cost saved exceeds the expected loss."""
         return saved > at_stake
 
 
 @dataclass(frozen=True)
 class Spoiler(Dishonest):
-    """Base of those who send wrong answers for something that they have elsewhere.
+    """Base of owners who send wrong answers for a gain elsewhere.
 
     Parameters
     ----------
-    gain : float, money that it has elsewhere by that; no audit deters it unless given, else one that puts more at stake does
+    gain : float, money gained elsewhere; an audit with more at stake deters it; none does unless
+        given
     """
 
     gain: NonNegative | None = None
 
-    def dares(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
-        """Everywhere, or where its gain is more than it must expect to lose."""
+    def dares_to_cheat(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
+        """Return whether the gain exceeds the expected loss, or true without a stated gain."""
         return np.full(len(at_stake), True) if self.gain is None else self.gain > at_stake
 
 
 @dataclass(frozen=True)
 class Poisoner(Spoiler):
-    """Sends its gradients times a factor, with the noise it sold; nobody clips answers.
+    """Sends its gradients times a factor, with the noise it sold; answers are not clipped.
 
     Parameters
     ----------
-    factor : float, what it multiplies its gradients by: -1 flips them, 0 leaves nothing but noise
+    factor : float, the factor on its gradients: -1 flips them, 0 leaves nothing but noise
     """
 
     title = "sends gradients that lead away"
@@ -81,12 +80,13 @@ class Poisoner(Spoiler):
 
 @dataclass(frozen=True)
 class JunkSeller(Spoiler):
-    """Answers from records that carry nothing, or from copies of a few.
+    """Answers from records without information, or from copies of a few.
 
     Parameters
     ----------
-    records : str, "junk": its features with targets drawn from the public range; "copies": a few of its records, repeated
-    distinct : int, how many of its records it copies
+    records : str, "junk": its features with targets drawn from the public range; "copies": a few of
+        its records, repeated
+    distinct : int, the number of its records that it copies
     """
 
     title = "sells records that carry nothing"

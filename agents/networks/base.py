@@ -1,4 +1,4 @@
-"""What a network is: a graph of owners and learners by their names, checked against the use that is made of it."""
+"""The interface of a network: a graph of owners and learners by name, checked for its use."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from learning.declaration import Declaration, shown
+from learning.declaration import Declaration, ListOf, Words, format_value
 from learning.errors import InputError
 
-if TYPE_CHECKING:  # it takes a tenth of a second, which who reads a scenario need not wait for
+if TYPE_CHECKING:  # its import takes a tenth of a second, spared to readers of scenarios
     from networkx import Graph
 
-TRADE, SIGHT = "trade", "sight"
+TRADE = "trade"
+SIGHT = "sight"
 MOST_EDGES = 2_000_000  # beyond them a graph takes gigabytes
+Name = Annotated[str, Words("a name in quotes")]
+Names = Annotated[tuple[Name, ...], ListOf("a list of names")] | None
 
 
 @dataclass(frozen=True)
 class Parties:
-    """Who stands in a network, and what its edges say.
+    """The nodes of a network, and the use of its edges.
 
     Parameters
     ----------
     use : str
-        "trade": an owner and a learner who are joined may trade. "sight": an owner sees the budget of another.
+        "trade": an edge between an owner and a learner allows trade. "sight": an edge shows an
+        owner the budget of another.
     owners : tuple of str
     learners : tuple of str
     left_out : frozenset of str
-        Names of owners who are not in the market, whom a file may name.
+        Names of owners who are not in the market, which a file may contain.
     """
 
     use: str
@@ -43,27 +47,41 @@ class Parties:
     def __post_init__(self) -> None:
         both = sorted({*self.owners} & {*self.learners})
         if both:
-            raise self.refused("must tell owners and learners apart by name", f"{shown(both[0])}, who is both")
+            rule = "must tell owners and learners apart by name"
+            raise self.make_error(rule, f"{format_value(both[0])}, who is both")
 
     @property
     def where(self) -> str:
-        """The table of the scenario that the network stands in."""
+        """Table of the network in the scenario."""
         return f"network.{self.use}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Whom edges may join."""
+        """Possible ends of edges."""
         return self.owners + self.learners if self.use == TRADE else self.owners
 
     @property
     def most_edges(self) -> int:
-        """Edges of the complete graph."""
+        """Number of edges of the complete graph."""
         count = len(self.owners)
         return count * len(self.learners) if self.use == TRADE else count * (count - 1) // 2
 
-    def refused(self, rule: str, found: object, remedy: str = "", key: str = "") -> InputError:
-        """An error in this network's table."""
+    def make_error(self, rule: str, found: object, remedy: str = "", key: str = "") -> InputError:
+        """Make an error in this network's table."""
         return InputError(f"{self.where}.{key}".rstrip("."), rule, found, remedy)
+
+    def unknown_name(self, name: str, key: str) -> InputError:
+        """Make the error of a name that is unknown, or cannot be in this network."""
+        if name in self.learners:
+            rule = "must join owners, who see each other"
+            return self.make_error(rule, f"the learner {format_value(name)}", key=key)
+        who = "owners and learners" if self.use == TRADE else "owners"
+        close = get_close_matches(str(name), self.names, n=1, cutoff=0.5)
+        more = ", ..." if len(self.names) > 20 else ""
+        remedy = f"Known here: {', '.join(self.names[:20])}{more}."
+        if close:
+            remedy = f'Did you mean "{close[0]}"?'
+        return self.make_error(f"must name {who}", format_value(name), remedy, key)
 
 
 class Network(Declaration, ABC):
@@ -71,125 +89,129 @@ class Network(Declaration, ABC):
 
     Attributes
     ----------
-    title : str, in a few words what it looks like
+    title : str, a description in a few words
     """
 
     title: ClassVar[str] = ""
 
     @abstractmethod
-    def graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        """The graph, its nodes the names of ``parties``; an edge of a directed one leads from who sees to who is seen.
+    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
+        """Make the graph of the names of ``parties``; directed edges lead to the owner seen.
 
         Raises
         ------
         InputError
-            Where it cannot be: too few nodes for it, an unknown name, an edge of the wrong kind.
+            For too few nodes, an unknown name, or an edge of the wrong kind.
         """
 
     def located(self, locate: Any) -> Self:
-        """The same with the files that it names where ``locate`` says they stand."""
+        """Return the network with its files at the places that ``locate`` gives."""
         return self
 
 
-def between(parties: Parties, pairs: Iterable[tuple[str, str]], *, directed: bool, key: str = "") -> Graph[str]:
-    """The graph of named pairs, each checked.
+def named_graph(
+    parties: Parties, pairs: Iterable[tuple[str, str]], *, directed: bool, key: str = ""
+) -> Graph[str]:
+    """Make the graph of named pairs, each checked.
 
     Parameters
     ----------
     parties : Parties
     pairs : pairs of names
-    directed : bool
-        Whether a pair is another one than the same turned round.
-    key : str
-        Where the pairs stand, for errors.
+    directed : bool, whether a pair differs from the reversed one
+    key : str, the scenario key of the pairs, for errors
 
     Raises
     ------
     InputError
-        A name that is nobody's, a pair of one name twice, the same pair twice, or two who cannot be joined so.
+        For an unknown name, a pair of one name twice, the same pair twice, or two names that cannot
+        be joined.
 
     >>> parties = Parties("trade", ("Ann", "Bo"), ("bank",))
-    >>> sorted(between(parties, [("Ann", "bank")], directed=False, key="edges").nodes)
+    >>> sorted(named_graph(parties, [("Ann", "bank")], directed=False, key="edges").nodes)
     ['Ann', 'Bo', 'bank']
-    >>> between(parties, [("Ann", "bnk")], directed=False, key="edges")
-    Traceback (most recent call last):
-    learning.errors.InputError: network.trade.edges: must name owners and learners; found "bnk". Did you mean "bank"?
+    >>> try: named_graph(parties, [("Ann", "bnk")], directed=False, key="edges")
+    ... except InputError as error: print(error)
+    network.trade.edges: must name owners and learners; found "bnk". Did you mean "bank"?
     """
     import networkx as nx
 
     graph: Graph[str] = nx.DiGraph() if directed and parties.use == SIGHT else nx.Graph()
     graph.add_nodes_from(parties.names)
     kept = [pair for pair in pairs if parties.left_out.isdisjoint(pair)]
-    known, owners = set(parties.names), set(parties.owners)
+    known = set(parties.names)
+    owners = set(parties.owners)
     for one, other in kept:
         for name in (one, other):
             if name not in known:
-                raise unknown(parties, name, key)
+                raise parties.unknown_name(name, key)
+        rule = found = ""
         if one == other:
-            raise parties.refused("must join two who differ", f"{shown(one)} with itself", key=key)
-        if parties.use == TRADE and (one in owners) == (other in owners):
+            rule = "must join two who differ"
+            found = f"{format_value(one)} with itself"
+        elif parties.use == TRADE and (one in owners) == (other in owners):
             who = "owners" if one in owners else "learners"
-            raise parties.refused("must join an owner and a learner", f"two {who}, {shown([one, other])}", key=key)
+            rule = "must join an owner and a learner"
+            found = f"two {who}, {format_value([one, other])}"
+        if rule:
+            raise parties.make_error(rule, found, key=key)
     graph.add_edges_from(kept)
     if len(kept) > graph.number_of_edges():
-        told = Counter(pair if graph.is_directed() else tuple(sorted(pair)) for pair in kept)
-        raise parties.refused("must join each pair once", f"{shown(list(told.most_common(1)[0][0]))} twice", key=key)
+        counts = Counter(pair if graph.is_directed() else tuple(sorted(pair)) for pair in kept)
+        ((twice, _),) = counts.most_common(1)
+        found = f"{format_value(list(twice))} twice"
+        raise parties.make_error("must join each pair once", found, key=key)
     return graph
 
 
-def unknown(parties: Parties, name: str, key: str) -> InputError:
-    """The refusal of a name that is nobody's, or that cannot stand in this network."""
-    who = "owners and learners" if parties.use == TRADE else "owners"
-    if name in parties.learners:
-        return parties.refused("must join owners, who see each other", f"the learner {shown(name)}", key=key)
-    close = get_close_matches(str(name), parties.names, n=1, cutoff=0.5)
-    few = f"Known here: {', '.join(parties.names[:20])}{', ...' if len(parties.names) > 20 else ''}."
-    remedy = f'Did you mean "{close[0]}"?' if close else few
-    return parties.refused(f"must name {who}", shown(name), remedy, key)
-
-
-def everyone_named(parties: Parties, named: Iterable[str], alone: Iterable[str], key: str) -> None:
-    """Refuse a list that leaves out somebody of whom it is not said that it stands alone.
+def check_everyone_named(
+    parties: Parties, named: Iterable[str], alone: Iterable[str], key: str
+) -> None:
+    """Refuse a list without a node that is not stated to be alone.
 
     Raises
     ------
     InputError
-        Also where who is said to stand alone is nobody, or does not.
+        Also for a node stated to be alone that is unknown, or has an edge.
     """
-    there, lonely = set(named), set(alone) - parties.left_out
+    there = set(named)
+    lonely = set(alone) - parties.left_out
     for name in sorted(lonely):
         if name not in parties.names:
-            raise unknown(parties, name, "alone")
+            raise parties.unknown_name(name, "alone")
         if name in there:
-            raise parties.refused("must name who has no edge", f"{shown(name)}, who has one", key="alone")
+            found = f"{format_value(name)}, who has one"
+            raise parties.make_error("must name who has no edge", found, key="alone")
     missing = [name for name in parties.names if name not in there | lonely]
     if missing:
         remedy = "Add it, or name it in alone, who have no edge."
-        raise parties.refused("must have everybody", f"no {shown(missing[0])}", remedy, key)
+        found = f"no {format_value(missing[0])}"
+        raise parties.make_error("must have everybody", found, remedy, key)
 
 
-def linked(network: Network, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-    """The graph of a network, its nodes in the order of ``parties.names``.
+def linked_graph(network: Network, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
+    """Make and check the graph of a network, with nodes in the order of ``parties.names``.
 
     Raises
     ------
     InputError
-        What `Network.graph` refuses, edges that are none of this use, or trade in which nobody can sell.
+        As `Network.make_graph`, for edges of another use, or for trade in which no owner can sell.
     """
     import networkx as nx
 
     try:
-        found = network.graph(parties, rng=rng)
+        found = network.make_graph(parties, rng=rng)
     except nx.NetworkXError as error:
-        raise parties.refused("must be a graph that there is", error) from None
-    graph = between(parties, found.edges, directed=found.is_directed())
+        raise parties.make_error("must be a graph that there is", error) from None
+    graph = named_graph(parties, found.edges, directed=found.is_directed())
     if parties.use == TRADE and not graph.number_of_edges():
-        raise parties.refused("must join an owner and a learner", "no edge: nobody could sell")
+        rule = "must join an owner and a learner"
+        raise parties.make_error(rule, "no edge: nobody could sell")
     return graph
 
 
-def who_may_sell(graph: Graph[str], parties: Parties) -> np.ndarray:
-    """The edges of trade as `market.competition.market.Competition` takes them, bool (n_owners, n_learners)."""
+def trade_links(graph: Graph[str], parties: Parties) -> np.ndarray:
+    """Links of `market.competition.market.Competition`, bool (n_owners, n_learners)."""
     links = np.zeros((len(parties.owners), len(parties.learners)), dtype=bool)
     row = {name: i for i, name in enumerate(parties.owners)}
     column = {name: j for j, name in enumerate(parties.learners)}

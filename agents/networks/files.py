@@ -1,31 +1,43 @@
-"""Networks from files: GraphML and edge lists, read by networkx; nodes are owners and learners by name."""
+"""Networks in files: GraphML and edge lists for networkx, and the graph of a result."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from agents.networks.base import Network, Parties, between, everyone_named, unknown
-from learning.declaration import ListOf, Words, parameter, shown
+from agents.networks.base import (
+    SIGHT,
+    TRADE,
+    Name,
+    Names,
+    Network,
+    Parties,
+    check_everyone_named,
+    named_graph,
+)
+from learning.declaration import format_value, parameter
 
 if TYPE_CHECKING:
     from networkx import Graph
 
-Name = Annotated[str, Words("a name in quotes")]
-Named = Annotated[tuple[Name, ...], ListOf("a list of names")] | None
-NAMED_BY = ("name", "label")  # attributes of a node that name it, before its id
+NAMED_BY = ("name", "label")  # attributes with a node's name, before its id
 SEPARATORS = ("\t", ",", ";")
+OF_OWNERS = ("records", "epsilon", "payment", "privacy_cost", "surplus")
+CENTRAL = ("degree", "betweenness", "bonacich", "scarcity")
+COUNTS = ("records", "trade_degree", "sight_degree")
 
 
 @dataclass(frozen=True)
 class File(Network):
-    """A GraphML file, or a list with an edge a line: two names apart by a tab, comma or semicolon, or else a blank.
+    """A GraphML file, or a list of edges by line: two names and a tab, comma, semicolon or blank.
 
-    A node of GraphML is named by its attribute ``name`` or ``label``, else by its id. Where edges have an attribute
-    ``use``, as in the `network.graphml` of a result, those of another use are passed over.
+    A node of GraphML is named by its attribute ``name`` or ``label``, else by its id. Where edges
+    have an attribute ``use``, as in the `network.graphml` of a result, only those of this use
+    count.
 
     Source: networkx, read_graphml and parse_edgelist.
     """
@@ -35,70 +47,128 @@ class File(Network):
     """A .graphml file, or a list of edges; relative to this file."""
     directed: bool = False
     """Whether, in a list, the first sees the second without being seen; GraphML says so itself."""
-    alone: Named = None
-    """Who has no edge in a list, where everybody else must have one; a node of GraphML may stand without."""
+    alone: Names = None
+    """Who has no edge in a list, where everybody else must have one; a node of GraphML may stand
+    without."""
 
     def located(self, locate: Any) -> Self:
         return replace(self, path=str(locate(self.path)))
 
-    def graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        found = read(Path(self.path), parties, directed=self.directed)
-        pairs = [(one, other) for one, other, use in found.edges(data="use") if use in (None, parties.use)]
+    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
+        found = read_graph(Path(self.path), parties, directed=self.directed)
+        uses = (None, parties.use)
+        pairs = [(one, other) for one, other, use in found.edges(data="use") if use in uses]
         names = set(found.nodes)
         for name in sorted(names - {*parties.owners, *parties.learners} - parties.left_out):
-            raise unknown(parties, name, "path")
-        graph = between(parties, pairs, directed=found.is_directed(), key="path")
-        everyone_named(parties, names, self.alone or (), "path")
+            raise parties.unknown_name(name, "path")
+        graph = named_graph(parties, pairs, directed=found.is_directed(), key="path")
+        check_everyone_named(parties, names, self.alone or (), "path")
         return graph
 
 
-def read(path: Path, parties: Parties, *, directed: bool) -> Graph[str]:
-    """The graph of a file, nodes by name; a multigraph, so that an edge that stands there twice is seen.
+def read_graph(path: Path, parties: Parties, *, directed: bool) -> Graph[str]:
+    """Read the graph of a file, nodes by name, as a multigraph that keeps repeated edges.
 
     Raises
     ------
     InputError
-        A file that cannot be read, or is none of both; a node without a name, or two of one name.
+        For a file that cannot be read, or is of neither kind; a node without a name, or two of one
+        name.
     """
     try:
         if path.suffix.lower() in (".graphml", ".xml"):
-            return _graphml(path, parties)
-        return _edge_list(path.read_text(encoding="utf-8-sig"), parties, directed=directed)
+            return _read_graphml(path, parties)
+        text = path.read_text(encoding="utf-8-sig")
+        return _parse_edge_list(text, parties, directed=directed)
     except OSError as error:
-        raise parties.refused("must be a file that can be read", f"{path}: {error.strerror}", key="path") from None
+        found = f"{path}: {error.strerror}"
+        raise parties.make_error("must be a file that can be read", found, key="path") from None
     except UnicodeDecodeError:
-        raise parties.refused("must be text in UTF-8, or GraphML", str(path), key="path") from None
+        rule = "must be text in UTF-8, or GraphML"
+        raise parties.make_error(rule, str(path), key="path") from None
 
 
-def _graphml(path: Path, parties: Parties) -> Graph[str]:
+def _read_graphml(path: Path, parties: Parties) -> Graph[str]:
     import networkx as nx
 
     try:
         graph = nx.read_graphml(path, force_multigraph=True)
     except OSError:
         raise
-    except Exception as error:  # of the parser of XML, or of networkx where XML is no GraphML: KeyError, TypeError, ...
-        told = " ".join(str(error).split()) or type(error).__name__
-        raise parties.refused("must be GraphML", f"{path.name}: {told}", key="path") from None
+    except Exception as error:  # of the XML parser, or of networkx for other XML: any kind
+        found = " ".join(str(error).split()) or type(error).__name__
+        raise parties.make_error("must be GraphML", f"{path.name}: {found}", key="path") from None
     names: dict[str, str] = {}
     for node, given in graph.nodes(data=True):
-        names[node] = str(next((given[key] for key in NAMED_BY if str(given.get(key, "")).strip()), node)).strip()
-    if len(set(names.values())) < len(names):
-        twice = next(name for i, name in enumerate(names.values()) if name in list(names.values())[:i])
-        raise parties.refused("must name each node of its own", f"{shown(twice)} twice", key="path")
+        filled = (str(given.get(key, "")).strip() for key in NAMED_BY)
+        name = next((text for text in filled if text), str(node).strip())
+        if name in names.values():
+            found = f"{format_value(name)} twice"
+            raise parties.make_error("must name each node of its own", found, key="path")
+        names[node] = name
     return nx.relabel_nodes(graph, names)
 
 
-def _edge_list(text: str, parties: Parties, *, directed: bool) -> Graph[str]:
+def _parse_edge_list(text: str, parties: Parties, *, directed: bool) -> Graph[str]:
     import networkx as nx
 
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
-    between_names = next((sign for sign in SEPARATORS if lines and all(sign in line for line in lines)), None)
+    shared = (sign for sign in SEPARATORS if lines and all(sign in line for line in lines))
+    separator = next(shared, None)
     for line in lines:
-        if len(line.split(between_names)) != 2:
-            rule = "must have two names a line, apart by a tab, a comma or a semicolon where names have blanks"
-            raise parties.refused(rule, shown(line), key="path")
+        if len(line.split(separator)) != 2:
+            rule = (
+                "must have two names a line, apart by a tab, a comma or a semicolon where names "
+                "have blanks"
+            )
+            raise parties.make_error(rule, format_value(line), key="path")
     kind = nx.MultiDiGraph if directed else nx.MultiGraph
-    found = nx.parse_edgelist(lines, delimiter=between_names, create_using=kind, data=False)
+    found = nx.parse_edgelist(lines, delimiter=separator, create_using=kind, data=False)
     return nx.relabel_nodes(found, {name: name.strip().strip('"') for name in found.nodes})
+
+
+def result_graph(result: Mapping[str, Any]) -> Graph[str]:
+    """Make the graph of a result, which GraphML can hold and other programs draw.
+
+    Nodes are owners and learners by name, with their sales, payments and surplus. They have a
+    ``role``, owner or learner, and for each network their centralities there, as in
+    ``trade_degree``. Edges have a ``use``, trade or sight, and those of trade an ``epsilon`` and a
+    ``payment``. A directed edge of trade leads from owner to learner. Missing numbers, as the
+    epsilon of an owner who sells without noise, are left out.
+
+    Parameters
+    ----------
+    result : the content of result.json, of a market with a network.
+    """
+    import networkx as nx
+
+    parts = {use: result["network"][use] for use in (TRADE, SIGHT) if result["network"][use]}
+    directed = any(part["directed"] for part in parts.values())
+    graph: Graph[str] = nx.DiGraph() if directed else nx.Graph()
+    for owner in result["owners"]:
+        numbers = _given_numbers({key: owner.get(key) for key in OF_OWNERS})
+        graph.add_node(owner["name"], role="owner", **numbers)
+    for use, part in parts.items():
+        learners = part.get("learners", [])
+        for learner in learners:
+            money = {"payment": float(learner["payments"]), "surplus": float(learner["surplus"])}
+            graph.add_node(learner["name"], role="learner", **money)
+        for row in [*part["owners"], *learners]:
+            numbers = _given_numbers({f"{use}_{key}": row[key] for key in CENTRAL})
+            graph.add_node(row["name"], **numbers)
+        for edge in part["edges"]:
+            if use == TRADE:
+                money = _given_numbers({key: edge[key] for key in ("epsilon", "payment")})
+                graph.add_edge(edge["owner"], edge["learner"], use=use, **money)
+                continue
+            graph.add_edge(edge["from"], edge["to"], use=use)
+            if directed and not part["directed"]:
+                graph.add_edge(edge["to"], edge["from"], use=use)
+    return graph
+
+
+def _given_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the given numbers, counts as int and all others as float."""
+    kinds = {key: int if key in COUNTS else float for key in row}
+    return {key: kinds[key](value) for key, value in row.items() if value is not None}

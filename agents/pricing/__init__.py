@@ -1,10 +1,9 @@
-"""How a learner moves its price between rounds without seeing costs (PRICING), and negotiation in which both sides move."""
+"""Pricings (PRICING): rules that move a learner's price between rounds without knowing costs."""
 
 from agents.pricing.base import Observation, Pricing
 from agents.pricing.bayesian import Bayesian
-from agents.pricing.golden_section import GoldenSection
 from agents.pricing.posting import Learned, learn_price
-from agents.pricing.tatonnement import Tatonnement
+from agents.pricing.searches import GoldenSection, Tatonnement
 
 PRICING: dict[str, type[Pricing]] = {
     "golden_section": GoldenSection,
@@ -12,4 +11,13 @@ PRICING: dict[str, type[Pricing]] = {
     "bayesian": Bayesian,
 }
 
-__all__ = ["PRICING", "Bayesian", "GoldenSection", "Learned", "Observation", "Pricing", "Tatonnement", "learn_price"]
+__all__ = [
+    "PRICING",
+    "Bayesian",
+    "GoldenSection",
+    "Learned",
+    "Observation",
+    "Pricing",
+    "Tatonnement",
+    "learn_price",
+]

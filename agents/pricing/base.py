@@ -1,4 +1,4 @@
-"""How a learner moves its price without seeing costs: what it sees of a price, and what every pricing has."""
+"""The interface of a pricing: observations of posted prices, and the next price to post."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from market.analysis.welfare import SLACK
 
 @dataclass(frozen=True)
 class Observation:
-    """What a learner sees of a price that it posted: what it was sold, what it owes, what its own forecast makes of that.
+    """A learner's observation of a posted price: offers, payments, and its forecast of the gain.
 
-    No privacy cost, no surplus of an owner and no record is in it, so no pricing can look at them.
+    It holds no privacy cost, no surplus of an owner and no record, so no pricing can use them.
 
     Parameters
     ----------
     price : float, times the money in the policy
     epsilon : (n_owners,), the privacy budgets offered at that price
-    payments : (n_owners,), money each would be paid for them
-    gain : float, money that the model is worth over the learner's own, by the learner's forecast
+    payments : (n_owners,), money owed for them
+    gain : float, forecast worth of the model over the learner's own, money
     budget : float, money the learner can spend; inf without a limit
     rounds : int, rounds in which owners answered this price
     """
@@ -39,39 +39,40 @@ class Observation:
 
     @property
     def spending(self) -> float:
-        """Money owed in all."""
+        """Total money owed."""
         return float(self.payments.sum())
 
     @property
     def profit(self) -> float:
-        """What is left to the learner, as forecast: the gain less what it owes."""
+        """Forecast gain less spending."""
         return self.gain - self.spending
 
     @property
     def over(self) -> float:
-        """Money by which the bill exceeds the budget, 0 within."""
+        """Money by which the spending exceeds the budget, 0 within."""
         return max(0.0, self.spending - self.budget * (1 + SLACK))
 
     @property
     def sold(self) -> bool:
-        """Whether anybody sells anything that is paid for."""
+        """True if some owner sells for money."""
         return bool(np.any(self.epsilon > 0)) and self.spending > 0
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What prices are ordered by: first how near to payable, then the profit."""
+        """Order of prices: payable ones first, then by profit."""
         return -self.over, self.profit
 
 
-Posts = Generator[float, Observation, float]  # yields the prices to post, is sent what was seen, gives the one to keep
+Posts = Generator[float, Observation, float]  # prices to post, observations, the price to keep
 
 
 @dataclass(frozen=True)
 class Pricing(Declaration, ABC):
-    """How a learner moves its price: a number times the money in its policy, between two ends, by what it sees alone.
+    """A rule that moves the learner's price, a factor on the money in its policy, in an interval.
 
-    A pricing is a frozen dataclass with ``posts``; what it remembers lives in that generator, so one pricing may serve
-    many markets. Payments rise with the price, as `market.policies.base.Policy.money` says.
+    A pricing is a frozen dataclass with ``posts``; its memory lives in that generator, so one
+    pricing may serve many markets. Payments rise with the price, as
+    `market.policies.base.Policy.money` says.
 
     Parameters
     ----------
@@ -79,12 +80,12 @@ class Pricing(Declaration, ABC):
     high : the highest one
     prices : prices posted at most before one is kept
     rounds_per_price : rounds that owners get to answer a price; until they rest unless given
-    close : prices this near, as a part of themselves, count as one
+    close : relative difference of prices that count as one
 
     Raises
     ------
     InputError
-        Ends not in order, or a number out of range.
+        For ends not in order, or a number out of range.
 
     >>> @dataclass(frozen=True)
     ... class Halving(Pricing):
@@ -112,18 +113,19 @@ class Pricing(Declaration, ABC):
 
     def check(self) -> None:
         if not self.low < self.high:
-            raise InputError(f"{self.where}.low", f"must be below high, {self.high:g}", f"{self.low:g}")
+            rule = f"must be below high, {self.high:g}"
+            raise InputError(f"{self.where}.low", rule, f"{self.low:g}")
 
     @property
     def needs_budget(self) -> bool:
-        """Whether it cannot do without a budget of the learner."""
+        """True if it needs a budget of the learner."""
         return False
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The logarithms of the lowest and the highest price."""
+        """Logarithms of the lowest and the highest price."""
         return float(np.log(self.low)), float(np.log(self.high))
 
     @abstractmethod
     def posts(self) -> Posts:
-        """Prices to post, one after the other, each answered with its `Observation`; the price to keep is returned."""
+        """Yield prices to post, each answered with its `Observation`; return the price to keep."""

@@ -1,7 +1,8 @@
-"""Negotiation: the learner bargains with each owner over its epsilon and its money, and both sides move.
+"""Negotiation: the learner bargains with each owner over its epsilon and its payment.
 
-A contract pays an owner what it adds to the learner's gain, the others as they are, less a fee that the learner keeps. The
-owner then chooses the epsilon at which the two of them have most together, whatever the fee; the fee divides that.
+A contract pays an owner what it adds to the learner's gain, with the others fixed, less a fee that
+the learner keeps. The owner then chooses the epsilon of the largest joint surplus, whatever the
+fee; the fee divides that.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from market.policies.marginal import Marginal
 
-LEAST = 1e-6  # the smallest fee named, as a part of what an owner adds: below it is nothing
+LEAST = 1e-6  # the smallest fee, as a part of what an owner adds
 
 
 @dataclass(frozen=True)
 class Bargains:
-    """What the learner and each owner agree on, given what all others agree on.
+    """Agreements of the learner with each owner, given those of all others.
 
     Attributes
     ----------
-    equilibrium : Equilibrium, where no pair of the learner and an owner has more together by another epsilon
-    gains : (n_owners,), money that each adds to what the model is worth to the learner
-    joint : (n_owners,), money that each pair has together over no deal: the gain and the owner's benefit less its cost
-    fees : (n_owners,), what of that the learner keeps
-    total : float, money that the model is worth to the learner over its own
+    equilibrium : Equilibrium, where no pair of the learner and an owner has a better epsilon
+    gains : (n_owners,), money that each adds to the worth of the model to the learner
+    joint : (n_owners,), joint surplus of each pair over no deal, money: the gain and the owner's
+        benefit less its cost
+    fees : (n_owners,), the learner's part of that
+    total : float, worth of the model to the learner over its own, money
     """
 
     equilibrium: Equilibrium
@@ -42,19 +44,19 @@ class Bargains:
 
     @property
     def payments(self) -> Array:
-        """Money each owner is paid (n_owners,)."""
+        """Payment of each owner, money (n_owners,)."""
         return self.gains - self.fees
 
     @property
     def learner(self) -> float:
-        """Money left to the learner: not the sum of its fees, since what each adds given all others does not add up."""
+        """Surplus of the learner; not the sum of its fees, since marginal gains do not add up."""
         return float(self.total - self.payments.sum())
 
 
-def contracts(game: Game, *, rng: np.random.Generator, starts: int = 16) -> Bargains:
-    """What each pair has together once every pair has agreed on what is best for it; no fee is taken yet.
+def bargain_contracts(game: Game, *, rng: np.random.Generator, starts: int = 16) -> Bargains:
+    """Find the best epsilon of every pair, given those of all others, without fees.
 
-    Every owner may do without a deal, and sells nothing then; the lower ends of intervals do not bind.
+    Every owner may refuse a deal, and sells nothing then; the lower ends of intervals do not bind.
 
     Parameters
     ----------
@@ -65,22 +67,24 @@ def contracts(game: Game, *, rng: np.random.Generator, starts: int = 16) -> Barg
     Raises
     ------
     InputError
-        The model goes to all owners, so that no deal is not the end of a deal.
+        If the model goes to all owners, so that an owner without a deal has it too.
     """
     if game.owners.model_for_all:
         raise InputError("owners.model_goes_to", 'must be "sellers" in a negotiation', '"all"')
     free = replace(game, policy=Marginal(1.0), owners=replace(game.owners, epsilon_min=0.0))
     found = solve(free, rng=rng, starts=starts)
-    gains, joint = free.settled(found.epsilon)
+    gains, joint = free.payments_and_payoffs(found.epsilon)
     worth = game.value * (game.forecast.outside - game.fitness(found.epsilon))
     return Bargains(found, gains, joint, np.zeros_like(gains), float(worth))
 
 
-def nash_in_nash(game: Game, *, rng: np.random.Generator, power: Any = 0.5, starts: int = 16) -> Bargains:
-    """Nash's bargain in every pair, given the bargains of all others: a benchmark for which everybody's costs are known.
+def nash_in_nash(
+    game: Game, *, rng: np.random.Generator, power: Any = 0.5, starts: int = 16
+) -> Bargains:
+    """Nash's bargain in every pair, given all others': a benchmark for which all costs are known.
 
-    Each pair maximises ``(its learner's part)^(1 - power) (its owner's part)^power``: the epsilon that is best for the two,
-    and ``payment = gain - (1 - power) joint``.
+    Each pair maximises ``(its learner's part)^(1 - power) (its owner's part)^power``: the epsilon
+    of the largest joint surplus, and ``payment = gain - (1 - power) joint``.
 
     Parameters
     ----------
@@ -88,10 +92,11 @@ def nash_in_nash(game: Game, *, rng: np.random.Generator, power: Any = 0.5, star
     rng : numpy.random.Generator
     power : float or (n_owners,), the owner's bargaining power, from 0 to 1
 
-    Source: Nash, The Bargaining Problem (1950); Horn and Wolinsky (1988), Nash bargains in a Nash equilibrium of bargains.
+    Source: Nash, The Bargaining Problem (1950); Horn and Wolinsky (1988), Nash bargains in a Nash
+        equilibrium of bargains.
 
-    Two owners with linear costs 1 and 4 whose epsilon adds 9 epsilon / (1 + epsilon): each sells sqrt(9 / cost) - 1, and the
-    pairs have (3 - sqrt(cost))^2 = 4 and 1 to divide.
+    Two owners with linear costs 1 and 4 whose epsilon adds 9 epsilon/(1 + epsilon): each sells
+    sqrt(9/cost) - 1, and the pairs have (3 - sqrt(cost))^2 = 4 and 1 to divide.
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
@@ -103,29 +108,32 @@ def nash_in_nash(game: Game, *, rng: np.random.Generator, power: Any = 0.5, star
     ...         return 1 - sums[..., 0]
     >>> owners = Owners(("A", "B"), 1, 0.0, 20.0, Linear([1.0, 4.0]))
     >>> found = nash_in_nash(Game(owners, None, Adding(), 9.0), rng=np.random.default_rng(0))
-    >>> found.equilibrium.epsilon.round(4).tolist(), found.joint.round(4).tolist(), found.payments.round(4).tolist()
-    ([2.0, 0.5], [4.0, 1.0], [4.0, 2.5])
+    >>> found.equilibrium.epsilon.round(4).tolist(), found.joint.round(4).tolist()
+    ([2.0, 0.5], [4.0, 1.0])
+    >>> found.payments.round(4).tolist()
+    [4.0, 2.5]
     """
     owners = np.asarray(power, dtype=float)
     if not np.all((owners >= 0) & (owners <= 1)):
         raise InputError("power", "must be from 0 to 1", power)
-    found = contracts(game, rng=rng, starts=starts)
+    found = bargain_contracts(game, rng=rng, starts=starts)
     return replace(found, fees=(1 - owners) * found.joint)
 
 
-def rubinstein(proposer: float, other: float) -> float:
-    """The part of what is to be divided that goes to who proposes, each later offer being worth a factor less to a side.
+def rubinstein_share(proposer: float, other: float) -> float:
+    """Proposer's share of a surplus whose value falls by a factor of each side at each later offer.
 
-    ``(1 - other) / (1 - proposer other)``; with equal factors ``1 / (1 + factor)``, which goes to a half, Nash's bargain, as
-    they go to 1.
+    ``(1 - other)/(1 - proposer other)``; with equal factors ``1/(1 + factor)``, which goes to a
+    half, Nash's bargain, as they go to 1.
 
     Parameters
     ----------
     proposer, other : float, discount factors per offer, above 0 and below 1
 
-    Source: Rubinstein, Perfect Equilibrium in a Bargaining Model (1982); to Nash's: Binmore, Rubinstein and Wolinsky (1986).
+    Source: Rubinstein, Perfect Equilibrium in a Bargaining Model (1982); to Nash's: Binmore,
+        Rubinstein and Wolinsky (1986).
 
-    >>> round(rubinstein(0.9, 0.9) * 1.9, 9), round(rubinstein(0.9999, 0.9999), 4)
+    >>> round(rubinstein_share(0.9, 0.9) * 1.9, 9), round(rubinstein_share(0.9999, 0.9999), 4)
     (1.0, 0.5)
     """
     return (1 - other) / (1 - proposer * other)
@@ -133,15 +141,17 @@ def rubinstein(proposer: float, other: float) -> float:
 
 @dataclass(frozen=True)
 class AlternatingOffers(Declaration):
-    """Period after period the learner and each owner bargain anew over the fee, by what they learned from answers alone.
+    """Bargaining over the fee, anew in each period, by sides that learn from answers alone.
 
-    In a period one side proposes, in turns; if refused, the other proposes an offer later. A side accepts what is worth no
-    less to it than its own proposal an offer later: delay costs it that much and no more. Who proposes asks for more after a
-    yes and for less after a no, by a part of the fee that declines with each change of direction.
+    In a period one side proposes, in turns; if refused, the other proposes an offer later. A side
+    accepts what is worth no less to it than its own proposal an offer later: delay costs it that
+    much and no more. The proposer asks for more after a yes and for less after a no, by a part of
+    the fee that declines with each change of direction.
 
-    The learner sees no cost and no surplus of an owner, only yes, no and what is offered. The owner sees what it adds to
-    the gain, by which it is paid, as under the marginal policy. Neither knows the other's discount factor. Where both come
-    to rest, each proposal makes the other side just indifferent: Rubinstein's division, which neither could compute.
+    The learner sees no cost and no surplus of an owner, only answers and offers. The owner sees
+    what it adds to the gain, by which it is paid, as under the marginal policy. Neither knows the
+    other's discount factor. At rest each proposal makes the other side just indifferent:
+    Rubinstein's division, which neither side could compute.
 
     Parameters
     ----------
@@ -150,7 +160,8 @@ class AlternatingOffers(Declaration):
     periods : periods in which they bargain
     step : the first step, of the logarithm of the fee
 
-    Source: Rubinstein (1982) for offers and their rest; the learning by Kesten's steps (1958) is ours.
+    Source: Rubinstein (1982) for offers and their rest; the learning by Kesten's steps (1958) is
+        ours.
     """
 
     where = "negotiation"
@@ -162,13 +173,14 @@ class AlternatingOffers(Declaration):
 
 @dataclass(frozen=True)
 class Negotiation:
-    """How a negotiation went.
+    """The course of a negotiation.
 
     Attributes
     ----------
-    bargains : Bargains, with the fees that the last proposals of the learner come to
-    asked, offered : (periods, n_owners), the fee that the learner would ask for, and that the owner would offer
-    agreed : (periods, n_owners), the fee of the deal; nan where none was made in the period
+    bargains : Bargains, with the fees of the learner's last proposals
+    asked, offered : (periods, n_owners), the fee that the learner would ask for, and that the owner
+        would offer
+    agreed : (periods, n_owners), the fee of the deal; nan without a deal in the period
     """
 
     bargains: Bargains
@@ -177,8 +189,10 @@ class Negotiation:
     agreed: Array
 
 
-def negotiate(game: Game, rules: AlternatingOffers, *, rng: np.random.Generator, starts: int = 16) -> Negotiation:
-    """Let the learner and every owner bargain over fees as `AlternatingOffers` says, given the contracts of all others.
+def negotiate(
+    game: Game, rules: AlternatingOffers, *, rng: np.random.Generator, starts: int = 16
+) -> Negotiation:
+    """Let the learner and every owner bargain over fees, given the contracts of all others.
 
     The learner begins by asking for all that an owner adds, the owner by offering next to nothing.
 
@@ -187,35 +201,37 @@ def negotiate(game: Game, rules: AlternatingOffers, *, rng: np.random.Generator,
     game : Game, its own policy set aside
     rules : AlternatingOffers
     rng : numpy.random.Generator
-        Of the search for what is best for every pair; bargaining draws nothing.
+        For the search for the best epsilon of every pair; bargaining draws nothing.
     """
-    found = contracts(game, rng=rng, starts=starts)
+    found = bargain_contracts(game, rng=rng, starts=starts)
     dealing = found.joint > 0
     top = np.where(dealing, found.gains, 1.0)
     asking = Proposals(top.copy(), rules.step)
     offering = Proposals(LEAST ** (1 / 3) * top, rules.step)
     rows = []
     for period in range(rules.periods):
-        asked, offered = asking.fees.copy(), offering.fees.copy()
-        worth = found.joint - np.array([asked, offered])  # to each owner, which alone knows it
-        yes = np.array([worth[0] >= rules.owners * np.maximum(worth[1], 0.0), offered >= rules.learner * asked])
-        first = period % 2  # who opens: the learner, the owners
+        fees = np.array([asking.fees, offering.fees])
+        worth = found.joint - fees  # to each owner, which alone knows it
+        accepts = rules.owners * np.maximum(worth[1], 0.0)
+        yes = np.array([worth[0] >= accepts, fees[1] >= rules.learner * fees[0]])
+        first = period % 2  # the side that opens: the learner, the owners
+        second = 1 - first
         made = np.array([dealing, dealing])
-        made[1 - first] = dealing & ~yes[first]
-        agreed = np.where(
-            yes[first], (asked, offered)[first], np.where(yes[1 - first], (asked, offered)[1 - first], np.nan)
-        )
-        rows.append((asked, offered, np.where(dealing, agreed, np.nan)))
-        asking.move(made[0], np.where(yes[0], 1.0, -1.0), top)
-        offering.move(made[1], np.where(yes[1], -1.0, 1.0), top)
+        made[second] = dealing & ~yes[first]
+        later = np.where(yes[second], fees[second], np.nan)
+        agreed = np.where(yes[first], fees[first], later)
+        rows.append((*fees, np.where(dealing, agreed, np.nan)))
+        asking.update(made[0], np.where(yes[0], 1.0, -1.0), top)
+        offering.update(made[1], np.where(yes[1], -1.0, 1.0), top)
     asked, offered, agreed = (np.array(part) for part in zip(*rows, strict=True))
     bargains = replace(found, fees=np.where(dealing, asking.fees, 0.0))
-    return Negotiation(bargains, np.where(dealing, asked, 0.0), np.where(dealing, offered, 0.0), agreed)
+    asked = np.where(dealing, asked, 0.0)
+    return Negotiation(bargains, asked, np.where(dealing, offered, 0.0), agreed)
 
 
 @dataclass
 class Proposals:
-    """What one side proposes to each of n others, moved by their answers.
+    """Proposals of one side to each of n others, moved by their answers.
 
     Parameters
     ----------
@@ -227,10 +243,11 @@ class Proposals:
     step: float
 
     def __post_init__(self) -> None:
-        self.turns, self.last = np.zeros_like(self.fees), np.zeros_like(self.fees)
+        self.turns = np.zeros_like(self.fees)
+        self.last = np.zeros_like(self.fees)
 
-    def move(self, made: Array, direction: Array, top: Array) -> None:
-        """Raise or lower (direction, 1 or -1) the fees that were proposed (made), between next to nothing and ``top``."""
+    def update(self, made: Array, direction: Array, top: Array) -> None:
+        """Raise or lower (direction, 1 or -1) the proposed (made) fees, up to ``top``."""
         self.turns += np.asarray(made, dtype=bool) & (direction * self.last < 0)
         self.last = np.where(made, direction, self.last)
         moved = self.fees * np.exp(direction * self.step / (1 + self.turns))

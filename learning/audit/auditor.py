@@ -1,24 +1,30 @@
-"""Audit: a lower confidence bound on the epsilon that the very mechanism in use really gives, against its claim.
+"""Audit: lower confidence bounds on the epsilon of the mechanism in use, against its claim.
 
-An attacker is given everything but one record: the worst pair of neighbouring data, the worst query, all answers. It
-tells the two apart as well as it can; how often it is right bounds epsilon from below. The bound can refute a claim; it
-can never prove one.
+An attacker knows everything but one record: the worst pair of neighbouring data, the worst query,
+all answers. The error rates of its best test bound epsilon from below. The bound can refute a
+claim; it can never prove one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.audit.accountant import Answering, gaussian_epsilon
-from learning.audit.attack import lower_bound, most
-from learning.audit.observations import AuditTarget, neighbouring_datasets, observations
-from learning.privacy.guarantees import Guarantee, gaussian, pure
-from learning.progress import Did, unnoticed
+from learning.audit.attack import largest_bound, lower_bound
+from learning.audit.observations import (
+    AuditTarget,
+    Observed,
+    draw_statistics,
+    neighbouring_datasets,
+)
+from learning.privacy.guarantees import Guarantee, measure_gaussian, measure_pure
+from learning.progress import ReportWork, ignore_work
 
 DRAWS = 20_000  # of all answers, per data set and half
 CONFIDENCE = 0.999  # that no claim at all of an audit is wrongly refuted
@@ -26,26 +32,30 @@ CONFIDENCE = 0.999  # that no claim at all of an audit is wrongly refuted
 
 @dataclass(frozen=True)
 class Finding:
-    """What the audit of one owner's answers found.
+    """Finding of the audit of one owner's answers.
 
     Parameters
     ----------
-    owner: whose answers were attacked.
-    records: how many records they are over.
-    claimed: the epsilon claimed over all answers the budget covers; of noise as published, the accountant's claim.
+    owner: the owner attacked.
+    records: the number of its records.
+    claimed: the epsilon claimed over all answers the budget covers; of noise as published, the
+        accountant's claim.
     delta: the failure probability claimed.
-    shown: the lower confidence bound on what kappa owners alike give away of one record, by the audit's own accountant.
-    charged: the epsilon that the answers asked of one owner may spend, jointly, as the mechanism counts.
-    bound: the lower confidence bound on what they do spend, as the mechanism counts.
-    answer_charged: what a single answer may spend, the one that shows most of what it may where shares grow; inf where
-        nothing is guaranteed of one.
-    answer_bound: the lower confidence bound on what a single answer spends.
-    most: the largest bound that so many draws could have shown; a claim beyond it cannot be refuted.
+    shown: the lower confidence bound on the epsilon of kappa equal owners, by the audit's own
+        accountant.
+    charged: the epsilon that the answers asked of one owner may spend, jointly, as the mechanism
+        counts.
+    bound: the lower confidence bound on that, as the mechanism counts.
+    answer_charged: the epsilon that a single answer may spend, the one with the largest bound over
+        it where shares grow; inf where nothing is guaranteed of one.
+    answer_bound: the lower confidence bound on that.
+    most: the largest bound that the draws could have shown; larger claims cannot be refuted.
     answer_most: the same for a single answer.
-    answers: how many are asked; of SGD1, the rounds seen.
-    draws: how often all answers were drawn under each of the two data sets.
+    answers: the number asked; of SGD1, the rounds seen.
+    draws: the number of draws of all answers under each data set.
     confidence: that of both bounds together.
-    share: the part of what noise is added for that the worst pair found attains; below 1 the attack is that much weaker.
+    share: the part of the sensitivity that the worst pair found attains; below 1 the attack is that
+        much weaker.
     horizon: T, the answers that the budget covers.
     """
 
@@ -68,16 +78,22 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        """Whether an attacker was seen to learn more than is claimed, or than the mechanism says that answers spend."""
-        return self.shown > self.claimed or self.bound > self.charged or self.answer_bound > self.answer_charged
+        """True if a bound exceeds the claim, or the cost that the mechanism charges."""
+        return (
+            self.shown > self.claimed
+            or self.bound > self.charged
+            or self.answer_bound > self.answer_charged
+        )
 
     @property
     def verdict(self) -> str:
-        """In words; a claim that stands is not thereby proved."""
+        """Verdict in words; a claim that is not refuted is not proved."""
         if self.refuted:
             return "REFUTED"
         testable = self.charged < self.most or self.answer_charged < self.answer_most
-        return "not refuted" if testable else "too large to test"
+        if testable:
+            return "not refuted"
+        return "too large to test"
 
 
 def audit_owner(
@@ -91,12 +107,13 @@ def audit_owner(
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> Finding:
-    """Attack an owner's answers as training draws them: its records but one, which is either of the worst pair.
+    """Attack an owner's answers as training draws them, one record being either of the worst pair.
 
-    The better test statistic (`observations`) is chosen on the first half of the draws, with its threshold, and tested on
-    the second. What is asked goes by the algorithm: T - 1 mean gradients of T, or T; as many as an owner may give in
-    asynchronous training; all local steps of weighted training, which the server may see; the rounds of SGD1, samples
-    known; the sums of AdaSSP, once.
+    The better test statistic (`draw_statistics`) is chosen on the first half of the draws, with its
+    threshold, and tested on the second. The queries are those of the algorithm: T - 1 mean
+    gradients of T, or T; as many as an owner may give in asynchronous training; all local steps of
+    weighted training, which the server may see; the rounds of SGD1, samples known; the sums of
+    AdaSSP, once.
 
     Parameters
     ----------
@@ -105,7 +122,7 @@ def audit_owner(
     epsilon: its budget, in (0, inf).
     target: the training audited.
     seed: the seed of the noise.
-    draws: how often all answers are drawn, per data set and half.
+    draws: the number of draws of all answers, per data set and half.
     confidence: that neither bound is too high.
 
     Raises
@@ -113,36 +130,32 @@ def audit_owner(
     ValueError
         If nothing is asked.
 
-    Source: Jagielski, Ullman and Oprea, Auditing Differentially Private Machine Learning (attack, two halves, limits by
-    Clopper and Pearson); here the pair and the query are the worst that the public bounds allow.
+    Source: Jagielski, Ullman and Oprea, Auditing Differentially Private Machine Learning (attack,
+        two halves, limits by Clopper and Pearson); here the pair and the query are the worst that
+        the public bounds allow.
     """
     answers = target.answers
     if answers < 1:
-        raise ValueError(f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit")
+        raise ValueError(
+            f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit"
+        )
     made = target.mechanism.guarantee(epsilon, target.horizon, answers, size=len(y))
     datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
-    halves = [observations(datasets, draws, half) for half in ("choosing", "testing")]
+    halves = [draw_statistics(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_ones), (testing, testing_ones) = halves
     error = (1 - confidence) / 2
-    each = error / len(testing_ones)
     charges = made.single / (target.factors if len(testing_ones) > 1 else np.ones(1))
-    shown = [lower_bound(*pair, made.single_measure, each) for pair in zip(choosing_ones, testing_ones, strict=True)]
-    worst = int(np.argmax(shown / charges))
+    single = _attack_single(choosing_ones, testing_ones, made, charges, error, draws)
     claim = target.mechanism.claims(name, epsilon, target.horizon, size=len(y))[0]
     bound = lower_bound(choosing, testing, made.measure, error)
     spent = made.epsilon(bound)
     return Finding(
-        owner=name,
-        records=len(y),
-        claimed=claim.epsilon,
-        delta=claim.delta,
-        shown=_shown(bound, spent, made, target.overlap, claim.delta),
+        *(name, len(y), claim.epsilon, claim.delta),
+        shown=_shown_epsilon(bound, spent, made, target.overlap, claim.delta),
         charged=made.epsilon(made.joint),
         bound=spent,
-        answer_charged=made.single_epsilon(float(charges[worst])),
-        answer_bound=made.single_epsilon(shown[worst]),
-        most=made.epsilon(most(made.measure, draws, error, made.chance)),
-        answer_most=made.single_epsilon(most(made.single_measure, draws, each)),
+        most=made.epsilon(largest_bound(made.measure, draws, error, made.chance)),
+        **single,
         answers=answers,
         draws=2 * draws,
         confidence=confidence,
@@ -151,19 +164,45 @@ def audit_owner(
     )
 
 
-def _shown(bound: float, spent: float, made: Guarantee, overlap: int, delta: float) -> float:
-    """The epsilon of a bound on one owner's answers, in its measure, where kappa owners alike hold the record.
+def _attack_single(
+    choosing: Sequence[Observed],
+    testing: Sequence[Observed],
+    made: Guarantee,
+    charges: Array,
+    error: float,
+    draws: int,
+) -> dict[str, Any]:
+    """Attack single answers, and report the one with the largest bound over its charge."""
+    each = error / len(testing)
+    shown = [
+        lower_bound(*pair, made.single_measure, each)
+        for pair in zip(choosing, testing, strict=True)
+    ]
+    worst = int(np.argmax(shown / charges))
+    bounds = {
+        "answer_charged": float(charges[worst]),
+        "answer_bound": shown[worst],
+        "answer_most": largest_bound(made.single_measure, draws, each),
+    }
+    return {name: made.single_epsilon(bound) for name, bound in bounds.items()}
 
-    Of pure and of Gaussian noise by the audit's own accountant; of other noise ``spent``, the mechanism's word on one owner.
+
+def _shown_epsilon(
+    bound: float, spent: float, made: Guarantee, overlap: int, delta: float
+) -> float:
+    """Compute the epsilon of a bound on one owner's answers, for kappa equal owners.
+
+    Of pure and of Gaussian noise by the audit's own accountant; of other noise ``spent``, the
+    mechanism's number for one owner.
     """
-    if made.measure is pure:
+    if made.measure is measure_pure:
         return overlap * bound
-    if made.measure is gaussian:
+    if made.measure is measure_gaussian:
         return gaussian_epsilon(bound, Answering(1, overlap), delta)
     return spent
 
 
-def audit(
+def audit_owners(
     names: Sequence[str],
     records: Sequence[tuple[Array, Array]],
     epsilon: ArrayLike,
@@ -172,9 +211,9 @@ def audit(
     seed: int,
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
-    did: Did = unnoticed,
+    did: ReportWork = ignore_work,
 ) -> list[Finding]:
-    """Audit every owner that something is claimed for; ``confidence`` holds for all of them together (Bonferroni).
+    """Audit every owner with a claim; ``confidence`` holds for all of them together (Bonferroni).
 
     Parameters
     ----------
@@ -190,6 +229,10 @@ def audit(
     found = []
     for i in claimed:
         budget = float(budgets[i])
-        found.append(audit_owner(names[i], *records[i], budget, target, seed=seed, draws=draws, confidence=each))
+        found.append(
+            audit_owner(
+                names[i], *records[i], budget, target, seed=seed, draws=draws, confidence=each
+            )
+        )
         did(1)
     return found

@@ -1,59 +1,68 @@
-"""Checks of a watched training: all that its claims rest on, from sensitivities and prices to noise that is all there.
+"""Checks of a watched training: everything that its claims rest on, and what they cannot see.
 
-Records, bounds, prices and accounts are checked exactly; noise and picks by tests whose chance of a false alarm is exact or
-bounded, shared out evenly over all kinds and, within a kind, over all places (Bonferroni).
+Records, bounds, prices and accounts are checked exactly; noise and picks by tests whose probability
+of a false alarm is exact or bounded, split evenly over all kinds and, within a kind, over all
+places (Bonferroni).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from learning.audit.accountant import Answering, Law
-from learning.audit.bookkeeping import check_accounts, check_asked, count_turns
-from learning.audit.canaries import canaries, furthest_canaries
+from learning.audit.accountant import NoiseLaw, law_of
+from learning.audit.auditor import Finding
 from learning.audit.dependence import (
-    both_kinds,
     compare_coordinates,
     compare_mixes,
     compare_owners,
     compare_pairs,
+    compare_picks,
     compare_rounds,
     normal_scores,
+    size_scores,
 )
-from learning.audit.l2_law import law_of, scores_epsilon
-from learning.audit.picks import compare_picks
-from learning.audit.reference import Records, compare_canaries, compare_records
+from learning.audit.exact_checks import check_exactly
+from learning.audit.reference import Records
 from learning.audit.single_numbers import (
-    check_answers_again,
     count_repeats,
     count_tails,
     count_zeros,
-    find_grids,
+    visible_cut,
 )
-from learning.audit.transcript import Answers, Transcript, replications, watched_training
-from learning.audit.verdicts import Check, SingleTest, exact_check, worst_of
-from learning.audit.worst_pairs import worst_sums
+from learning.audit.transcript import Answers, Transcript, replications_for, watch_training
+from learning.audit.verdicts import Check, SingleTest, binomial_test, judge_tests
 from learning.errors import InputError
-from learning.losses.coordinates import RECORD
-from learning.privacy.claims import Claim
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import Client
+from learning.training.asynchronous import Asynchronous
+from learning.training.clocks import talk_probabilities
 from learning.training.task import Task
 
-ROUNDING = 1e-5  # of sensitivities: records may be kept in single precision
-SLACK = 1e-3  # of epsilon, between two accountants
-LOUD, LOUD_RUNS = 1e6, 4  # so many times the noise drives any training against its ball
 STATISTICAL = 12  # kinds of tests that may give a false alarm
-MOST_RECORDS = 20_000  # of an owner whose gradients are measured
-ROUNDS_APART = 32  # rounds looked at one by one
-ON_A_GRID = 0.5  # of an owner's numbers: more lie on no grid by chance
+ROUNDS_APART = 32  # rounds tested one by one
+ALWAYS = (
+    "bounds, prices and formulas that are wrong in the audit's own reading of them too",
+    "what an owner tells by other ways than its answers: whether and when it answers, "
+    "how long that takes, what it prints",
+    "a bug that shows on other records, seeds, machines or budgets only, "
+    "or a program that knows it is audited",
+    "noise that is random to every test here and not to who drew it: the generator and its seed",
+    "reports of losses before trading, noise among members of a group, "
+    "and whether a charge comes before its answer",
+    "the program of an exchange and its ledger on disk, which answer by code of their own",
+)
 
 Tests = Iterator[tuple[str, Iterable[SingleTest]]]
+
+COMPARED = {
+    "rounds": compare_rounds,
+    "coordinates": compare_coordinates,
+    "owners": compare_owners,
+    "pairs": compare_pairs,
+}
 
 
 def check_training(
@@ -64,21 +73,24 @@ def check_training(
     error: float = 0.0005,
     records: Mapping[str, Records] | None = None,
 ) -> tuple[Check, ...]:
-    """Watch a training and check it against what is claimed of its owners (`Mechanism.claims`).
+    """Watch a training and check it against the claims for its owners (`Mechanism.claims`).
 
     Parameters
     ----------
-    task: the training as a run makes it: its owners, coordinates, mechanism and streams. The number of runs is chosen here.
+    task: the training as a run makes it: its owners, coordinates, mechanism and streams. The number
+        of runs is chosen here.
     overlap: kappa, the owners that one record may sit with, as the scenario states it.
     rows: k, the most rows of one person at an owner, as the scenario states it.
-    error: the chance that a sound training fails at any of them.
-    records: owners' encoded records (x, y), which their answers are held against; of owners that are not named nothing is.
+    error: the probability that a sound training fails at any check.
+    records: owners' encoded records (x, y), which their answers are compared with; owners that are
+        not named are passed over.
 
-    Source: ours. The laws of |noise| are exact; Kolmogorov's distance by Massart, The Tight Constant in the
-    Dvoretzky-Kiefer-Wolfowitz Inequality; dependence as in `learning.audit.dependence`.
+    Source: ours. The laws of |noise| are exact; Kolmogorov's distance by Massart, The Tight
+        Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality; dependence as in
+        `learning.audit.dependence`.
     """
     try:
-        seen = watched_training(replace(task, runs=replications(task, len(task.owners))))
+        seen = watch_training(replace(task, runs=replications_for(task, len(task.owners))))
     except InputError:
         raise
     except (ValueError, IndexError, ArithmeticError) as error_met:
@@ -86,178 +98,178 @@ def check_training(
     noisy = [one for one in seen.answers if one.scale > 0]
     if not noisy:
         return ()
-    exact = [*_of_bookkeeping(seen, noisy), *_of_records(seen, noisy, rows, records or {})]
-    answered = [one for one in noisy if one.seen]
-    if answered:
-        exact += [_price(seen.task, answered, overlap, rows), check_answers_again(answered)]
-        exact.append(exact_check("grid", find_grids([part for one in answered for part in one.parts]), ON_A_GRID))
+    exact = check_exactly(seen, noisy, overlap, rows, records or {})
     each = error / STATISTICAL
-    tested = [worst_of(kind, tests, each) for kind, tests in _statistical(seen, noisy, answered)]
+    tested = (judge_tests(kind, tests, each) for kind, tests in _make_tests(seen, noisy))
     return tuple(check for check in (*exact, *tested) if check is not None)
 
 
-def power(checks: Sequence[Check]) -> float:
-    """The measured over stated scale of an owner's noise that is seen for sure, all but 1 %; nan if it was not tested."""
+def detectable_noise(checks: Sequence[Check]) -> float:
+    """Look up the measured over stated scale of noise that is detected with 99 %.
+
+    Nan if untested.
+    """
     return next((check.limit for check in checks if check.kind == "noise"), np.nan)
 
 
-# --- exact ------------------------------------------------------------------------------------------------------------
+def list_unseen(
+    task: Task,
+    checks: Sequence[Check],
+    findings: Sequence[Finding],
+    left_out: Sequence[str],
+    error: float,
+) -> tuple[str, ...]:
+    """List faults of a training that this audit cannot see.
+
+    Parameters
+    ----------
+    task: the training.
+    checks: its checks.
+    findings: those of the attacks.
+    left_out: checks that could not be made, in words.
+    error: the probability of a false alarm of all checks together.
+    """
+    least = detectable_noise(checks)
+    numbers = replications_for(task, len(task.owners)) * task.width * max(1, len(task.plan.steps))
+    rare = 1 - error ** (1 / max(1, numbers))
+    law = law_of(task.mechanism.name, task.width)
+    cut = np.nan
+    if law is not None:
+        cut = visible_cut(law, numbers, error / 1000)
+    share = min((finding.share for finding in findings), default=1.0)
+    unknown = "how much noise there is, which has no law that the audit knows: it was attacked only"
+    short = f"noise of an owner that is short of what is stated by less than {1 - least:.1%}"
+    said = {
+        unknown: np.isnan(least),
+        short: not np.isnan(least),
+        f"noise that is cut off beyond {cut:.2g} times its scale": np.isfinite(cut),
+        f"faults in fewer than one of {1 / rare:,.0f} numbers of noise, "
+        "and dependence as weak as that of chance": True,
+        "claims so large that no number of draws made here could refute them": any(
+            finding.verdict == "too large to test" for finding in findings
+        ),
+        "records that move answers further than the worst found, "
+        f"which reach {share:.0%} of the bound": share < 0.995,
+        "picks that are uneven among few records of an owner": ALGORITHMS[
+            task.plan.algorithm
+        ].one_by_one,
+    }
+    return (*(words for words, applies in said.items() if applies), *left_out, *ALWAYS)
 
 
-def _of_bookkeeping(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[Check | None]:
-    """Who was asked, which answers have noise that was paid for, and what was entered in the ledger."""
-    yield check_asked(seen, noisy)
-    yield check_accounts(seen)
-    asked = {one.owner.name: float(max(0, one.asked - one.noisy, one.most - seen.task.plan.priced)) for one in noisy}
-    yield exact_check("answers", asked)
-
-
-def _of_records(
-    seen: Transcript, noisy: Sequence[Answers], rows: int, records: Mapping[str, Records]
-) -> Iterator[Check | None]:
-    """Sensitivities, clipping, the ball, and what owners answer from."""
-    task = seen.task
-    algorithm = ALGORITHMS[task.plan.algorithm]
-    if algorithm.takes_steps:
-        loud = _loud(task)
-        moved, places = furthest_canaries(task.coordinates, np.concatenate([seen.queries, loud.queries]), rows)
-        furthest = max(seen.furthest, loud.furthest)
-        ball = task.coordinates.theta_max
-        if np.isfinite(ball):
-            reached = furthest / ball if ball > 0 else 1 + furthest
-            yield Check("ball", 2, "", reached, 1.0, reached <= 1 + ROUNDING)
-    else:
-        pair = worst_sums(task.coordinates)
-        moved = pair.share * rows / task.coordinates.rows_per_person
-        places = 1
-    yield Check("sensitivity", places, "", moved, 1.0, moved <= 1 + ROUNDING)
-    if algorithm.takes_steps and task.coordinates.clipping == RECORD:
-        yield _gradients(seen, noisy)
-    yield compare_canaries(task.coordinates, canaries(task.coordinates), algorithm.one_by_one)
-    yield compare_records(task, records)
-
-
-def _gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
-    """The longest gradient of any owner's records, as they answer, at the start and at the last point that was kept."""
-    coordinates, longest = seen.task.coordinates, []
-    asked = np.concatenate([np.zeros((1, seen.task.width)), seen.queries[-1:].reshape(-1, seen.task.width)])
-    for one in noisy:
-        records: Any = one.owner.records
-        rows = np.unique(np.linspace(0, records.n_records - 1, MOST_RECORDS).astype(int))
-        lengths = [
-            np.linalg.norm(records.record_gradient(np.tile(query, (len(rows), 1)), rows), coordinates.norm, axis=1)
-            for query in asked
-        ]
-        longest.append(float(np.max(lengths)) / coordinates.radius)
-    worst = int(np.argmax(longest))
-    found = longest[worst]
-    return Check("gradients", len(noisy) * len(asked), noisy[worst].owner.name, found, 1.0, found <= 1 + ROUNDING)
-
-
-def _loud(task: Task) -> Transcript:
-    """The same training under so much noise that it leaves its ball, if anything lets it."""
-    owners = tuple(replace(owner, scale=LOUD * np.asarray(owner.scale)) for owner in task.owners)
-    return watched_training(replace(task, owners=owners, runs=LOUD_RUNS))
-
-
-def _price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
-    """What stated noise gives away of k rows at the announced sensitivity, kappa owners alike together, over the claim."""
-    law = law_of(task.mechanism.name, noisy[0].noise.shape[-1])
-    if law is None:
-        return None
-    coordinates, sampled = task.coordinates, ALGORITHMS[task.plan.algorithm].one_by_one
-    chance = 1 / float(sum(owner.records.n_records for owner in task.owners)) if sampled else 1.0
-    ratios = []
-    for one in noisy:
-        size, claim = one.owner.records.n_records, _claim(task, one.owner)
-        if ALGORITHMS[task.plan.algorithm].takes_steps:
-            reach = 2 * coordinates.gradient_bound / coordinates.rows_per_person / (1 if sampled else size)
-        else:
-            reach = worst_sums(coordinates).bound
-        factors = () if one.factors is None else tuple(one.factors.tolist())
-        answering = Answering(claim.rounds, overlap, chance, factors)
-        given = law.epsilon(rows * reach / one.scale, answering, claim.delta)
-        if one.widths:
-            given = scores_epsilon(coordinates, one.widths, one.scale / rows, answering, claim.delta)
-        ratios.append(given / claim.epsilon)
-    worst = int(np.argmax(ratios))
-    return Check("price", len(ratios), noisy[worst].owner.name, ratios[worst], 1.0, ratios[worst] <= 1 + SLACK)
-
-
-def _claim(task: Task, owner: Client) -> Claim:
-    assert owner.epsilon is not None
-    return task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=owner.records.n_records)[0]
-
-
-# --- statistical ------------------------------------------------------------------------------------------------------
-
-
-def _statistical(seen: Transcript, noisy: Sequence[Answers], answered: Sequence[Answers]) -> Tests:
-    yield "turns", count_turns(seen, noisy)
+def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
+    """Make all statistical tests, kind by kind."""
+    yield "turns", _count_turns(seen, noisy)
     if seen.picks is not None:
-        yield "picks", compare_picks(seen.picks, sum(owner.records.n_records for owner in seen.task.owners))
+        total = sum(owner.records.n_records for owner in seen.task.owners)
+        yield "picks", compare_picks(seen.picks, total)
+    answered = [one for one in noisy if one.seen]
     if not answered:
         return
-    name = seen.task.mechanism.name
-    kinds = list(zip(*(one.parts for one in _whole(answered, seen.task.mechanism.parts)), strict=True))
-    found = [(law_of(name, part[0].noise.shape[-1]), part) for part in kinds]
-    laws = [(law, part) for law, part in found if law is not None]
-    if laws:
-        yield "noise", (test for law, part in laws for test in _amounts(law, part, (None,)))
-        yield "parts", (test for law, part in laws for test in _amounts(law, part, ((0, 1), (1, 2))))
-        yield "law", (test for law, part in laws for test in _laws(law, part))
-        yield "tails", (test for law, part in laws for test in count_tails(law, part))
-    yield "zeros", (test for _, part in found for test in count_zeros(part))
-    yield "repeats", (test for _, part in found for test in count_repeats(part))
-    shared = seen.task.mechanism.parts > 1  # of noise in parts an owner's own has no known law, but fair signs
-    compared = [answered] if shared else [part for _, part in found]
-    law_name = "" if shared else name
-    numbers = [[(one.owner.name, normal_scores(law_name, one.relative)) for one in part] for part in compared]
-    known = bool(laws) and not shared
-    both = [kind for scores in numbers for kind in both_kinds(scores, known)]
-    for kind, compare in COMPARED.items():
-        yield kind, (test for scores in both for test in compare(scores))
+    mechanism = seen.task.mechanism
+    whole = (one.parts for one in _sum_parts(answered, mechanism.parts))
+    parts = list(zip(*whole, strict=True))
+    laws = [(law_of(mechanism.name, part[0].noise.shape[-1]), part) for part in parts]
+    known = [(law, part) for law, part in laws if law is not None]
     if known:
-        yield "mixes", (test for scores in both for test in compare_mixes(scores))
+        yield "noise", _test_known(known, _test_amounts)
+        yield "parts", _test_known(known, partial(_test_amounts, axes=((0, 1), (1, 2))))
+        yield "law", _test_known(known, _test_laws)
+        yield "tails", _test_known(known, count_tails)
+    yield "zeros", (test for part in parts for test in count_zeros(part))
+    yield "repeats", (test for part in parts for test in count_repeats(part))
+    shared = mechanism.parts > 1  # an owner's own part of noise has fair signs, but no known law
+    name = mechanism.name
+    if shared:
+        name = ""
+        parts = [tuple(answered)]
+    numbers = [
+        [(one.owner.name, normal_scores(name, one.relative)) for one in part] for part in parts
+    ]
+    if known and not shared:
+        sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]
+        numbers = [kind for both in zip(numbers, sizes, strict=True) for kind in both]
+    for kind, compare in COMPARED.items():
+        yield kind, (test for scores in numbers for test in compare(scores))
+    if known and not shared:
+        yield "mixes", (test for scores in numbers for test in compare_mixes(scores))
 
 
-COMPARED = {
-    "rounds": compare_rounds,
-    "coordinates": compare_coordinates,
-    "owners": compare_owners,
-    "pairs": compare_pairs,
-}
+def _test_known(
+    known: Sequence[tuple[NoiseLaw, Sequence[Answers]]],
+    make_tests: Callable[[NoiseLaw, Sequence[Answers]], Iterator[SingleTest]],
+) -> Iterator[SingleTest]:
+    return (test for law, part in known for test in make_tests(law, part))
 
 
-def _whole(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
-    """Noise that has a law: each owner's own, or that of each owner and of those after it whose parts make up the noise."""
+def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
+    """Count how often each owner was asked, where lots decide by records or clocks.
+
+    Clocks may lose the last ticks of an owner, so that only an owner never asked counts against
+    them.
+    """
+    task = seen.task
+    algorithm = ALGORITHMS[task.plan.algorithm]
+    if not algorithm.asks_at_random:
+        return
+    lots = task.runs * len(task.plan.steps)
+    clocked = isinstance(algorithm, Asynchronous)
+    odds = task.sizes / task.sizes.sum()
+    if clocked:
+        odds = talk_probabilities(task.plan.clocks, len(task.owners))
+    by_name = {owner.name: float(chance) for owner, chance in zip(task.owners, odds, strict=True)}
+    for one in noisy:
+        chance = by_name[one.owner.name]
+        if not clocked:
+            yield binomial_test(one.owner.name, one.asked, lots, chance)
+            continue
+        never = 1.0
+        if one.asked == 0:
+            never = float((1 - chance) ** lots)
+        yield SingleTest(one.owner.name, float(one.asked), never, lambda each: 0.0)
+
+
+def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
+    """Sum noise made in parts: of each owner and of the next ones, as many as make up the noise."""
     if parts == 1:
         return noisy
-    others = [[noisy[(first + k) % len(noisy)].relative for k in range(parts)] for first in range(len(noisy))]
-    sums = [np.sum(made, axis=0) for made in others]  # in units of what is stated of each answer
-    return [replace(one, noise=made, scale=1.0, factors=None) for one, made in zip(noisy, sums, strict=True)]
+    summed = []
+    for first, one in enumerate(noisy):
+        together = [noisy[(first + k) % len(noisy)].relative for k in range(parts)]
+        made = np.sum(together, axis=0)  # in units of the stated scale of each answer
+        summed.append(replace(one, noise=made, scale=1.0, factors=None))
+    return summed
 
 
-def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None]) -> Iterator[SingleTest]:
-    """An owner's noise against its stated scale: all of it, each coordinate, each of the first rounds."""
+def _test_amounts(
+    law: NoiseLaw, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None] = (None,)
+) -> Iterator[SingleTest]:
+    """Test an owner's noise against its stated scale.
+
+    All of it, each coordinate, each early round.
+    """
     for one in noisy:
         numbers = one.relative
         for axis in axes:
             part = numbers[:ROUNDS_APART] if axis == (1, 2) else numbers
-            found, chances = (np.atleast_1d(value) for value in law.shortfall(part, axis))
-            count = np.count_nonzero(~np.isnan(part)) / len(found)
-            for ratio, chance in zip(found, chances, strict=True):
-                yield SingleTest(one.owner.name, float(ratio), float(chance), partial(law.visible, count))
+            found, likely = (np.atleast_1d(value) for value in law.measure_shortfall(part, axis))
+            limit = partial(law.detectable_scale, np.count_nonzero(~np.isnan(part)) / len(found))
+            for ratio, chance in zip(found.tolist(), likely.tolist(), strict=True):
+                yield SingleTest(one.owner.name, ratio, chance, limit)
 
 
-def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Kolmogorov's distance of an owner's noise from its law, with the bound by Dvoretzky, Kiefer, Wolfowitz and Massart."""
+def _test_laws(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
+    """Test Kolmogorov's distance of an owner's noise from its law by Massart's bound."""
     for one in noisy:
-        numbers = law.single(one.relative)
+        numbers = law.independent_numbers(one.relative)
         numbers = np.sort(numbers[~np.isnan(numbers)])
         count = len(numbers)
         below = law.chance_below(numbers)
         steps = np.arange(count + 1) / count
         distance = float(np.maximum(steps[1:] - below, below - steps[:-1]).max())
         chance = min(1.0, 2 * np.exp(-2 * count * distance**2))
-        yield SingleTest(one.owner.name, distance, chance, lambda each, n=count: np.sqrt(np.log(2 / each) / (2 * n)))  # type: ignore[misc]
+        yield SingleTest(one.owner.name, distance, chance, partial(_kolmogorov_limit, count))
+
+
+def _kolmogorov_limit(count: int, error: float) -> float:
+    return float(np.sqrt(np.log(2 / error) / (2 * count)))

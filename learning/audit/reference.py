@@ -1,6 +1,6 @@
-"""Gradients of records by their definition, in double precision: what an owner's answer must be before noise.
+"""Reference gradients of records by their definition, in double precision.
 
-Nothing here asks the clipping under test, but for a network, whose gradients that are not clipped are taken as they are.
+Nothing here calls the clipping under test; only a network's unclipped gradients are taken over.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from learning.arrays import Array
-from learning.audit.verdicts import Check, exact_check
+from learning.audit.verdicts import Check, judge_numbers
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics
 from learning.training.task import Task
 
 RELATIVE = 1e-4  # of a gradient in single precision
-ABSOLUTE = 2e-6  # of what it is computed from
+ABSOLUTE = 2e-6  # of the numbers that it is computed from
 AVERAGED = 4e-6  # of the mean length, of a mean in single precision; sums are exact to EXACT
 EXACT = 1e-9
-POINTS = 3  # at which an owner's mean is compared
+POINTS = 3  # queries at which an owner's mean is compared
 BATCH = 5  # canaries that are averaged
 NEAR_KINK = 1e-4  # margins that single precision may put on the other side
 
 Records = tuple[Array, Array]
 
 
-def reference_gradients(bounds: Coordinates, x: Array, y: Array, query: Array) -> tuple[Array, Array]:
-    """Compute the gradient of each record at a point, and how far rounding may move it.
+def reference_gradients(
+    bounds: Coordinates, x: Array, y: Array, query: Array
+) -> tuple[Array, Array]:
+    """Compute the gradient of each record at a point, and the error of rounding.
 
     Parameters
     ----------
@@ -42,45 +44,53 @@ def reference_gradients(bounds: Coordinates, x: Array, y: Array, query: Array) -
     if not bounds.loss.linear:
         loose = Coordinates(**vars(bounds) | {"radius": np.inf}).oracle(x, y, one_by_one=True)
         raw = loose.record_gradient(np.tile(query, (len(y), 1)), np.arange(len(y)))  # type: ignore[attr-defined]
-        held = _cut(raw, bounds.radius, bounds.norm)
+        held = _clip_vectors(raw, bounds.radius, bounds.norm)
         return held, RELATIVE * np.linalg.norm(held, axis=1)
-    a, target = _lines(bounds, x, y)
+    a, target = _record_lines(bounds, x, y)
     t = a @ query + target
     slopes = np.asarray(bounds.loss.derivative(t))
     gradients = slopes[:, None] * a
     lengths = np.linalg.norm(a, axis=1)
-    rounding = bounds.loss.curvature * lengths * (np.abs(a) @ np.abs(query) + np.abs(target)) + np.abs(slopes) * lengths
+    rounding = (
+        bounds.loss.curvature * lengths * (np.abs(a) @ np.abs(query) + np.abs(target))
+        + np.abs(slopes) * lengths
+    )
     if bounds.loss.kinked:
         near = np.abs(t - 1) < NEAR_KINK * (1 + np.abs(a) @ np.abs(query) + np.abs(target))
         rounding = np.where(near, lengths / ABSOLUTE, rounding)
     if bounds.clips_gradients:
-        held = _cut(gradients, bounds.radius, bounds.norm)
+        held = _clip_vectors(gradients, bounds.radius, bounds.norm)
         kept = np.linalg.norm(held, axis=1) / np.maximum(np.linalg.norm(gradients, axis=1), 1e-300)
-        gradients, rounding = held, np.minimum(rounding * kept, bounds.radius / ABSOLUTE)
+        gradients = held
+        rounding = np.minimum(rounding * kept, bounds.radius / ABSOLUTE)
     return gradients, RELATIVE * np.linalg.norm(gradients, axis=1) + ABSOLUTE * rounding
 
 
-def _cut(vectors: Array, limit: float, norm: int) -> Array:
+def _clip_vectors(vectors: Array, limit: float, norm: int) -> Array:
     lengths = np.linalg.norm(vectors, ord=norm, axis=1)
     return vectors * np.minimum(1.0, limit / np.maximum(lengths, 1e-300))[:, None]
 
 
-def _lines(bounds: Coordinates, x: Array, y: Array) -> Records:
-    """(a, b) of t = a'phi + b of each record, held to the bounds where records are."""
-    moved, said = x @ bounds.transform, x @ bounds.centre
+def _record_lines(bounds: Coordinates, x: Array, y: Array) -> Records:
+    """Compute (a, b) of t = a'phi + b of each record, clipped where records are."""
+    moved = x @ bounds.transform
+    said = x @ bounds.centre
     lengths = np.linalg.norm(moved, ord=bounds.norm, axis=1)
     short = np.minimum(1.0, bounds.radius / np.maximum(lengths, 1e-300))
     if bounds.scores is not None:
-        return _scored(bounds, moved, y - said, short)
-    a = moved if bounds.clips_gradients else moved * short[:, None]
+        return _clip_scores(bounds, moved, y - said, short)
+    a = moved
+    limit = np.inf
+    if not bounds.clips_gradients:
+        a = moved * short[:, None]
+        limit = bounds.target_bound
     if bounds.loss.labels:
         return y[:, None] * a, y * said
-    limit = np.inf if bounds.clips_gradients else bounds.target_bound
     return a, -np.clip(y - said, -limit, limit)
 
 
-def _scored(bounds: Coordinates, moved: Array, u: Array, short: Array) -> Records:
-    """Of second moments and scores: the record that has these, each held to its bound."""
+def _clip_scores(bounds: Coordinates, moved: Array, u: Array, short: Array) -> Records:
+    """Compute the record with clipped second moments and scores."""
     assert bounds.scores is not None
     score = np.linalg.norm(moved, axis=1) * np.abs(u)
     held = np.minimum(1.0, bounds.scores.bound / np.maximum(score, 1e-300))
@@ -91,33 +101,37 @@ def _scored(bounds: Coordinates, moved: Array, u: Array, short: Array) -> Record
 
 
 def compare_canaries(coordinates: Coordinates, canaries: Records, one_by_one: bool) -> Check:
-    """Compare canaries' gradients, alone and averaged by fives, with their definition: farthest off, over what rounds."""
+    """Compare canaries' gradients, alone and averaged, with their definition."""
     x, y = canaries
     ratios = []
-    for query in _points(coordinates):
+    for query in _query_points(coordinates):
         expected, rounding = reference_gradients(coordinates, x, y, query)
         order = np.argsort(np.linalg.norm(expected, axis=1), kind="stable")
         oracle = coordinates.oracle(x, y, one_by_one=one_by_one)
         if hasattr(oracle, "record_gradient"):
             got = oracle.record_gradient(np.tile(query, (len(y), 1)), np.arange(len(y)))
-            ratios.append(_ratios(got - expected, rounding))
+            ratios.append(_length_ratios(got - expected, rounding))
         for first in range(0, len(y), BATCH):
             rows = order[first : first + BATCH]
-            mean = coordinates.oracle(x[rows], y[rows], one_by_one=one_by_one).gradient(query[None])[0]
+            mean = coordinates.oracle(x[rows], y[rows], one_by_one=one_by_one).gradient(
+                query[None]
+            )[0]
             off = (mean - expected[rows].mean(axis=0))[None]
-            ratios.append(_ratios(off, rounding[rows].mean(keepdims=True)))
+            ratios.append(_length_ratios(off, rounding[rows].mean(keepdims=True)))
     compared = np.concatenate(ratios)
     found = float(compared.max())
     return Check("clipping", len(compared), "", found, 1.0, found <= 1)
 
 
-def _ratios(off: Array, rounding: Array) -> Array:
-    """Compute lengths over what rounds, (m,); infinite where one is no number."""
+def _length_ratios(off: Array, rounding: Array) -> Array:
+    """Compute lengths over rounding errors, (m,); infinite where one is no number."""
     return np.nan_to_num(np.linalg.norm(off, axis=1) / np.maximum(rounding, 1e-300), nan=np.inf)
 
 
 def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
-    """Compare what owners answer from with their records: how many there are, and their mean gradient at a few points.
+    """Compare owners' records in training with those given.
+
+    Their number, and mean gradients at a few points.
 
     Parameters
     ----------
@@ -131,28 +145,30 @@ def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
         x, y = records[owner.name]
         held = owner.records
         off = float(held.n_records != len(y))
-        for query in _points(task.coordinates):
+        for query in _query_points(task.coordinates):
             expected, _ = reference_gradients(task.coordinates, x, y, query)
             length = float(np.linalg.norm(expected, axis=1).mean())
             precise = isinstance(held, SquaredStatistics)
-            slack = (EXACT if precise else AVERAGED) * length + _flips(task.coordinates, x, y, query)
+            slack = (EXACT if precise else AVERAGED) * length + _kink_slack(
+                task.coordinates, x, y, query
+            )
             mean = held.gradient(query[None])[0]
             off = max(off, float(np.linalg.norm(mean - expected.mean(axis=0))) / max(slack, 1e-300))
         found[owner.name] = off
-    return exact_check("records", found, 1.0)
+    return judge_numbers("records", found, 1.0)
 
 
-def _flips(bounds: Coordinates, x: Array, y: Array, query: Array) -> float:
-    """How far records at a kink may move a mean."""
+def _kink_slack(bounds: Coordinates, x: Array, y: Array, query: Array) -> float:
+    """Bound the move of a mean by records at a kink."""
     if not bounds.loss.kinked:
         return 0.0
-    a, b = _lines(bounds, x, y)
+    a, b = _record_lines(bounds, x, y)
     near = np.abs(a @ query + b - 1) < NEAR_KINK
     return float(np.linalg.norm(a[near], axis=1).sum()) / len(y)
 
 
-def _points(coordinates: Coordinates) -> Iterator[Array]:
-    """The start and points inside the ball, within reach of the radius where there is none."""
+def _query_points(coordinates: Coordinates) -> Iterator[Array]:
+    """Yield the start and points inside the ball, within 1/radius where there is none."""
     width = len(coordinates.centre)
     yield np.zeros(width)
     reach = min(coordinates.theta_max, 1 / coordinates.radius)

@@ -1,4 +1,4 @@
-"""Single numbers of noise: zeros, repeats, grids, and the tails that a law must reach."""
+"""Tests of single numbers of noise: zeros, repeats, grids and tails."""
 
 from __future__ import annotations
 
@@ -7,65 +7,70 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from learning.arrays import Array
-from learning.audit.accountant import Law
-from learning.audit.l2_law import L2Law
+from learning.audit.accountant import L2Law, NoiseLaw
 from learning.audit.transcript import Answers
-from learning.audit.verdicts import Check, SingleTest, count_test, rare_test
+from learning.audit.verdicts import Check, SingleTest, binomial_test, poisson_test
 
-NOTHING = 1e-10  # of its scale: smaller noise is none
+NOTHING = 1e-10  # of its scale: smaller noise counts as none
 SAME = 1e-13  # relative distance of two numbers that are one
 DIGITS = 8  # in which the same noise is the same
 LARGEST = 3  # numbers of an answer by which it is known again
 TAILS = (0.5, 0.1, 1e-2, 2e-3, 5e-4, 1e-4, 1e-5)  # chances whose quantiles are looked at
 TWOS = (20, 28, 36, 42)  # powers of 2 and of 10 that a grid may be made of
 TENS = (4, 6, 8, 10)
-MOST_LIKELY = 1000.0  # repeats by chance beyond which a repeat shows nothing
+MOST_LIKELY = 1000.0  # expected repeats beyond which no test is made
 
 
 def count_zeros(noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Count numbers without noise; of a density of at most 1/2 on either side hardly one is to be expected."""
+    """Count numbers without noise; a density of at most 1/2 on either side gives hardly one."""
     for one in noisy:
         sizes = np.abs(one.relative)
         nothing = max(NOTHING, 10 * one.rounding)
         count = int((sizes < nothing).sum())
-        yield rare_test(one.owner.name, count, nothing * np.isfinite(sizes).sum())
+        yield poisson_test(one.owner.name, count, nothing * np.isfinite(sizes).sum())
 
 
 def count_repeats(noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Count sizes of noise that are met again, of any coordinate, round, owner and run.
+    """Count repeated sizes of noise, of any coordinate, round, owner and run.
 
-    Two independent numbers of a density that falls with size are as near as SAME with a chance of at most 2 SAME.
+    Two independent numbers of a density that falls with size are as near as SAME with a chance of
+    at most 2 SAME.
     """
-    alike = max(SAME, *(10 * one.rounding for one in noisy))
+    tolerance = max(SAME, *(10 * one.rounding for one in noisy))
     sizes = np.concatenate([np.abs(one.relative).ravel() for one in noisy])
     sizes = np.sort(sizes[np.isfinite(sizes) & (sizes > NOTHING)])
-    expected = len(sizes) ** 2 * alike
+    expected = len(sizes) ** 2 * tolerance
     if len(sizes) > 1 and expected < MOST_LIKELY:
-        count = int((np.diff(sizes) <= alike * sizes[1:]).sum())
-        yield rare_test("", count, expected)
+        count = int((np.diff(sizes) <= tolerance * sizes[1:]).sum())
+        yield poisson_test("", count, expected)
 
 
-def check_answers_again(noisy: Sequence[Answers]) -> Check:
-    """Count answers with noise that another one carries too, whatever its signs, its scale and its order."""
-    whole = np.concatenate([_compared(np.abs(one.relative)) for one in noisy])
+def check_repeated_answers(noisy: Sequence[Answers]) -> Check:
+    """Count answers whose noise another one has too, in any signs, scale and order."""
+    whole = np.concatenate([_largest_numbers(np.abs(one.relative)) for one in noisy])
     whole = whole[np.isfinite(whole).all(axis=1) & (whole > NOTHING).all(axis=1)]
     digits = 10 ** (DIGITS - 1 - np.floor(np.log10(whole)))
     again = len(whole) - len(np.unique(np.round(whole * digits) / digits, axis=0))
     return Check("twice", len(whole), "", again, 0.0, again == 0)
 
 
-def _compared(sizes: Array) -> Array:
-    """The largest numbers of every answer, or two runs' where an answer is one number."""
+def _largest_numbers(sizes: Array) -> Array:
+    """Select the largest numbers of every answer, or two runs' where an answer is one number."""
     rows = np.sort(sizes.reshape(-1, sizes.shape[-1]), axis=1)[:, -LARGEST:]
-    return rows if rows.shape[1] > 1 else rows[: len(rows) // 2 * 2].reshape(-1, 2)
+    if rows.shape[1] > 1:
+        return rows
+    return rows[: len(rows) // 2 * 2].reshape(-1, 2)
 
 
 def find_grids(noisy: Sequence[Answers]) -> dict[str, float]:
-    """The largest share of an owner's numbers that lie on one grid: of powers of 2 or of 10, or of single precision."""
+    """Compute the largest share of an owner's numbers on one grid.
+
+    Powers of 2 or 10, or single precision.
+    """
     found: dict[str, float] = {}
     for one in noisy:
         shares = [found.get(one.owner.name, 0.0)]
-        per_variance = one.relative / np.sqrt(one.noise.shape[-1] + 1)  # of l2 noise a number's deviation is so large
+        per_variance = one.relative / np.sqrt(one.noise.shape[-1] + 1)  # the deviation of l2 noise
         for numbers in (one.relative, per_variance, one.noise, one.drawn):
             if numbers is None:
                 continue
@@ -88,29 +93,31 @@ def _share_on_a_grid(numbers: Array, rounding: float) -> float:
     return max(shares)
 
 
-def count_tails(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Count numbers of noise beyond quantiles of its law on either side, and within a range about its middle."""
-    places = [(one.owner.name, _chances(law, one)) for one in noisy]
+def count_tails(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
+    """Count numbers of noise beyond quantiles of its law on either side, and around its middle."""
+    places = [(one.owner.name, _chances_below(law, one)) for one in noisy]
     if len(places) > 1:
         places.append(("", np.concatenate([below for _, below in places])))
     for name, below in places:
         for tail in TAILS:
-            yield count_test(name, int((below < tail).sum()), len(below), tail)
+            yield binomial_test(name, int((below < tail).sum()), len(below), tail)
             if tail < 0.5:
-                yield count_test(name, int((below > 1 - tail).sum()), len(below), tail)
-                yield count_test(name, int((np.abs(below - 0.5) < tail / 2).sum()), len(below), tail)
+                yield binomial_test(name, int((below > 1 - tail).sum()), len(below), tail)
+                yield binomial_test(
+                    name, int((np.abs(below - 0.5) < tail / 2).sum()), len(below), tail
+                )
 
 
-def _chances(law: Law, one: Answers) -> Array:
-    """Chances of no more than each independent number, uniform where all is well."""
-    numbers = law.single(one.relative)
+def _chances_below(law: NoiseLaw, one: Answers) -> Array:
+    """Compute the law's distribution function at independent numbers, uniform for sound noise."""
+    numbers = law.independent_numbers(one.relative)
     return np.asarray(law.chance_below(numbers[np.isfinite(numbers)]))
 
 
-def visible_cut(law: Law, numbers: int, error: float) -> float:
-    """The size, over its scale, at which noise that is cut off is seen; nan of laws by length.
+def visible_cut(law: NoiseLaw, numbers: int, error: float) -> float:
+    """Compute the size over scale at which truncated noise is detected; nan of laws by length.
 
-    So many numbers beyond it are expected that none of them is too unlikely.
+    Beyond it the expected count is so large that zero is too unlikely.
     """
     if isinstance(law, L2Law):
         return float("nan")

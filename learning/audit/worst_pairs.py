@@ -1,7 +1,8 @@
-"""Worst pairs: two records, and a query, between which the mean gradients of neighbouring data differ most.
+"""Worst pairs: two records and a query at which mean gradients of neighbouring data differ most.
 
-Only public bounds are read. Records are raw, many of them far beyond the bounds, so that clipping is attacked too; the
-pair found is measured as training sees it, by `Coordinates.oracle`. A search, not a proof: `Pair.share` says what it attains.
+Only public bounds are read. Records are raw, many of them far beyond the bounds, so that clipping
+is attacked too; the pair found is measured as training sees it, by `Coordinates.oracle`. A search,
+not a proof: `Pair.share` is the part of the bound that it attains.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from learning.arrays import Array
-from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
+from learning.audit.label_pairs import (
+    FAR,
+    find_clearest,
+    opposite_records,
+    query_radius,
+    unit_directions,
+)
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, NetworkRecords
-from learning.losses.scores import Scores, stretch
+from learning.losses.scores import Scores, noise_stretch
 from learning.losses.squared import worst_cosine
-from learning.training.adassp import balance, sensitivity
+from learning.training.adassp import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
 UNITS = 8  # of a network that are singled out: those that weigh most
@@ -24,16 +31,16 @@ UNITS = 8  # of a network that are singled out: those that weigh most
 
 @dataclass(frozen=True)
 class Pair:
-    """Two records and a query between which the mean gradients of neighbouring data differ most.
+    """Two records and a query at which mean gradients of neighbouring data differ most.
 
     Parameters
     ----------
     first: (x (p,), y) of one record, before clipping.
     second: (x (p,), y) of the other.
     query: array (p,), phi inside the ball.
-    distance: the norm of the difference of the two gradients, in the norm of the mechanism; at most ``bound`` if all is
-        well.
-    bound: 2 Xi or 2 G of one record, what noise is scaled to; for sums released at once, their sensitivity.
+    distance: the norm of the difference of the two gradients, in the norm of the mechanism; at most
+        ``bound`` in sound training.
+    bound: the sensitivity, 2 Xi or 2 G of one record, or that of sums released at once.
     """
 
     first: tuple[Array, float] = field(repr=False)
@@ -44,28 +51,30 @@ class Pair:
 
     @property
     def share(self) -> float:
-        """Part of the bound that the pair attains: at 1, nothing that noise is added for goes unseen."""
+        """Part of the bound that the pair attains."""
         return self.distance / self.bound if self.bound > 0 else 1.0
 
 
 def worst_pair(coordinates: Coordinates) -> Pair:
-    """Records and a query, within the public bounds alone, that move the gradient most.
+    """Search records and a query that move the gradient most, from the public bounds alone.
 
-    The largest norm of the difference wins; among equals the one on fewest coordinates, which is the easiest to see under
-    the noise. What is tried:
+    The largest norm of the difference wins; among equals the one on fewest coordinates, the easiest
+    to see under the noise. Tried are:
 
-    squared: records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
-        beyond the bounds before clipping; in 2-norm at the angle of the proof too; queries at the centre and at corners of
-        the ball. Attains 2 Xi and 2 G.
+    squared: records along one coordinate, two, all, and none, each with the target at either bound,
+        all of them FAR beyond the bounds before clipping; in 2-norm at the angle of the proof too;
+        queries at the centre and at corners of the ball. Attains 2 Xi and 2 G.
     hinge: opposite records, at queries that leave both within the margin: 2 B.
-    logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
-        along the ball that misjudge both. A record misjudged by t counts expit(-t) of B: all of 2 B only as the ball, or
-        the raw records, grow.
-    gradients that are clipped, of any of these losses: one far record with either label, or targets far to either side of
-        what the query says: opposite gradients, both of the full radius. Attains 2 c, whatever the ball.
-    network: at the public start and a shift of its offset, the same record with either label, of several lengths, and
-        along what the hidden units see least: clipped, their gradients are opposite. Any vector counts as a record, since
-        clipping guarantees it.
+    logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two
+        coordinates, at queries far out along the ball that misjudge both. A record misjudged by t
+        counts expit(-t) of B: all of 2 B only as the ball, or the raw records, grow.
+    gradients that are clipped, of any of these losses: one far record with either label, or targets
+    far to either side of
+        what the query says: opposite gradients, both of the full radius. Attains 2 c, whatever the
+        ball.
+    network: at the public start and a shift of its offset, the same record with either label, of
+        several lengths, and along what the hidden units see least: clipped, their gradients are
+        opposite. Any vector counts as a record, since clipping guarantees it.
 
     Parameters
     ----------
@@ -84,28 +93,40 @@ def worst_pair(coordinates: Coordinates) -> Pair:
 
 
 def _worst_of_squares(coordinates: Coordinates) -> Pair:
-    width, norm = len(coordinates.centre), coordinates.norm
-    shapes = [*directions(width, norm), np.zeros(width)]
+    width = len(coordinates.centre)
+    norm = coordinates.norm
+    shapes = [*unit_directions(width, norm), np.zeros(width)]
     if norm == 2 and width > 1:
-        cosine = float(worst_cosine(coordinates.radius, coordinates.target_bound, coordinates.theta_max))
+        cosine = float(
+            worst_cosine(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
+        )
         across = np.sqrt(1 - cosine**2) * np.eye(width)[-1]
         shapes += [cosine * np.eye(width)[0] + across, cosine * np.eye(width)[0] - across]
-    records = [_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
+    records = [_make_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
     held = [coordinates.statistics(x[None], np.array([y])) for x, y in records]
-    axis, all_alike = np.eye(width)[0], np.ones(width)
-    corners = [all_alike, -all_alike] if norm == 1 else [axis, -axis, all_alike / np.sqrt(width)]  # of its ball
+    axis = np.eye(width)[0]
+    all_alike = np.ones(width)
+    corners = (
+        [all_alike, -all_alike] if norm == 1 else [axis, -axis, all_alike / np.sqrt(width)]
+    )  # of its ball
     queries = [np.zeros(width), *(coordinates.theta_max * corner for corner in corners)]
     gradients = np.stack([[one.gradient(query) for one in held] for query in queries])
     first, second = np.triu_indices(len(records), 1)
     differences = (gradients[:, first] - gradients[:, second]).reshape(-1, width)
-    furthest = clearest(differences, norm, digits=9)
+    furthest = find_clearest(differences, norm, digits=9)
     distance = float(np.linalg.norm(differences, norm, axis=1)[furthest])
     which, place = divmod(furthest, len(first))
-    return Pair(records[first[place]], records[second[place]], queries[which], distance, 2 * coordinates.gradient_bound)
+    return Pair(
+        records[first[place]],
+        records[second[place]],
+        queries[which],
+        distance,
+        2 * coordinates.gradient_bound,
+    )
 
 
 def _worst_of_labels(coordinates: Coordinates) -> Pair:
-    """The pair as training sees it: x of label +1 and -x of label -1 are one line."""
+    """Search with labels, as training sees them: x of label +1 and -x of label -1 are one line."""
     first, second, query = opposite_records(coordinates)
     records = (first, 1.0), (-second, -1.0)
     held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
@@ -114,29 +135,35 @@ def _worst_of_labels(coordinates: Coordinates) -> Pair:
 
 
 def _worst_of_gradients(coordinates: Coordinates) -> Pair:
-    """Of a linear model whose gradients are clipped: W x = L e, with e such that the query says 0 of it, or nearly.
+    """Search with clipped gradients of a linear model.
+
+    W x = L e, predicted 0 or nearly by the query.
 
     Along one coordinate where the query can undo what the start says of it, else across the start.
     """
-    width, most = len(coordinates.centre), ball(coordinates)
+    width = len(coordinates.centre)
+    most = query_radius(coordinates)
     start = np.asarray(np.linalg.solve(coordinates.transform, coordinates.centre), dtype=float)
     tried = []
-    for e in directions(width, coordinates.norm)[::2]:
+    for e in unit_directions(width, coordinates.norm)[::2]:
         tried.append((e, -float(np.clip((e @ start) / (e @ e), -most, most)) * e))
-    for e in directions(width, 2)[::2]:
+    for e in unit_directions(width, 2)[::2]:
         across = e - (e @ start) / max(float(start @ start), 1e-300) * start
         if np.linalg.norm(across) > 1e-9:
             tried.append((across, np.zeros(width)))
-    length, pairs, differences = FAR * coordinates.radius, [], []
+    length = FAR * coordinates.radius
+    pairs = []
+    differences = []
     for e, query in tried:
         x = np.asarray(np.linalg.solve(coordinates.transform, length * e), dtype=float)
-        said = 0.0 if coordinates.loss.labels else float(x @ coordinates.model(query))
-        targets = np.array([1.0, -1.0]) * (1.0 if coordinates.loss.labels else FAR) + said
+        targets = np.array([1.0, -1.0])
+        if not coordinates.loss.labels:
+            targets = targets * FAR + float(x @ coordinates.model(query))
         held = coordinates.oracle(np.stack([x, x]), targets, one_by_one=True)
         gradients = held.record_gradient(np.stack([query, query]), np.arange(2))  # type: ignore[attr-defined]
         pairs.append(((x, float(targets[0])), (x, float(targets[1])), query))
         differences.append(gradients[0] - gradients[1])
-    furthest = clearest(np.array(differences), coordinates.norm, digits=5)
+    furthest = find_clearest(np.array(differences), coordinates.norm, digits=5)
     distance = float(np.linalg.norm(differences[furthest], coordinates.norm))
     return Pair(*pairs[furthest], distance, 2 * coordinates.gradient_bound)
 
@@ -147,77 +174,113 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
     held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
     assert isinstance(held, NetworkRecords)
-    most = ball(coordinates)
-    shift = float(np.clip(-coordinates.centre[-1], -most, most))  # makes the labels of an unseen record even
+    most = query_radius(coordinates)
+    shift = float(
+        np.clip(-coordinates.centre[-1], -most, most)
+    )  # makes the labels of an unseen record even
     queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]
     rows = np.arange(2 * len(x))
-    gradients = np.concatenate([held.record_gradient(np.tile(query, (len(rows), 1)), rows) for query in queries])
+    gradients = np.concatenate(
+        [held.record_gradient(np.tile(query, (len(rows), 1)), rows) for query in queries]
+    )
     differences = gradients[1::2] - gradients[::2]
-    which, place = divmod(clearest(differences), len(x))
+    which, place = divmod(find_clearest(differences), len(x))
     distance = float(np.linalg.norm(differences[which * len(x) + place], coordinates.norm))
-    return Pair((x[place], 1.0), (x[place], -1.0), queries[which], distance, 2 * coordinates.gradient_bound)
+    return Pair(
+        (x[place], 1.0), (x[place], -1.0), queries[which], distance, 2 * coordinates.gradient_bound
+    )
 
 
 def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
-    """Directions of records of a network: the usual ones, what its units see least, and what one unit alone cannot see.
+    """List directions of records of a network.
 
-    A long record that one unit does not see and all others are sure of has its gradient in that unit's row alone, along
-    the record itself: there, along one coordinate nearly.
+    Usual ones, the least seen by all units, and by one alone.
+
+    A long record that one unit does not see and all others are sure of has its gradient in that
+    unit's row alone, along the record itself: there, along one coordinate nearly.
     """
-    inner, outer = phi[: hidden * width].reshape(hidden, width), phi[hidden * width : -1]
-    shapes = [*directions(width, 2), np.linalg.svd(inner)[2][-1]]
+    inner = phi[: hidden * width].reshape(hidden, width)
+    outer = phi[hidden * width : -1]
+    shapes = [*unit_directions(width, 2), np.linalg.svd(inner)[2][-1]]
     for row in inner[np.argsort(-np.abs(outer), kind="stable")[:UNITS]]:
-        least, most = int(np.abs(row).argmin()), int(np.abs(row).argmax())
+        least = int(np.abs(row).argmin())
+        most = int(np.abs(row).argmax())
         if least != most and row[most]:
             shapes.append(np.eye(width)[least] - row[least] / row[most] * np.eye(width)[most])
     return shapes
 
 
 def worst_sums(coordinates: Coordinates) -> Pair:
-    """Records that move sums released at once furthest, as the noise on their parts weighs them.
+    """Search records that move sums released at once furthest, in units of their noise.
 
     Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof.
 
-    The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.sensitivity`). There is no query.
-    Of second moments and scores, opposite ones of a long record and a short one, or two long ones at the angle of the proof
-    (`learning.losses.scores.stretch`), whichever move the weighted sums further.
+    The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.release_sensitivity`).
+    There is no query. Of second moments and scores, opposite ones of a long record and a short one,
+    or two long ones at the angle of the proof (`learning.losses.scores.noise_stretch`), whichever move
+    the weighted sums further.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:
         return _worst_scores(coordinates, coordinates.scores)
-    width, factor = len(coordinates.centre), balance(coordinates)
+    width = len(coordinates.centre)
+    factor = balance_factor(coordinates)
     share = (factor * coordinates.target_bound / coordinates.radius) ** 2
-    cosine = min(1.0, share / 2) if width > 1 else 1.0
-    one, two = np.eye(width)[0], np.eye(width)[-1]
-    second = cosine * one + (np.sqrt(1 - cosine**2) * two if width > 1 else 0.0)
-    records = [_record(coordinates, one, 1.0), _record(coordinates, second, -1.0)]
+    one = np.eye(width)[0]
+    second = _turn_direction(width, share / 2)
+    records = [_make_record(coordinates, one, 1.0), _make_record(coordinates, second, -1.0)]
     first, other = (coordinates.statistics(x[None], np.array([y])) for x, y in records)
-    distance = np.hypot(np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy))
-    bound = sensitivity(coordinates.radius, coordinates.target_bound, factor)
+    distance = np.hypot(
+        np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy)
+    )
+    bound = release_sensitivity(coordinates.radius, coordinates.target_bound, factor)
     return Pair(records[0], records[1], np.zeros(width), float(distance), bound)
 
 
+def _turn_direction(width: int, cosine: float) -> Array:
+    """Turn the first axis towards the last one to a cosine, at most 1."""
+    one = np.eye(width)[0]
+    if width == 1:
+        return one
+    cosine = min(1.0, cosine)
+    return np.asarray(cosine * one + np.sqrt(1 - cosine**2) * np.eye(width)[-1])
+
+
 def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
-    width, radius = len(coordinates.centre), coordinates.radius
-    one, two, factor = np.eye(width)[0], np.eye(width)[-1], radius**2 / (2 * scores.bound * scores.share)
-    cosine = min(1.0, 1 / (8 * scores.share**2)) if width > 1 else 1.0
-    angled = cosine * one + (np.sqrt(1 - cosine**2) * two if width > 1 else 0.0)
+    width = len(coordinates.centre)
+    radius = coordinates.radius
+    one = np.eye(width)[0]
+    factor = radius**2 / (2 * scores.bound * scores.share)
+    angled = _turn_direction(width, 1 / (8 * scores.share**2))
 
     def record(moved: Array, target: float) -> tuple[Array, float]:
         x: Array = np.asarray(np.linalg.solve(coordinates.transform, moved), dtype=float)
         return x, float(x @ coordinates.centre + target)
 
-    far, apart = FAR * scores.bound / radius, []
+    far = FAR * scores.bound / radius
+    tried = []
     first = record(FAR * radius * one, far)
-    for second in (record(FAR * radius * angled, -far), record(radius / FAR * one, -(FAR**2) * far)):
+    for second in (
+        record(FAR * radius * angled, -far),
+        record(radius / FAR * one, -(FAR**2) * far),
+    ):
         held = [coordinates.statistics(x[None], np.array([y])) for x, y in (first, second)]
-        moments, score = np.linalg.norm(held[0].xx - held[1].xx), np.linalg.norm(held[0].xy - held[1].xy)
-        apart.append((float(np.hypot(factor * score, moments)), second))
-    distance, other = max(apart, key=lambda pair: pair[0])
-    return Pair(first, other, np.zeros(width), distance, factor * 2 * scores.bound * stretch(scores.share))
+        moments = np.linalg.norm(held[0].xx - held[1].xx)
+        score = np.linalg.norm(held[0].xy - held[1].xy)
+        tried.append((float(np.hypot(factor * score, moments)), second))
+    distance, other = max(tried, key=lambda pair: pair[0])
+    return Pair(
+        first,
+        other,
+        np.zeros(width),
+        distance,
+        factor * 2 * scores.bound * noise_stretch(scores.share),
+    )
 
 
-def _record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:
-    """A record that clipping should bring to radius * shape, with its target at sign * target_bound."""
-    x: Array = np.asarray(np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape), dtype=float)
+def _make_record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:
+    """Make a record that clipping should bring to radius * shape and sign * target_bound."""
+    x: Array = np.asarray(
+        np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape), dtype=float
+    )
     return x, float(x @ coordinates.centre + sign * FAR * coordinates.target_bound)

@@ -1,4 +1,4 @@
-"""Texts as numbers, and principal components: what scikit-learn does, without the second that loading it takes."""
+"""Coding of texts and principal components, without the second that scikit-learn takes to load."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from learning.arrays import Array
 
 @dataclass(frozen=True)
 class CategoryCoder:
-    """Columns of texts as numbers: a column for each category but the first, or the place among them.
+    """Columns of texts as one column per category but the first, or as places among categories.
 
     Parameters
     ----------
     names : names of the columns, (k,).
-    categories : for each column, its categories in order; a text that is none of them is coded by zeros, or by -1.
+    categories : categories of each column in order; other texts are coded by zeros, or by -1.
     places : whether a text becomes its place, and not a column of its own.
 
-    >>> CategoryCoder(("kind",), (np.array(["a", "b", "c"]),)).code(np.array([["c"], ["a"], ["z"]], dtype=object))
+    >>> coder = CategoryCoder(("kind",), (np.array(["a", "b", "c"]),))
+    >>> coder.code_texts(np.array([["c"], ["a"], ["z"]], dtype=object))
     array([[0., 1.],
            [0., 0.],
            [0., 0.]])
@@ -33,12 +34,12 @@ class CategoryCoder:
 
     @classmethod
     def of(cls, names: tuple[str, ...], texts: NDArray, places: bool) -> CategoryCoder:
-        """The coder whose categories are those of some texts (n, k)."""
+        """Make the coder with the categories of some texts (n, k)."""
         return cls(names, tuple(np.unique(column) for column in texts.T), places)
 
     @property
     def coded_names(self) -> tuple[str, ...]:
-        """The names of the coded columns (d,)."""
+        """Names of the coded columns (d,)."""
         if self.places:
             return self.names
         columns = zip(self.names, self.categories, strict=True)
@@ -51,29 +52,30 @@ class CategoryCoder:
             return np.array([max(1.0, len(categories) - 1.0) for categories in self.categories])
         return np.ones(len(self.coded_names))
 
-    def code(self, texts: NDArray) -> Array:
-        """Texts (n, k) as numbers (n, d)."""
-        coded = [self._code(column, categories) for column, categories in zip(texts.T, self.categories, strict=True)]
-        return np.column_stack([np.empty((len(texts), 0)), *coded])
+    def code_texts(self, texts: NDArray) -> Array:
+        """Code texts (n, k) as numbers (n, d)."""
+        coded = [np.empty((len(texts), 0))]
+        for at, categories in zip(self._find_places(texts), self.categories, strict=True):
+            coded.append(
+                at[:, None] if self.places else at[:, None] == np.arange(1, len(categories))
+            )
+        return np.column_stack(coded).astype(float, copy=False)
 
-    def unseen(self, texts: NDArray) -> int:
-        """How many of the texts (n, k) are none of the categories."""
-        columns = zip(texts.T, self.categories, strict=True)
-        return sum(int((_places(column, categories) < 0).sum()) for column, categories in columns)
+    def count_unseen(self, texts: NDArray) -> int:
+        """Count the texts (n, k) that are in no category."""
+        return sum(int((at < 0).sum()) for at in self._find_places(texts))
 
-    def _code(self, texts: NDArray, categories: NDArray) -> Array:
-        at = _places(texts, categories)
-        return at if self.places else (at[:, None] == np.arange(1, len(categories))).astype(float)
-
-
-def _places(texts: NDArray, categories: NDArray) -> Array:
-    """Where each text (n,) stands among its categories, from 0; -1 where it is none of them."""
-    place = {one: at for at, one in enumerate(categories.tolist())}
-    return np.array([place.get(text, -1) for text in texts.tolist()], dtype=float)
+    def _find_places(self, texts: NDArray) -> list[Array]:
+        """Place of each text (n,) among its categories, from 0, or -1, for each column."""
+        found = []
+        for column, categories in zip(texts.T, self.categories, strict=True):
+            place = {one: at for at, one in enumerate(categories.tolist())}
+            found.append(np.array([place.get(text, -1) for text in column.tolist()], dtype=float))
+        return found
 
 
 def principal_axes(x: Array, count: int) -> Array:
-    """Directions in which rows (n, d) vary most, (count, d), the largest entry of each above 0."""
+    """Directions of largest variance of rows (n, d), (count, d), largest entries above 0."""
     axes = scipy.linalg.svd(x - x.mean(axis=0), full_matrices=False)[2]
     largest = np.argmax(np.abs(axes), axis=1)
     return np.asarray(axes * np.sign(axes[np.arange(len(axes)), largest])[:, None])[:count]

@@ -1,4 +1,4 @@
-"""One owner's records, as its side of the market holds them."""
+"""One owner's records on its side of the market."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from learning.arrays import Array
 
 
 class Holding(Protocol):
-    """What is asked of an owner's side: its name, the number of its records, and these, encoded."""
+    """An owner's side: its name, and its encoded records."""
 
     @property
     def name(self) -> str: ...
+
     @property
     def x(self) -> Array: ...
+
     @property
     def y(self) -> Array: ...
+
     @property
     def n_records(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class OwnerData:
-    """One owner's encoded records; stays behind the owner.
+    """One owner's encoded records, which stay with the owner.
 
     Parameters
     ----------
     name : the owner's name.
     x : (n, p), encoded features, the last of them the constant 1.
     y : (n,), the target, clipped to its public range.
-    clipped : how many cells of this owner lay outside the public ranges; told to the owner only.
+    clipped : number of the owner's cells outside the public ranges, for the owner only.
     """
 
     name: str
@@ -42,19 +45,18 @@ class OwnerData:
 
     @property
     def n_records(self) -> int:
-        """How many records the owner has."""
         return len(self.y)
 
 
 @dataclass(frozen=True)
 class OwnerAway:
-    """One owner whose records stay in the file; they are read, all of them, when somebody looks at one.
+    """One owner whose records stay in the file until one is needed; then all are read.
 
     Parameters
     ----------
     name : the owner's name.
-    n_records : how many records it has.
-    read : gives x (n, p) and y (n,) as `OwnerData` holds them.
+    n_records : number of its records.
+    read : returns x (n, p) and y (n,) as in `OwnerData`.
     """
 
     name: str
@@ -72,5 +74,5 @@ class OwnerAway:
 
     @property
     def y(self) -> Array:
-        """The target (n,)."""
+        """Target (n,)."""
         return self._held[1]

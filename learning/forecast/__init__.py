@@ -1,12 +1,11 @@
-"""Forecasts: what the learner knows before it asks, how good the model will be, and how far that may be off."""
+"""Forecasts of the model's quality before anything is asked, and their uncertainty."""
 
-from learning.forecast.fitness import FitnessForecast, forecast
-from learning.forecast.inputs import PlanningInputs, PublicOwners
+from learning.forecast.choice import make_planner
+from learning.forecast.fitness import FitnessForecast, forecast_fitness
+from learning.forecast.inputs import PlanningInputs, PublicOwners, Settings
 from learning.forecast.planner import Decomposition, Planner
-from learning.forecast.planning import make_planner
 from learning.forecast.pooled import PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.settings import Settings
 
 __all__ = [
     "Decomposition",
@@ -17,6 +16,6 @@ __all__ = [
     "PublicOwners",
     "PublicSample",
     "Settings",
-    "forecast",
+    "forecast_fitness",
     "make_planner",
 ]

@@ -1,7 +1,10 @@
-"""Bootstrap resamples of the public rows: public samples that might have been drawn, and training as each has it.
+"""Bootstrap samples of the public rows, and intervals of forecasts from them.
 
-The public rows stand for the population, a resample of them for what the learner knew: it has its own model, start and
-scale. All resamples are computed at once, in blocks that stay in the processor's cache.
+The public rows are taken for the population, and a bootstrap sample of them for what the learner
+knew: it has its own model, start and scale. All samples are computed at once, in blocks that stay
+in the processor's cache. In each possible world the ratio of what then comes true to what the
+learner then forecast is the error of the method; times the forecast from all public rows, it is one
+value that the truth may have.
 """
 
 from __future__ import annotations
@@ -12,32 +15,40 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.forecast.clipped_problem import chance_share, clipped_problems
+from learning.forecast.law import chance_share, clipped_problems
+from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
 from learning.losses.coordinates import Coordinates
-from learning.training.law import Problem, together
+from learning.training.law import Problem, bias_and_gain, concatenate_problems
+from learning.training.plan import Plan
 
-LEAST = 1e-6  # of f*: what that of a resample counts as, whose few distinct rows may be fitted without error
+LEAST = 1e-6  # of f*: floor of that of a bootstrap sample, whose rows may be fitted without error
 BLOCK = 2**17  # numbers handled at once
+WORLDS = 200  # values of equal chance that represent a distribution
+NOTHING = 1e-12  # floor of relative fitness in logs
+CHANCE = 0.95  # share of bootstrap samples that an owner of another kind loses more than
 
 
 @dataclass(frozen=True)
 class BootstrapSamples:
-    """Bootstrap resamples of the public rows: what the learner's sample might have been, against one population.
+    """Bootstrap samples of the public rows, against one population.
 
     Parameters
     ----------
     sample : the public rows themselves.
-    models : array (m, p), the public model of each resample, spread as theta_pub is around the pooled optimum.
+    models : array (m, p), the public model of each sample, spread as theta_pub is around the pooled
+        optimum.
     start : "public" or "zero", where training starts.
     transforms : array (m, p, p), the scale W of each.
     optimum : f* of the population.
-    rows : array (m, n), which of the population's records each resample is made of.
+    rows : array (m, n), rows of the population that each sample is made of.
     total_size : records of all owners, on which the models are judged.
-    precondition : whether the scales whiten.
+    precondition : True if the scales whiten.
     norm : 1 or 2, in which records are clipped.
     """
 
@@ -54,23 +65,25 @@ class BootstrapSamples:
     def __len__(self) -> int:
         return len(self.models)
 
-    def first(self, count: int) -> BootstrapSamples:
-        """The first resamples only, for a quick look."""
-        return self._known.setdefault(count, self._part(slice(count)))
-
     @cached_property
     def _known(self) -> dict[Any, Any]:
-        """What has been computed: planners for the same rows, under other budgets or beside each other, ask for it again."""
+        """Cache of parts and problems, which other planners for the same rows use as well."""
         return {}
 
-    def _part(self, which: slice) -> BootstrapSamples:
-        return replace(self, models=self.models[which], transforms=self.transforms[which], rows=self.rows[which])
+    def first_samples(self, count: int) -> BootstrapSamples:
+        """First samples only."""
+        return self._known.setdefault(count, self._select_samples(slice(count)))
 
-    def within(self, count: int, *, rng: np.random.Generator) -> list[BootstrapSamples]:
-        """Resamples of each resample, ``count`` of them: all that a learner whose rows it were would plan with.
+    def _select_samples(self, which: slice) -> BootstrapSamples:
+        models = self.models[which]
+        transforms = self.transforms[which]
+        return replace(self, models=models, transforms=transforms, rows=self.rows[which])
 
-        What such a learner forecasts, against what its plan gives on the population, is how far forecasts of this kind
-        are off: the population has records that its own rows do not show.
+    def draw_resamples(self, count: int, *, rng: Generator) -> list[BootstrapSamples]:
+        """Draw ``count`` bootstrap samples of each sample, as its learner would.
+
+        Its forecast, against the outcome of its plan on the population, shows the error of such
+        forecasts: the population has records that its own rows do not show.
         """
         x, y = self.sample.population()
         learners = []
@@ -88,52 +101,62 @@ class BootstrapSamples:
         return learners
 
     @property
-    def _fitted(self) -> Array:
-        """The models as fitted to the resamples, (m, p), not spread."""
+    def fitted_models(self) -> Array:
+        """Models as fitted to the samples, (m, p), not spread."""
         truth = self.sample.truth
-        return truth + (self.models - truth) / _stretch(self.sample.n_records, self.total_size)
+        return truth + (self.models - truth) / _stretch_factor(
+            self.sample.n_records, self.total_size
+        )
 
     @cached_property
     def dispersion(self) -> float:
         """C of the population.
 
-        With labels it is what the resamples' models lose on average, times n_pub: that needs no curvature, which hinge loss
-        does not have.
+        With labels it is the mean loss of the samples' models times n_pub: that needs no curvature,
+        which hinge loss does not have.
         """
         x, y = self.sample.population()
         if self.sample.loss.quadratic:
             return dispersion(x, y, self.sample.truth)
-        return max(0.0, len(y) * (float(np.mean(self.sample.fitness.value(self._fitted))) - self.optimum))
+        lost = float(np.mean(self.sample.fitness.value(self.fitted_models))) - self.optimum
+        return max(0.0, len(y) * lost)
 
     @cached_property
-    def estimates(self) -> tuple[Array, Array]:
-        """f* and C as each resample would estimate them, (m,) both."""
+    def estimated_scales(self) -> tuple[Array, Array]:
+        """Estimates of f* and C by each sample, (m,) both."""
         x, y = self.sample.population()
-        loss, penalty, truth = self.sample.loss, self.sample.regularisation, self.sample.truth
-        optima, spreads = [], []
-        for model, rows in zip(self._fitted, self.rows, strict=True):
+        loss = self.sample.loss
+        penalty = self.sample.regularisation
+        freedom = len(y) - x.shape[1]  # by which residuals are inflated
+        optima = []
+        spreads = []
+        for model, rows in zip(self.fitted_models, self.rows, strict=True):
+            own = (x[rows], y[rows])
             if loss.quadratic:
-                optima.append(_inflated_optimum(x[rows], y[rows], model, penalty))
-                spreads.append(dispersion(x[rows], y[rows], model) * len(y) / (len(y) - x.shape[1]))
+                square = np.mean((own[1] - own[0] @ model) ** 2) * len(y) / freedom
+                optima.append(float(square + 0.5 * penalty * model @ model))
+                spreads.append(dispersion(*own, model) * len(y) / freedom)
             else:
-                optima.append(float(loss.fitness([(x[rows], y[rows])], penalty).value(model)))
-                spreads.append(curved_dispersion(loss, x[rows], y[rows], model, penalty))
+                optima.append(float(loss.fitness([own], penalty).value(model)))
+                spreads.append(curved_dispersion(loss, *own, model, penalty))
         if not loss.quadratic:
-            whole = curved_dispersion(loss, x, y, truth, penalty)
+            whole = curved_dispersion(loss, x, y, self.sample.truth, penalty)
             spreads = [self.dispersion * found / max(whole, 1e-300) for found in spreads]
         return np.maximum(optima, LEAST * self.optimum), np.array(spreads)
 
     @cached_property
-    def outside(self) -> Array:
-        """Excess fitness of each resample's public model, (m,): what the learner has without buying.
+    def outside_excess(self) -> Array:
+        """Excess fitness of each sample's public model, (m,): the learner's outside option.
 
-        Under a loss with kinks it is that of the model fitted by the loss itself. Where one label is rare, that model may
-        answer the other label always, as the best one does: smoothing would hide that nothing is lost.
+        Under a loss with kinks the model is fitted by the loss itself. Where one label is rare, it
+        may answer the other label always, as the best model does: smoothing would hide that nothing
+        is lost.
         """
         sample = self.sample.with_kinks
         if sample is not None:
             fitted = np.stack([sample.fit(sample.x[rows], sample.y[rows])[0] for rows in self.rows])
-            models = sample.truth + _stretch(sample.n_records, self.total_size) * (fitted - sample.truth)
+            stretch = _stretch_factor(sample.n_records, self.total_size)
+            models = sample.truth + stretch * (fitted - sample.truth)
             return np.maximum(sample.fitness.value(models) - sample.fitness.optimum, 0.0)
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
@@ -143,52 +166,82 @@ class BootstrapSamples:
 
     @property
     def relative_outside(self) -> float:
-        """Relative fitness of the public model, on average."""
-        return float(self.outside.mean()) / self.optimum
+        """Mean relative fitness of the public model."""
+        return float(self.outside_excess.mean()) / self.optimum
 
-    def coordinates(self, radius: float, target_bound: float) -> Coordinates:
-        """The coordinates of all resamples, one after the other, with the given clipping bounds."""
+    def clipped_coordinates(self, radius: float, target_bound: float) -> Coordinates:
+        """Coordinates of all samples with the given clipping bounds."""
         centres = self.models if self.start == "public" else np.zeros_like(self.models)
-        return Coordinates(centres, self.transforms, radius, target_bound, norm=self.norm, loss=self.sample.loss)
-
-    def under(self, bounds: Coordinates) -> tuple[Coordinates, ...]:
-        """Each resample's coordinates under announced bounds."""
-        each = self.coordinates(bounds.radius, bounds.target_bound)
-        return tuple(
-            replace(bounds, centre=centre, transform=transform, loss=self.sample.loss)
-            for centre, transform in zip(each.centre, each.transform, strict=True)
+        loss = self.sample.loss
+        return Coordinates(
+            centres, self.transforms, radius, target_bound, norm=self.norm, loss=loss
         )
 
-    def problem(self, radius: float, target_bound: float, *, corrected: bool = False) -> Problem:
-        """The training problem of each resample, its records clipped to the given bounds.
+    def start_coordinates(self, bounds: Coordinates) -> tuple[Coordinates, ...]:
+        """Coordinates of each sample under announced bounds."""
+        each = self.clipped_coordinates(bounds.radius, bounds.target_bound)
+        pairs = zip(each.centre, each.transform, strict=True)
+        loss = self.sample.loss
+        return tuple(
+            replace(bounds, centre=one, transform=scale, loss=loss) for one, scale in pairs
+        )
 
-        With ``corrected``, how far clipping moves the optimum is shrunk by what the few public rows add to it by chance
-        (`chance_share`): uncorrected, the offset is overstated, which suits the choice of bounds and no forecast.
+    def training_problem(
+        self, radius: float, target_bound: float, *, corrected: bool = False
+    ) -> Problem:
+        """Training problem of each sample, its records clipped to the given bounds.
+
+        With ``corrected``, the offset of the optimum by clipping is shrunk by the part that is
+        chance (`chance_share`): uncorrected, it is overstated, which suits the choice of bounds and
+        no forecast.
         """
-        return self.problems(radius, [target_bound], corrected=corrected)[0]
+        return self.training_problems(radius, [target_bound], corrected=corrected)[0]
 
-    def problems(self, radius: float, target_bounds: Sequence[float], *, corrected: bool = False) -> list[Problem]:
-        """The same for several bounds on targets: the features are clipped, and their Hessian diagonalised, once."""
+    def training_problems(
+        self, radius: float, target_bounds: Sequence[float], *, corrected: bool = False
+    ) -> list[Problem]:
+        """Problems for several bounds on targets: features are clipped once."""
         asked = radius, *target_bounds, corrected
         if asked not in self._known:
             size = max(1, BLOCK // self.sample.x.size)
-            parts = (self._part(slice(first, first + size)) for first in range(0, len(self), size))
-            made = [part._problems(radius, target_bounds, corrected) for part in parts]
-            self._known[asked] = [rows[0] if len(rows) == 1 else together(rows) for rows in zip(*made, strict=True)]
+            parts = (
+                self._select_samples(slice(first, first + size))
+                for first in range(0, len(self), size)
+            )
+            made = [part._clip_block(radius, target_bounds, corrected) for part in parts]
+            self._known[asked] = [
+                rows[0] if len(rows) == 1 else concatenate_problems(rows)
+                for rows in zip(*made, strict=True)
+            ]
         return self._known[asked]
 
-    def _problems(self, radius: float, target_bounds: Sequence[float], corrected: bool) -> list[Problem]:
-        (x, y), truth, penalty = self.sample.population(), self.sample.truth, self.sample.regularisation
-        coordinates, whole = self.coordinates(radius, np.inf), x @ self.transforms
-        clipped, target = coordinates.within(whole, radius), y - coordinates.centre @ x.T
+    def _clip_block(
+        self, radius: float, target_bounds: Sequence[float], corrected: bool
+    ) -> list[Problem]:
+        x, y = self.sample.population()
+        truth = self.sample.truth
+        penalty = self.sample.regularisation
+        coordinates = self.clipped_coordinates(radius, np.inf)
+        whole = x @ self.transforms
+        clipped = coordinates.within(whole, radius)
+        target = y - coordinates.centre @ x.T
         targets = [np.clip(target, -bound, bound) for bound in target_bounds]
         hessian = 2 * (clipped.swapaxes(-1, -2) @ clipped) / len(y)
         linears = [2 * np.einsum("wni,wn->wi", clipped, shown) / len(y) for shown in targets]
-        made = clipped_problems(coordinates, hessian, linears, self.sample.hessian, truth, penalty, self.optimum)
+        counted = self.sample.hessian
+        made = list(
+            clipped_problems(coordinates, hessian, linears, counted, truth, penalty, self.optimum)
+        )
         if not corrected:
-            return list(made)
+            return made
         missed = y - x @ truth
-        return [_corrected(one, clipped, shown, whole, missed) for one, shown in zip(made, targets, strict=True)]
+        shrunk = []
+        for problem, shown in zip(made, targets, strict=True):
+            share = chance_share(problem, clipped, shown, whole, missed)
+            offset = np.sqrt(1 - share)[:, None] * problem.offset
+            start_error = problem.start_error + problem.offset - offset
+            shrunk.append(replace(problem, start_error=start_error, offset=offset))
+        return shrunk
 
 
 def draw_bootstrap(
@@ -198,42 +251,32 @@ def draw_bootstrap(
     precondition: bool,
     total_size: int,
     resamples: int,
-    rng: np.random.Generator,
+    rng: Generator,
     norm: int = 1,
 ) -> BootstrapSamples:
     """Resample the public rows with replacement, ``resamples`` times.
 
-    theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
-    miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. Where there is curvature, each resample
-    estimates C by its own: few rows are fitted so well that gradients and curvature look smaller than they are, and a
-    resample shows by how much.
+    theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g
+    H^-1, the samples' models miss theta_pub by 1/n_pub of it: their distance is stretched
+    accordingly. Where there is curvature, each sample estimates C by its own: few rows are fitted
+    so well that gradients and curvature look smaller than they are, and a sample shows by how much.
     """
-    (x, y), truth = sample.population(), sample.truth
-    rows = np.stack([_resample(y, sample.loss.labels, rng) for _ in range(resamples)])
+    x, y = sample.population()
+    truth = sample.truth
+    rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
+    models = truth + _stretch_factor(len(y), total_size) * (models - truth)
+    scale = sample.scale_matrix(moments, precondition)
     return BootstrapSamples(
-        sample,
-        truth + _stretch(len(y), total_size) * (models - truth),
-        start,
-        sample.scale(moments, precondition),
-        optimum,
-        rows,
-        total_size,
-        precondition,
-        norm,
+        sample, models, start, scale, optimum, rows, total_size, precondition, norm
     )
 
 
-def _corrected(problem: Problem, clipped: Array, target: Array, whole: Array, residual: Array) -> Problem:
-    """With the offset shrunk by its `chance_share`."""
-    share = chance_share(problem, clipped, target, whole, residual)
-    offset = np.sqrt(1 - share)[:, None] * problem.offset
-    return replace(problem, start_error=problem.start_error + problem.offset - offset, offset=offset)
-
-
-def _fit_each(sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Second moments (m, p, p) of each resample, and the model (m, p) fitted to it."""
+def _fit_each(
+    sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Second moments (m, p, p) of each sample, and the model (m, p) fitted to it."""
     counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
     parts = np.array_split(counts, min(len(rows), 1 + len(rows) * x.size // BLOCK))
     moments = np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(y)
@@ -246,20 +289,246 @@ def _fit_each(sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]) 
     return moments, (inverse @ linear[..., None])[..., 0]
 
 
-def _stretch(rows: int, total_size: int) -> float:
-    """How much further apart theta_pub and the optimum of all records are than a resample's model and theta_pub."""
+def _stretch_factor(rows: int, total_size: int) -> float:
+    """Distance of theta_pub from the optimum of all records over that of a sample's model."""
     return float(np.sqrt(1 + rows / total_size))
 
 
-def _resample(y: Array, labels: bool, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Row numbers drawn with replacement; with labels until both are there, as both are in the learner's own sample."""
+def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:
+    """Draw row numbers with replacement; with labels until both are there."""
     while True:
         chosen = rng.integers(len(y), size=len(y))
         if not labels or len(np.unique(y[chosen])) > 1:
             return chosen
 
 
-def _inflated_optimum(x: Array, y: Array, model: Array, regularisation: float) -> float:
-    """f* with the residual part inflated by n/(n-p)."""
-    rows, width = x.shape
-    return float(np.mean((y - x @ model) ** 2) * rows / (rows - width) + 0.5 * regularisation * model @ model)
+def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) -> Array:
+    """Relative fitness, on all records, of models trained alone, as their owners can estimate it.
+
+    An owner tries its model on the m public rows. It loses Q_l more there than the learner's own
+    model, which was fitted to them and so looks C/m better than the best: Q_l - C/m is unbiased,
+    whatever kind of records the owner has. Where Q_l is no more than 95 % of the bootstrap samples
+    would lose if all owners were of one kind, the few rows show nothing, and the owner expects C
+    (1/n_l - 1/n).
+
+    Parameters
+    ----------
+    bootstrap : bootstrap samples of the public rows.
+    models : array (n_owners, p), the best model on each owner's own records.
+    sizes : array (n_owners,), records of each.
+
+    Returns
+    -------
+    array (n_owners,), in units of f* of the public rows.
+
+    Source: ours. Farokhi et al., The Cost of Privacy, Fig. 10, judge the same models on all
+        records, which no owner sees.
+    """
+    sample = bootstrap.sample
+    rows = sample.n_records
+    total = float(sizes.sum())
+    lost = sample.fitness.value(models) - float(sample.fitness.value(sample.truth))
+    by_chance = (
+        np.quantile(bootstrap.outside_excess, CHANCE) * (1 + rows / sizes) / (1 + rows / total)
+    )
+    expected = bootstrap.dispersion * (1 / sizes - 1 / total)
+    excess = np.where(lost > by_chance, lost - bootstrap.dispersion / rows, expected)
+    return np.asarray(excess / bootstrap.optimum)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Relative fitness of two models in each possible world.
+
+    Parameters
+    ----------
+    trained : array (m,), of the trained model, on average over trainings.
+    outside : array (m,), of the learner's own model.
+    points : the forecasts of both, trained and outside, which their intervals contain; None: the
+        medians.
+    without_doubt : the same worlds, were all records known to be of one kind; None where they are.
+    """
+
+    trained: Array
+    outside: Array
+    points: tuple[float, float] | None = None
+    without_doubt: Prediction | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval of the relative fitness of the trained model, on average over trainings."""
+        return self._interval_around(self.trained, 0, level)
+
+    def outside_interval(self) -> tuple[float, float]:
+        """Interval of the relative fitness of the learner's own model."""
+        return self._interval_around(self.outside, 1, 0.95)
+
+    def _interval_around(self, values: Array, model: int, level: float) -> tuple[float, float]:
+        if len(values) >= WORLDS or values.min() < 0:
+            low, high = quantiles(values, level)
+        else:  # forecasts are off by factors: few values are extrapolated in logs
+            ends = np.exp(quantiles(np.log(np.maximum(values, NOTHING)), level))
+            low, high = ends.tolist()
+        point = low if self.points is None else self.points[model]
+        return min(low, point), max(high, point)
+
+    def in_doubt(self, kinds: Array) -> Prediction:
+        """Add to relative fitness the cost of records of other kinds.
+
+        Parameters
+        ----------
+        kinds : array (2, m), >= 0, cost to the trained model and to the learner's own.
+        """
+        if not kinds.any():
+            return self
+        return Prediction(self.trained + kinds[0], self.outside + kinds[1], self.points, self)
+
+    def gain(self, value: float, payments: float, measure: Measure = RELATIVE) -> Array:
+        """Compute the learner's gain in each world, (m,): value (outside - trained) - payments.
+
+        Doubt takes away and never adds: in a world where records of other kinds would make buying
+        better, by making the learner's own model worse, that is not counted.
+
+        Parameters
+        ----------
+        value : money per unit of relative fitness, or of another measure of it.
+        payments : money paid to all owners.
+        measure : of the model, in which money is counted.
+
+        >>> worlds = Prediction(np.array([0.1, 0.3]), np.array([0.4, 0.5]))
+        >>> worlds.gain(100.0, 25.0).round(9).tolist()
+        [5.0, -5.0]
+        """
+        saved = measure.own_in_worlds(self.outside) - measure.in_worlds(self.trained)
+        gain = value * saved - payments
+        if self.without_doubt is None:
+            return gain
+        return np.minimum(gain, self.without_doubt.gain(value, payments, measure))
+
+
+def quantiles(values: Array, level: float) -> tuple[float, float]:
+    """Prediction interval for one more value, by values (m,) of equal chance.
+
+    Few values hardly reach the tails: one more lies between the 2.5 and 97.5 % quantiles of 24 but
+    87 times in 100. Of fewer than `WORLDS`, quantiles are moved away from the median until those of
+    as many normal values would lie, on average, at the ends of Student's prediction interval.
+
+    Source: Blom, Statistical Estimates and Transformed Beta-Variables (expected order statistics of
+        normal values).
+    """
+    low, middle, high = np.quantile(values, [(1 - level) / 2, 0.5, (1 + level) / 2])
+    count = len(values)
+    share = (1 + level) / 2
+    if 1 < count < WORLDS:
+        order = scipy.special.ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
+        student = scipy.special.stdtrit(count - 1, share) * np.sqrt(1 + 1 / count)
+        further = student / np.quantile(order, share)
+        low = middle - further * (middle - low)
+        high = middle + further * (high - middle)
+    return float(low), float(high)
+
+
+def predict_outside(bootstrap: BootstrapSamples) -> Array:
+    """Relative fitness of the learner's own model in each world, (m,).
+
+    A forecast from a bootstrap sample rescales the loss by its own C/f*. A loss with kinks has no
+    curvature to estimate C by; the samples' models are judged as they are.
+    """
+    if bootstrap.dispersion == 0:  # no sample misses the optimum
+        return np.full(len(bootstrap), bootstrap.relative_outside)
+    relative = bootstrap.outside_excess / bootstrap.optimum
+    if bootstrap.sample.with_kinks is not None:
+        return relative
+    optima, spreads = bootstrap.estimated_scales
+    return relative / ((spreads / optima) / (bootstrap.dispersion / bootstrap.optimum))
+
+
+def predict_trained(
+    problem: Problem,
+    hindsight: Problem,
+    plan: Plan,
+    noise_power: float,
+    point: float,
+    relative: Array | None = None,
+) -> Array:
+    """Relative fitness of the trained model in each world, (m,), by the exact law.
+
+    It includes the effect of records that the learner's rows do not show, such as those in the
+    tails, which clipping shortens.
+
+    Parameters
+    ----------
+    problem : the training problem of each bootstrap sample, (m) rows, under the coordinates in use.
+    hindsight : problems that its learner would forecast from, (m k) rows, under the same bounds.
+    plan : the plan in use.
+    noise_power : S, variance per coordinate of one round's aggregated noise.
+    point : forecast of relative fitness, >= 0.
+    relative : array (queries,), the deviation of each answer's noise over that of S, 1 unless
+        given.
+    """
+    outcome, forecast = (
+        law_fitness(one, plan, noise_power, relative) for one in (problem, hindsight)
+    )
+    return scale_by_hindsight(point, outcome, forecast.reshape(len(outcome), -1).mean(axis=1))
+
+
+def law_fitness(problem: Problem, plan: Plan, noise_power: float, relative: Array | None) -> Array:
+    """Relative fitness of each problem's trained model by the exact law."""
+    bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
+    noise = np.zeros_like(gain)
+    if np.isfinite(noise_power) and len(plan.steps):
+        noise = gain * noise_power
+    return (bias + noise) / problem.optimum
+
+
+def scale_by_hindsight(point: float, outcome: Array, forecast: Array) -> Array:
+    """Point times outcome over forecast in each world, (m,); the point where nothing can be off.
+
+    In a world whose learner would not take the plan, since training diverges on its own rows (or,
+    with a network, its fitness is below 0), the mean outcome replaces its forecast.
+    """
+    sound = np.isfinite(forecast) & (forecast > 0)
+    if not sound.any() or not outcome.mean() > 0:
+        return np.full(len(outcome), point)
+    return point * outcome / np.where(sound, forecast, outcome.mean())
+
+
+def chance_of_parts(bootstrap: BootstrapSamples) -> Array:
+    """Cost, on all records, of the optimum of some, in each world, (m,), over its mean.
+
+    Records of the owners who share are drawn as the public rows were, independently of them: the
+    excess of a public model in another world represents theirs.
+    """
+    missed = np.roll(bootstrap.outside_excess, 1)
+    return missed / missed.mean() if missed.mean() > 0 else np.ones(len(missed))
+
+
+def predict_permuted(measured: Array, point: float) -> Array:
+    """Relative fitness in possible worlds, (m,), where only the owners of the records are unknown.
+
+    A gamma variable: its mean is that of the measurements; its variance is that between worlds, the
+    error of the mean, and the square of the forecast's error.
+
+    Parameters
+    ----------
+    measured : array (worlds, runs), relative fitness in worlds of equal chance; one run where
+        nothing is random in a world.
+    point : forecast of relative fitness.
+    """
+    count, runs = measured.shape
+    means = measured.mean(axis=1)
+    centre = float(measured.mean())
+    chance = 0.0
+    if runs > 1:
+        chance = float(measured.var(axis=1, ddof=1).mean()) / runs
+    total = chance
+    if count > 1:
+        total = float(means.var(ddof=1))
+    wider = 1.0
+    if count > 3:  # Student's, of an estimated variance
+        wider = (count - 1) / (count - 3)
+    variance = wider * (max(total - chance, 0.0) + total / count) + (point - centre) ** 2
+    if not (variance > 0 and centre > 0):
+        return np.array([point])
+    levels = (np.arange(WORLDS) + 0.5) / WORLDS
+    values = scipy.special.gammaincinv(centre**2 / variance, levels) * (variance / centre)
+    return np.asarray(values)

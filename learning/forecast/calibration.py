@@ -1,28 +1,210 @@
-"""Curves of the plans worth having: all are screened by rehearsal at some levels of noise, the best measured at every one."""
+"""Calibrated forecasts, where no law is known: curves fitted to rehearsals of the training itself.
+
+For every candidate plan, relative fitness is measured at several levels of noise and fitted by the
+form of the published bounds, psi = B + c_1 sqrt(noise) + c_2 noise with all coefficients at least
+0. Where that misses a level by more than 5 %, a monotone curve through the levels is taken instead.
+Chance in the measurements is allowed for, and evened out first. The learner takes the lowest curve,
+as with exact lines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.errors import InputError
-from learning.forecast.cache import remembered
-from learning.forecast.calibrated import Curves, fit_curve
-from learning.forecast.rehearsal import RETURNED, Key, Rehearsal, rehearse
-from learning.forecast.settings import Settings
+from learning.forecast.inputs import Settings
+from learning.forecast.law import Envelope, PlanKey, diverging_error
+from learning.forecast.rehearsal import RETURNED, Rehearsal, load_or_compute
 from learning.privacy.shares import open_growths
-from learning.progress import Progress, counting, silent
+from learning.progress import Progress, count_progress, ignore_progress
 from learning.training.plan import Plan
 
-SCREENED = 2  # replications per resample when every plan is tried
-MEASURED = 12  # replications per resample of the plans that remain
-WORLDS_SCREENED = 6
-LEVELS = 13  # of noise, beside none
+TOLERATED = 0.05  # largest relative residual at which the published form is kept
+ASSUMED = 0.01  # relative error of every measured value, in addition to chance
+REFITS = 3
+NODES_PER_DECADE = 100
+FURTHER = 1e4  # reach of curves beyond the levels, for markets in which few owners share
+SCREENED = 2  # replications per start when every plan is tried
+MEASURED = 12  # replications per start of the plans that remain
+STARTS_SCREENED = 6
+LEVELS = 13  # of noise, in addition to none
 FINE_SCREENED = 4  # replications from every start: few plans differ by much
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Relative fitness of one plan against noise.
+
+    Parameters
+    ----------
+    levels : array (k,), noise, the first of them 0, rising.
+    values : array (k,), mean relative fitness measured there, made monotone.
+    coefficients : array (3,), B, c_1 and c_2.
+    residual : largest relative residual of that form at the levels, beyond two standard errors.
+
+    Source: the form is that of Farokhi et al., The Cost of Privacy in Asynchronous DP Machine
+        Learning, Theorem 2.
+    """
+
+    levels: Array = field(repr=False)
+    values: Array = field(repr=False)
+    coefficients: Array
+    residual: float
+
+    @property
+    def follows_the_form(self) -> bool:
+        """True if the published form fits."""
+        return self.residual <= TOLERATED
+
+    @property
+    def bias(self) -> float:
+        """Relative fitness without noise."""
+        return float(self.coefficients[0] if self.follows_the_form else self.values[0])
+
+    def value(self, noise: ArrayLike) -> Array:
+        """Relative fitness at a noise (...); beyond the levels the curve is extended in logs."""
+        noise = np.asarray(noise, dtype=float)
+        if self.follows_the_form:
+            bias, root, line = self.coefficients
+            return bias + root * np.sqrt(noise) + line * noise
+        first, last = self.levels[[1, -1]]
+        logs = np.log(self.levels[1:])
+        heights = np.log(self.values[1:])
+        curve = scipy.interpolate.PchipInterpolator(logs, heights)
+        inside = np.exp(curve(np.log(np.clip(noise, first, last))))
+        below = self.values[0] + (self.values[1] - self.values[0]) * noise / first
+        steepness = (heights[-1] - heights[-2]) / (logs[-1] - logs[-2])
+        beyond = self.values[-1] * (np.maximum(noise, last) / last) ** steepness
+        return np.where(noise < first, below, np.where(noise > last, beyond, inside))
+
+
+def fit_curve(levels: ArrayLike, values: ArrayLike, errors: float | Array = 0.0) -> Curve:
+    """Fit the published form by non-negative least squares of the relative residuals.
+
+    Parameters
+    ----------
+    levels : array (k,), noise, the first 0, rising.
+    values : array (k,), mean relative fitness, above 0.
+    errors : array (k,), standard error of each value; 0 where they are exact.
+
+    >>> noise = np.array([0.0, 1e-4, 1e-2, 1.0])
+    >>> fit_curve(noise, 0.1 + 2 * np.sqrt(noise) + 3 * noise).coefficients.round(6)
+    array([0.1, 2. , 3. ])
+    """
+    levels = np.asarray(levels, dtype=float)
+    values = np.asarray(values, dtype=float)
+    form = np.stack([np.ones_like(levels), np.sqrt(levels), levels], axis=1)
+    chance = np.broadcast_to(errors / values, values.shape)
+    coefficients = _fit_nonnegative(form, values, np.hypot(chance, ASSUMED))
+    residual = float(np.max(np.abs(form @ coefficients / values - 1) - 2 * chance))
+    if np.any(chance):
+        rising = _rising_functions(levels)
+        values = rising @ _fit_nonnegative(rising, values, np.hypot(chance, ASSUMED))
+    return Curve(levels, np.maximum.accumulate(values), coefficients, max(residual, 0.0))
+
+
+def _rising_functions(levels: Array) -> Array:
+    """Rising functions at the levels (k, m): the form's, the square, and ones that level off."""
+    with np.errstate(divide="ignore", over="ignore"):  # no noise, or levels far from each other
+        ratio = levels[1:, None] / levels
+        off = np.stack([1 / (1 + ratio), 1 / (1 + ratio**2)])
+    own = [np.ones_like(levels), np.sqrt(levels), levels, (levels / levels[-1]) ** 2]
+    return np.column_stack([*own, *off.reshape(-1, len(levels))])
+
+
+def _fit_nonnegative(columns: Array, values: Array, spread: Array) -> Array:
+    """Coefficients >= 0 of the columns (k, m) nearest to values (k,) of relative errors (k,).
+
+    Errors are relative to the fit, not to the measurement: values too small by chance would count
+    for more.
+    """
+    scale = np.maximum(columns.max(axis=0), 1e-300)
+    about = values
+    for _ in range(REFITS if np.ptp(spread) else 1):
+        error = about * spread
+        found, _ = scipy.optimize.nnls(columns / scale / error[:, None], values / error)
+        about = np.maximum(columns / scale @ found, 1e-3 * values)
+    return found / scale
+
+
+def fit_at_one(factors: Array, measured: Array) -> tuple[float, float, float]:
+    """Fit a curve to trainings at several factors s of the noise power, and read it at s = 1.
+
+    Parameters
+    ----------
+    factors : array (k,), the first of them 0.
+    measured : array (k, runs), relative fitness of each training.
+
+    Returns
+    -------
+    (bias, noise, std_error) : value without noise, increase by noise at s = 1, and the standard
+    error of the sum, by 200 bootstrap samples of the runs.
+    """
+
+    def curve_of(values: Array) -> Curve:
+        return fit_curve(factors, np.maximum(values.mean(axis=1), 1e-12))
+
+    rng = np.random.default_rng(0)
+    runs = measured.shape[1]
+    drawn = (measured[:, rng.integers(runs, size=runs)] for _ in range(200))
+    again = [float(curve_of(values).value(1.0)) for values in drawn]
+    curve = curve_of(measured)
+    return curve.bias, float(curve.value(1.0)) - curve.bias, float(np.std(again))
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Candidate plans with their curves."""
+
+    plans: tuple[Plan, ...] = field(repr=False)
+    curves: tuple[Curve, ...] = field(repr=False)
+
+    def plan_at(self, index: int) -> Plan:
+        """Plan of one curve."""
+        return self.plans[index]
+
+    def best_plan(self, noise: float) -> int:
+        """Index of the lowest curve at this noise."""
+        return int(np.argmin([curve.value(noise) for curve in self.curves]))
+
+    def noise_part(self, index: int, noise: float) -> float:
+        """Part of the relative fitness under a plan that the noise adds."""
+        return float(self.curves[index].value(noise)) - self.curves[index].bias
+
+
+def lower_envelope(curves: Sequence[Curve], ceiling: float) -> Envelope:
+    """Lowest of the curves at each noise, never above the ceiling."""
+    bias = min(curve.bias for curve in curves)
+    if bias >= ceiling:  # never worth training
+        return Envelope(ceiling, 0.0, ceiling)
+    low = float(curves[0].levels[1])
+    high = max(float(curve.levels[-1]) for curve in curves) * FURTHER
+    nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)))
+    values = np.maximum.accumulate(np.min([curve.value(nodes) for curve in curves], axis=0))
+    reached = np.flatnonzero(values >= ceiling)
+    if len(reached):
+        nodes = nodes[: reached[0] + 1]
+        values = np.minimum(values[: reached[0] + 1], ceiling)
+    if len(nodes) < 2:  # not even with the least noise
+        nodes = np.array([low, 2 * low])
+        values = np.array([ceiling, ceiling])
+    return Envelope.through_nodes(nodes, values, min(bias, float(values[0])), ceiling)
+
+
+def noise_levels(low: float, high: float) -> Array:
+    """Levels of noise to rehearse at: none, and evenly in logs a little beyond an interval.
+
+    Parameters
+    ----------
+    low, high : aggregated noise where all owners give their largest budgets, and their smallest.
+    """
+    high = max(high, 100 * low, 1e-300)
+    return np.concatenate([[0.0], np.geomspace(max(low / 3, high * 1e-9), 3 * high, LEVELS)])
 
 
 def calibrate(
@@ -33,111 +215,126 @@ def calibrate(
     ceiling: float = np.inf,
     measured: int = MEASURED,
     also: Sequence[Plan] = (),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Curves:
-    """Curves of the plans that are best at some level of noise.
+    """Fit curves of the plans that are best at some level of noise.
 
-    All plans are screened with few replications from a few starts at every other level; those that are best at one of them
-    are measured again, with more at every level, and fitted. What is found is kept on disk, by everything that it depends on.
+    All plans are screened with few replications from a few starts at every other level; those that
+    are best at one of them are measured again, with more at every level, and fitted. Measurements
+    are kept on disk.
 
     Parameters
     ----------
     levels : array (k,), aggregated noise, the first 0, rising.
-    settings : what is fixed of the plan; the learner chooses the rest.
-    ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
-    measured : replications per resample of the plans that remain.
+    settings : fixed parts of the plan; the learner chooses the others.
+    ceiling : relative fitness above which the learner would not train; curves are fitted up to the
+        second level beyond it, and to five levels at least.
+    measured : replications per start of the plans that remain.
     also : plans that are measured unscreened.
-    progress : who is told how far the rehearsals are.
+    progress : called with the progress of the rehearsals.
     """
     unscreened = [(plan.returned, plan.horizon, plan.step_size, plan.growth) for plan in also]
-    asked = (settings.horizon, settings.step_size, settings.growth, settings.returned, measured, unscreened)
-    found = remembered(
-        lambda: _calibrate(rehearsal, levels, settings, measured, unscreened, progress),
-        "calibrate",
-        rehearsal.key,
-        levels,
-        *asked,
-    )
+
+    def measure() -> dict[str, Array]:
+        best = _screen_plans(rehearsal, levels, settings, progress)
+        keys = list(dict.fromkeys([*best, *unscreened]))
+        found = _measure_plans(rehearsal, keys, levels, measured, progress)
+        if not len(found["plans"]):
+            raise diverging_error(settings)
+        return found
+
+    open_to = (settings.horizon, settings.step_size, settings.growth, settings.returned)
+    asked = (*open_to, measured, unscreened)
+    found = load_or_compute(measure, "calibrate", rehearsal.cache_key, levels, *asked)
     plans = tuple(
-        rehearsal.plan(RETURNED[int(point)], int(rounds), float(constant), float(growth))
+        rehearsal.make_plan(RETURNED[int(point)], int(rounds), float(constant), float(growth))
         for point, rounds, constant, growth in found["plans"]
     )
-    measured_there = zip(found["values"], found["errors"], strict=True)
-    return Curves(plans, tuple(fit_curve(*worth_fitting(ceiling, levels, *pair)) for pair in measured_there))
+    curves = []
+    for values, errors in zip(found["values"], found["errors"], strict=True):
+        count = count_levels(ceiling, values)
+        curves.append(fit_curve(levels[:count], values[:count], errors[:count]))
+    return Curves(plans, tuple(curves))
 
 
-def worth_fitting(ceiling: float, levels: Array, values: Array, *others: Array) -> tuple[Array, ...]:
-    """The levels up to the second at which a curve is beyond the ceiling, five of them at least, and what goes with them."""
+def count_levels(ceiling: float, values: Array) -> int:
+    """Number of levels up to the second at which values are beyond the ceiling, at least five."""
     beyond = np.flatnonzero(values > ceiling)
-    count = max(5, int(beyond[0]) + 2) if len(beyond) else len(levels)
-    return tuple(one[:count] for one in (levels, values, *others))
+    return max(5, int(beyond[0]) + 2) if len(beyond) else len(values)
 
 
-def noise_levels(low: float, high: float) -> Array:
-    """Levels of noise to rehearse at: none, and evenly in logs a little beyond what the owners may cause.
-
-    Parameters
-    ----------
-    low, high : aggregated noise where everyone gives its largest budget, and its smallest.
-    """
-    high = max(high, 100 * low, 1e-300)
-    return np.concatenate([[0.0], np.geomspace(max(low / 3, high * 1e-9), 3 * high, LEVELS)])
-
-
-def _calibrate(
-    rehearsal: Rehearsal,
-    levels: Array,
-    settings: Settings,
-    measured: int,
-    unscreened: Sequence[Key],
-    progress: Progress,
-) -> dict[str, Array]:
-    """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
-    some = levels if rehearsal.fine else levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
-    horizons = rehearsal.horizons() if settings.horizon is None else (settings.horizon,)
-    steps = [rehearsal.constants(rounds) if settings.step_size is None else [settings.step_size] for rounds in horizons]
-    repeats, count = (FINE_SCREENED, None) if rehearsal.fine else (SCREENED, WORLDS_SCREENED)
-    starts = rehearsal.starts[:count]
-    growths = [open_growths(settings.growth, rehearsal.trains_by.queries(rounds)) for rounds in horizons]
-    tried = [(rounds, np.asarray(one), g) for rounds, one, gs in zip(horizons, steps, growths, strict=True) for g in gs]
+def _screen_plans(
+    rehearsal: Rehearsal, levels: Array, settings: Settings, progress: Progress
+) -> list[PlanKey]:
+    """Plans that are best at some level, of all that are open."""
+    some = levels
+    starts = rehearsal.starts
+    repeats = FINE_SCREENED
+    if not rehearsal.fine:
+        some = levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
+        starts = starts[:STARTS_SCREENED]
+        repeats = SCREENED
+    tried = []
+    for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
+        constants = np.array([settings.step_size])
+        if settings.step_size is None:
+            constants = rehearsal.step_sizes(rounds)
+        growths = open_growths(settings.growth, rehearsal.trains_by.queries(rounds))
+        tried += [(rounds, constants, growth) for growth in growths]
     each = sum(rounds * len(constants) for rounds, constants, _ in tried)
     work = each * len(some) * repeats * len(starts)
-    few = replace(rehearsal, starts=starts, did=counting(progress, "forecasting: trying plans", work))
-    keys: list[Key] = []
+    did = count_progress(progress, "forecasting: trying plans", work)
+    few = replace(rehearsal, starts=starts, did=did)
+    keys: list[PlanKey] = []
     heights = []
     for rounds, constants, growth in tried:
         points = rehearsal.trains_by.trial_points(settings.returned, rounds)
-        how: Any = {"repeats": repeats, "returned": points, "growth": growth}
-        screened = rehearse(few, rounds, constants, some, **how).mean(axis=(3, 4))
+        screened = few.rehearse(
+            rounds, constants, some, repeats=repeats, returned=points, growth=growth
+        )
         keys += [(point, rounds, float(c), growth) for point in points for c in constants]
-        heights.append(screened.reshape(-1, len(some)))
-    plans, values, errors = [], [], []
-    screened_best = [keys[chosen] for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
-    remaining = list(dict.fromkeys([*screened_best, *unscreened]))
-    work = sum({key[1:]: key[1] for key in remaining}.values()) * len(levels) * measured * len(rehearsal.starts)
-    rehearsal = replace(rehearsal, did=counting(progress, "forecasting: measuring the best plans", work))
-    again = _measured(rehearsal, remaining, levels, measured)
-    for key in remaining:
-        found = again[key]
-        height = found.mean(axis=(1, 2))
+        heights.append(screened.mean(axis=(3, 4)).reshape(-1, len(some)))
+    return [keys[best] for best in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
+
+
+def _measure_plans(
+    rehearsal: Rehearsal,
+    keys: Sequence[PlanKey],
+    levels: Array,
+    repeats: int,
+    progress: Progress,
+) -> dict[str, Array]:
+    """Measure plans at every level, those of as many rounds together: they share all draws.
+
+    Plans are (returned point, rounds, step size, growth); those that diverge are left out.
+    """
+    starts = len(rehearsal.starts)
+    work = sum({key[1:]: key[1] for key in keys}.values()) * len(levels) * repeats * starts
+    did = count_progress(progress, "forecasting: measuring the best plans", work)
+    rehearsal = replace(rehearsal, did=did)
+    measured: dict[PlanKey, Array] = {}
+    for rounds, growth in dict.fromkeys((key[1], key[3]) for key in keys):
+        group = [key for key in keys if (key[1], key[3]) == (rounds, growth)]
+        points = [*dict.fromkeys(key[0] for key in group)]
+        steps = [*dict.fromkeys(key[2] for key in group)]
+        found = rehearsal.rehearse(
+            rounds, np.array(steps), levels, repeats=repeats, returned=points, growth=growth
+        )
+        for i, point in enumerate(points):
+            for j, step in enumerate(steps):
+                measured[point, rounds, step, growth] = found[i, j]
+    plans = []
+    values = []
+    errors = []
+    for key in keys:
+        height = measured[key].mean(axis=(1, 2))
         if np.isfinite(height).all():
+            variance = measured[key].var(axis=2, ddof=1).sum(axis=1)
             plans.append((RETURNED.index(key[0]), *key[1:]))
             values.append(height)
-            errors.append(np.sqrt(found.var(axis=2, ddof=1).sum(axis=1) / measured) / len(rehearsal.starts))
-    if not plans:
-        raise InputError(
-            "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
-        )
-    return {"plans": np.array(plans, dtype=float), "values": np.array(values), "errors": np.array(errors)}
-
-
-def _measured(rehearsal: Rehearsal, plans: Sequence[Key], levels: Array, repeats: int) -> dict[Key, Array]:
-    """What is measured of each plan, (levels, starts, repeats): those of as many rounds together: they share all draws."""
-    found: dict[Key, Array] = {}
-    for rounds, growth in dict.fromkeys((rounds, growth) for _, rounds, _, growth in plans):
-        alike = [key for key in plans if (key[1], key[3]) == (rounds, growth)]
-        points, steps = [*dict.fromkeys(key[0] for key in alike)], [*dict.fromkeys(key[2] for key in alike)]
-        again = rehearse(rehearsal, rounds, np.array(steps), levels, repeats=repeats, returned=points, growth=growth)
-        for point, by_step in zip(points, again, strict=True):
-            found |= {(point, rounds, step, growth): one for step, one in zip(steps, by_step, strict=True)}
-    return found
+            errors.append(np.sqrt(variance / repeats) / starts)
+    return {
+        "plans": np.array(plans, dtype=float),
+        "values": np.array(values),
+        "errors": np.array(errors),
+    }

@@ -1,32 +1,400 @@
-"""What a learner compared before it announced how it trains."""
+"""Choice of algorithm, clipping and mechanism: from planning inputs to a planner.
+
+Every way to train is compared by a quick forecast at the reference budgets, by rehearsal. All ways
+meet the same bootstrap samples of the public rows and the same draws. For a forecast, mechanisms of
+one norm differ only in the amount of their noise: of those that go with the same settings and are
+priced for the same number of rounds only the one of least noise is tried.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.forecast.calibrated_planner import calibrated_planner
+from learning.forecast.inputs import PlanningInputs, Settings
+from learning.forecast.planner import Choice, Planner, bootstrap_of, exact_planner
+from learning.forecast.protocol import TYPICAL, design_protocol, noise_at, price_moments
+from learning.forecast.public_sample import stretch_residuals
+from learning.forecast.rehearsal import Rehearsal
+from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanisms import BEST, candidate_mechanisms
+from learning.privacy.remaining import Remaining
+from learning.privacy.shares import open_growths
+from learning.progress import ReportWork, count_progress
+
+RESAMPLES = 24  # starts of a quick forecast
+REPEATS = 4  # draws from each
+ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)  # to compare mechanisms at
+FIRST = (3, 2.0)  # rounds, and growth of shares, that are tried first where they are open
+WITHIN_REACH = 1.5  # of the lowest quick forecast: exact accounting may make up for the rest
+
+Place = tuple[int, float]  # rounds, and growth of shares
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One way to train that was compared with others.
+class Way:
+    """Way to train, all decided but the plan.
 
     Parameters
     ----------
-    algorithm : name of the training algorithm.
-    clipping : "parts" or "record", what is clipped.
-    mechanism, accounting : the noise, and how its cost is counted.
-    growth : each share of a budget over the one before.
-    step_decline : the power of the round that steps fall with.
-    horizon : the rounds that are best at the reference budgets.
-    relative_fitness : the forecast there by which all were compared.
-    chosen : whether it is the one that was taken.
+    inputs : of the forecast, with decided settings.
+    mechanism : mechanism of the answers.
     """
 
-    algorithm: str
-    clipping: str
-    mechanism: str
-    accounting: str
-    growth: float
-    step_decline: float
-    horizon: int
+    inputs: PlanningInputs = field(repr=False)
+    mechanism: Mechanism
+
+    @property
+    def settings_and_norm(self) -> tuple[Settings, int]:
+        """Settings and norm of records, which forecasts of one shape share."""
+        return self.inputs.settings, int(self.mechanism.norm)
+
+    @property
+    def decided_inputs(self) -> PlanningInputs:
+        """Inputs with the mechanism named in the settings."""
+        name = self.mechanism.name
+        accounting = self.mechanism.accounting
+        settings = replace(self.inputs.settings, mechanism=name, accounting=accounting)
+        return replace(self.inputs, settings=settings)
+
+    @property
+    def priced_inputs(self) -> PlanningInputs:
+        """Inputs with the number of rounds that the noise is priced for, and its growth."""
+        return price_rounds(self.inputs, self.mechanism)
+
+    def noise_level(self, horizon: int, growth: float) -> float:
+        """Noise on the last of some answers at the reference budgets, for a gradient bound of 1."""
+        mechanism = self.mechanism
+        widened = 1.0
+        if self.inputs.settings.trains_by.scores:
+            mechanism = mechanism.with_moments(TYPICAL, self.inputs.owners.rows_per_person)
+            widened = mechanism.beside_moments(TYPICAL) ** 2
+        even = widened * float(mechanism.horizon_factor(horizon)) * self._noise_of(mechanism)
+        return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2
+
+    def _noise_of(self, mechanism: Mechanism) -> float:
+        """Aggregated noise at the reference budgets, over the factor of the rounds."""
+        owners = self.inputs.owners
+        return noise_at(owners, mechanism, self.inputs.base_weighting, owners.reference)
+
+    def forecast_at(self, horizon: int, growth: float) -> QuickForecast:
+        """Quick forecast with some rounds and a growth of shares: the best of some steps."""
+        rehearsal = self.own_rehearsal
+        settings = self.inputs.settings
+        level = np.array([self._noise_of(rehearsal.mechanism)])
+        steps = rehearsal.step_sizes(horizon)
+        if settings.step_size is not None:
+            steps = np.array([settings.step_size])
+        points = rehearsal.trains_by.trial_points(settings.returned, horizon)
+        found = rehearsal.rehearse(
+            horizon, steps, level, repeats=REPEATS, returned=points, growth=growth
+        )
+        return QuickForecast(self, float(found.mean(axis=(3, 4)).min()), horizon, growth)
+
+    @cached_property
+    def own_rehearsal(self) -> Rehearsal:
+        """Rehearsal of this way."""
+        inputs = self.priced_inputs
+        settings = self.inputs.settings
+        sizes = inputs.owners.sizes.astype(float)
+        bootstrap = bootstrap_of(inputs, self.mechanism, RESAMPLES)
+        coordinates = design_protocol(inputs, self.mechanism, bootstrap)
+        return Rehearsal.from_sample(
+            stretch_residuals(bootstrap.sample, coordinates),
+            bootstrap.start_coordinates(coordinates),
+            sizes,
+            price_moments(self.mechanism, coordinates),
+            settings.algorithm,
+            seed=inputs.seed,
+            aggregation=settings.aggregation,
+            decline=settings.step_decline,
+        )
+
+
+@dataclass(frozen=True)
+class QuickForecast:
+    """Way to train with its forecast at the reference budgets, quick or full.
+
+    Parameters
+    ----------
+    way : the way to train.
+    relative_fitness : forecast there.
+    horizon : best number of rounds.
+    growth : of the shares of a budget.
+    """
+
+    way: Way
     relative_fitness: float
-    chosen: bool
+    horizon: int
+    growth: float
+
+    def lower_than(self, other: QuickForecast) -> bool:
+        """True if its relative fitness is below that of another."""
+        return self.relative_fitness < other.relative_fitness
+
+
+def make_planner(inputs: PlanningInputs) -> Planner:
+    """Make protocol and forecast, from public rows where there are any, else from pooled records.
+
+    Where several ways to train are open to the learner, the one with the smallest forecast at the
+    reference budgets is taken, and announced before any owner chooses: the smallest quick forecast
+    where there are public rows, and the smallest full one where only the number of rounds that
+    noise is priced for is open, or nothing is public.
+
+    Raises
+    ------
+    InputError
+        If a bound that must be public is neither stated nor shown by public rows, or no way to
+        train is consistent.
+    """
+    ways = list_open_ways(inputs)
+    compared = len(inputs.among) > 1 or inputs.settings.mechanism == BEST
+    if compared and inputs.sample is not None:
+        did = count_progress(inputs.progress, "forecasting: comparing ways to train", 1)
+        found = compare_ways(ways, did)
+        first = found[0].way
+        planner = planner_under(first.decided_inputs, first.mechanism)
+        return replace(planner, choices=list_choices(found))
+    planners: list[Planner] = []
+    for way in ways:
+        like = planners[0] if planners else None
+        planners.append(planner_under(way.decided_inputs, way.mechanism, like))
+    reference = inputs.owners.reference
+    best = min(planners, key=lambda planner: planner.forecast.at(reference))
+    if not compared:
+        return best
+    full = []
+    for way, planner in zip(ways, planners, strict=True):
+        plan = planner.forecast.plan(reference)
+        fitness = planner.forecast.at(reference)
+        full.append(QuickForecast(way, fitness, plan.horizon, plan.growth))
+    return replace(best, choices=list_choices(_sort_lowest_first(full)))
+
+
+def planner_under(
+    inputs: PlanningInputs, mechanism: Mechanism, like: Planner | None = None
+) -> Planner:
+    """Make the planner under one mechanism, with the rounds that its noise is priced for.
+
+    By the exact law where there is one, the ball does not bind and answers are summed up; else by
+    rehearsal, which counts the effects of projections, aggregation and clipped gradients.
+
+    Parameters
+    ----------
+    inputs : of the forecast.
+    mechanism : mechanism of the answers.
+    like : a planner with the same rows, records and seed; its bootstrap samples are used where both
+        go by the exact law.
+    """
+    inputs = price_rounds(inputs, mechanism)
+    settings = inputs.settings
+    if not (settings.keeps_sums and settings.trains_by.exact):
+        return calibrated_planner(inputs, mechanism)
+    drawn = None
+    if like is not None and like.forecast.kind == "exact":
+        drawn = like.bootstrap
+    planner = exact_planner(inputs, mechanism, drawn)
+    if not settings.aggregation.sums or planner.ball_binds():
+        return calibrated_planner(inputs, mechanism, planner.forecast.plan_set)
+    return planner
+
+
+def price_rounds(inputs: PlanningInputs, mechanism: Mechanism) -> PlanningInputs:
+    """Inputs with the rounds that the noise is priced for, and the growth of its shares."""
+    settings = inputs.settings
+    horizon = mechanism.horizon
+    if horizon is None:
+        return inputs
+    growth = mechanism.growth
+    if growth not in (1, None):
+        horizon += settings.trains_by.stops_short
+    growth = settings.growth if growth is None else growth
+    return replace(inputs, settings=replace(settings, horizon=horizon, growth=growth))
+
+
+def list_open_ways(inputs: PlanningInputs) -> list[Way]:
+    """List every way to train that is open to the learner, without those that are inconsistent.
+
+    Raises
+    ------
+    InputError
+        The first refusal, where none is consistent.
+    """
+    found: list[Way] = []
+    refused: list[InputError] = []
+    for settings in inputs.among or (inputs.settings,):
+        decided = replace(inputs, settings=settings, among=())
+        try:
+            found += [Way(decided, mechanism) for mechanism in open_mechanisms(decided)]
+        except InputError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
+
+
+def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
+    """List the mechanisms left open: one where it is named, several under "best" or by horizon.
+
+    Each is under the budget that remains after loss reports.
+    """
+    settings = inputs.settings
+    algorithm = settings.trains_by
+    announced = NoiseSettings(
+        sizes=tuple(int(size) for size in inputs.owners.sizes),
+        delta=settings.delta,
+        accounting=settings.accounting,
+        overlap=settings.overlap,
+        formula=algorithm.published_formula,
+        weights=settings.weights,
+        single_record=algorithm.one_by_one,
+        horizon=settings.horizon,
+        horizons=algorithm.trial_horizons,
+        width=algorithm.answer_width(inputs.n_parameters),
+        growth=settings.growth,
+        unasked=int(algorithm.stops_short),
+    )
+    found = candidate_mechanisms(settings.mechanism, announced)
+    found = [one for one in found if algorithm.noise_norm in (None, one.norm)]
+    if inputs.trust.secure:  # under "best", those that owners can make together
+        able = [one for one in found if one.divides]
+        found = [inputs.trust.check_divisible(one, len(inputs.owners)) for one in able or found]
+    if inputs.reports is None:
+        return found
+    return [Remaining(one, inputs.reports.query.epsilon) for one in found]
+
+
+def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
+    """Make a quick forecast of each way that may be the best, the lowest first.
+
+    First of those that are priced for any number of rounds. Noise that is accounted for one number
+    of rounds is dear to compute, and less by a third or so: it is tried where the same settings
+    without it come near the lowest forecast, and at numbers of rounds near those that are best
+    there.
+    """
+    free = least_noisy([way for way in ways if way.mechanism.horizon is None])
+    found: list[QuickForecast] = []
+    for way in free:
+        found += _climb_down(_places_open_to(way), FIRST)
+        did(0.8 / len(free))
+    near = WITHIN_REACH * min((one.relative_fitness for one in found), default=np.inf)
+    priced = [way for way in ways if way.mechanism.horizon is not None]
+    kinds = [(way.settings_and_norm, type(way.mechanism), way.mechanism.name) for way in priced]
+    for kind in dict.fromkeys(kinds):
+        family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == kind[0]])
+        named = [one for one in family if one.way.mechanism.name == kind[2]] or family
+        if not family or family[0].relative_fitness <= near:
+            start = (named[0].horizon, named[0].growth) if named else FIRST
+            rivals = [way for way, other in zip(priced, kinds, strict=True) if other == kind]
+            with suppress(InputError):
+                found += _climb_down(_places_priced(rivals), start)
+    did(0.2)
+    return _sort_lowest_first(found)
+
+
+def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
+    """Sort from the lowest."""
+    return sorted(found, key=lambda one: one.relative_fitness)
+
+
+def _places_open_to(way: Way) -> dict[Place, Way]:
+    """Rounds and growths that are open to a way; empty where it is inconsistent."""
+    settings = way.inputs.settings
+    horizons: Sequence[int] = (settings.horizon or 1,)
+    if settings.horizon is None:
+        try:
+            horizons = way.own_rehearsal.horizons()
+        except InputError:
+            return {}
+    growths = open_growths(settings.growth, 2) if settings.trains_by.takes_steps else (1.0,)
+    return {
+        (horizon, growth): way
+        for horizon, growth in product(horizons, growths)
+        if growth in open_growths(settings.growth, horizon)
+    }
+
+
+def _places_priced(rivals: Sequence[Way]) -> dict[Place, Way]:
+    """Rounds and growths that ways are priced for."""
+    settings = [way.priced_inputs.settings for way in rivals]
+    places = [(one.horizon or 1, one.growth or 1.0) for one in settings]
+    return dict(zip(places, rivals, strict=True))
+
+
+def _climb_down(ways: dict[Place, Way], start: Place) -> list[QuickForecast]:
+    """Search the lowest forecast by single steps in rounds or growth, from the nearest place.
+
+    Empty where no place is open.
+    """
+    horizons = sorted({horizon for horizon, _ in ways})
+    growths = sorted({growth for _, growth in ways})
+    seen: dict[Place, QuickForecast] = {}
+
+    def look_up(i: int, j: int) -> QuickForecast | None:
+        if not (0 <= i < len(horizons) and 0 <= j < len(growths)):
+            return None
+        place = horizons[i], growths[j]
+        if place not in seen and place in ways:
+            seen[place] = ways[place].forecast_at(*place)
+        return seen.get(place)
+
+    if not ways:
+        return []
+    i = min(range(len(horizons)), key=lambda k: abs(horizons[k] - start[0]))
+    j = min(range(len(growths)), key=lambda k: abs(growths[k] - start[1]))
+    best = look_up(i, j)
+    moved = True
+    while moved:
+        moved = False
+        for along, across in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            found = look_up(i + along, j + across)
+            if found is not None and (best is None or found.lower_than(best)):
+                best = found
+                i += along
+                j += across
+                moved = True
+    assert best is not None
+    return [best]
+
+
+def least_noisy(ways: Sequence[Way]) -> list[Way]:
+    """Select, of each family, the ways of least noise at some open number of rounds and growth."""
+    left: list[Way] = []
+    for family in dict.fromkeys(way.settings_and_norm for way in ways):
+        rivals = [way for way in ways if way.settings_and_norm == family]
+        settings = rivals[0].inputs.settings
+        rounds: Sequence[int] = (1,)
+        if settings.trains_by.takes_steps:
+            rounds = ROUNDS if settings.horizon is None else (settings.horizon,)
+        places = [(one, growth) for one in rounds for growth in open_growths(settings.growth, one)]
+        levels = np.array([[way.noise_level(*place) for place in places] for way in rivals])
+        left += [rivals[i] for i in dict.fromkeys(levels.argmin(axis=0).tolist())]
+    return left
+
+
+def list_choices(found: Sequence[QuickForecast]) -> tuple[Choice, ...]:
+    """List all ways that were compared, the lowest first, which is chosen."""
+    choices = []
+    for number, one in enumerate(found):
+        settings = one.way.inputs.settings
+        mechanism = one.way.mechanism
+        choice = Choice(
+            settings.algorithm,
+            settings.clipping,
+            mechanism.name,
+            mechanism.accounting,
+            one.growth,
+            settings.step_power,
+            one.horizon,
+            one.relative_fitness,
+            chosen=number == 0,
+        )
+        choices.append(choice)
+    return tuple(choices)

@@ -1,63 +1,74 @@
-"""Relative fitness before training, as a function of everyone's budget: what a market is played on.
+"""Forecast of relative fitness as a function of all budgets, on which a market is played.
 
-For a plan (algorithm, horizon, step size, returned point) the exact law gives relative fitness bias + gain S, a
-straight line in the noise that the owners' budgets cause. A learner free to choose its plan takes the lowest line:
-a concave, increasing envelope that is never above doing nothing, so that every payment for fitness stays bounded.
+For a plan (algorithm, horizon, step size, returned point) the exact law gives relative fitness bias
++ gain S, a straight line in the noise that the owners' budgets cause. A learner free to choose its
+plan takes the lowest line: a concave, increasing envelope that is never above doing nothing, so
+that every payment for fitness stays bounded.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.forecast.envelope import Envelope
-from learning.forecast.plan_set import Candidates, plan_set
-from learning.forecast.settings import Settings
-from learning.forecast.weighting import SIZE, Weighting
+from learning.forecast.inputs import Settings
+from learning.forecast.law import Candidates, Envelope, make_plan_set
+from learning.forecast.weighting import Answers, Mask, SizeWeighting, Weighting
 from learning.privacy.mechanism import Mechanism
 from learning.training.law import Problem
 from learning.training.plan import Plan
 
 ROUNDING = 1e-12
-MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
-BALANCES = 8  # looked at, where owners' budgets differ
-Columns = tuple[Array, ...]  # sums a column at a time, each in the least shape that broadcasts
+MOST_BALANCE = 1e200  # of precision weights: by noise alone
+BALANCES = 8  # tried, where owners' budgets differ
+MOST_STEPS = 200  # of the fixed point; ten do where plans do not change
+CLOSE = 1e-9  # relative change at which it is reached
+NODES = 256  # of a curve of budgets, which is within 1e-6
+
+Columns = tuple[Array, ...]  # sums by column, each in the least shape that broadcasts
 
 
-def _columns(sums: ArrayLike | Columns) -> Columns:
-    """The columns of sums (..., k), if they are not given so."""
-    return sums if isinstance(sums, tuple) else tuple(np.moveaxis(np.asarray(sums, dtype=float), -1, 0))
+def _split_columns(sums: ArrayLike | Columns) -> Columns:
+    """Columns of sums (..., k), if they are not given so."""
+    if isinstance(sums, tuple):
+        return sums
+    return tuple(np.moveaxis(np.asarray(sums, dtype=float), -1, 0))
 
 
 @dataclass(frozen=True)
 class FitnessForecast:
-    """Relative fitness of the model that budgets buy: what the market is played on.
+    """Relative fitness of the model that budgets buy.
 
-    The payoff of an owner sees the others only through the sums of its weighting: for weights by size, those of
-    mechanism.noise_term(epsilon) and of the records n of those who share, with noise = sum(term)/n^2. Then
+    The payoff of an owner depends on the others only through the sums of its weighting: for weights
+    by size, those of mechanism.noise_term(epsilon) and of the records n of those who share, with
+    noise = sum(term)/n^2. Then
 
-        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q - n/total)^2) + unlike),
+        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q -
+        n/total)^2) + unlike),
 
-    where the last term is what the optimum of a part of the owners, or of owners of several kinds weighed otherwise than by
-    their records, costs on all of them. With a single plan (horizon
-    and step size fixed) the envelope is one straight line and doing nothing is no option.
+    where the last term is the cost, on all owners, of the optimum of a part of them, or of owners
+    of several kinds weighted otherwise than by their records. With a single plan (horizon and step
+    size fixed) the envelope is one straight line and doing nothing is no option.
 
     Parameters
     ----------
     sizes : array (n_owners,), records of each owner.
-    mechanism : how answers are made noisy.
+    mechanism : mechanism of the answers.
     plan_set : the candidate plans.
     envelope : their lower envelope.
     outside : relative fitness of the model trained on the public rows alone.
     dispersion : C/f*, relative fitness lost per inverse record.
-    basis : "public" or "oracle", from whose records it was made.
-    kind : "exact" (the law holds while the projection does not bind) or "calibrated" (fitted to rehearsals).
-    total : records of all owners; their sum unless given.
-    weighting : how answers are weighed.
-    unlike : what public rows of another kind than the owners' cost any model, in the relative fitness of all.
+    basis : "public" or "oracle", the records it was made from.
+    kind : "exact" (the law holds while the projection does not bind) or "calibrated" (fitted to
+        rehearsals).
+    records : records of all owners; the sum of ``sizes`` unless given.
+    weighting : weights of the answers.
+    unlike : cost to any model of public rows of another kind than the owners'.
     """
 
     sizes: Array
@@ -68,199 +79,206 @@ class FitnessForecast:
     dispersion: float
     basis: str
     kind: str = "exact"
-    total: float = 0.0
-    weighting: Weighting = SIZE
+    records: float | None = None
+    weighting: Weighting = SizeWeighting()
     unlike: float = 0.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "total", self.total or float(self.sizes.sum()))
-
-    def part(self, owners: Array) -> FitnessForecast:
-        """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
-        return replace(self, sizes=self.sizes[owners], weighting=self.weighting.part(owners))
+    @cached_property
+    def total(self) -> float:
+        """Records of all owners."""
+        return self.records or float(self.sizes.sum())
 
     @property
     def few_sums(self) -> bool:
-        """Whether owners meet in a few sums, however many they are."""
+        """True if owners meet in a few sums, however many they are."""
         return self.weighting.few_sums
 
-    def under(self, kind: str, reference: ArrayLike, between: float = 0.0) -> FitnessForecast:
-        """The same forecast with other weights; the balance of precision weights is that of the reference budgets.
+    @property
+    def may_abstain(self) -> bool:
+        """True if the learner may train nothing."""
+        return bool(np.isfinite(self.envelope.ceiling))
 
-        Balance: what a unit of noise adds to relative fitness there, over what a unit of 1/n adds. With ``between`` above 0
-        owners differ in kind (`Weighting`).
+    def part(self, owners: Array) -> FitnessForecast:
+        """Forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows."""
+        weighting = self.weighting.select_owners(owners)
+        return replace(self, sizes=self.sizes[owners], records=self.total, weighting=weighting)
+
+    def with_weights(
+        self, kind: str, reference: ArrayLike, between: float = 0.0
+    ) -> FitnessForecast:
+        """Forecast with other weights, chosen at the reference budgets.
+
+        The balance of precision weights is the cost of a unit of noise there over that of a unit of
+        1/n, under the plan in use. Noise that no weights hold down may leave only a plan for much
+        noise, under which a unit of it costs little: so few weights on noise are consistent, and
+        bad. Where budgets differ, others are tried, from weights by noise alone down, each balance
+        that of the plan the one before leads to; the best is taken.
+
+        Parameters
+        ----------
+        kind : "size", "equal" or "precision".
+        reference : array (n_owners,), budgets.
+        between : variance of the owners' means over that of a record.
         """
         if kind == "size" and not between:
             return self
         even = float(np.sum((self.sizes / self.total) ** 2))
-        if kind == "precision":
-            return self._precise(reference, between, even)
-        kind = "record" if self.weighting.kind == "record" else kind
-        return self._weighed(reference, kind=kind, balance=0.0, between=between, even=even)
+        kinds = {"between": between, "total": self.total, "even": even}
+        answers = self.answers_at(reference)
 
-    def _weighed(self, reference: ArrayLike, **stated: float | str) -> FitnessForecast:
-        """The forecast with what is stated of the weights, chosen at reference budgets."""
-        term = self.mechanism.noise_term(reference) * self._counted(self.sizes)
-        return replace(self, weighting=self.weighting.under(term, self.sizes, total=self.total, **stated))
+        def weigh_by(balance: float) -> FitnessForecast:
+            chosen = self.weighting.with_kind(kind, answers, balance=balance, **kinds)
+            return replace(self, weighting=chosen)
 
-    def _precise(self, reference: ArrayLike, between: float, even: float) -> FitnessForecast:
-        """The forecast under precision weights, their balance that of the plan which the reference budgets lead to.
+        def follow_plan(forecast: FitnessForecast) -> FitnessForecast:
+            slope = float(self.envelope.slope(forecast.noise_at(reference)))
+            return weigh_by(min(slope / max(self.dispersion, 1e-300), MOST_BALANCE))
 
-        Noise that no weights hold down may leave but a plan for much noise, under which a unit of it costs little: so few
-        weights on noise account for themselves, and are bad. Where budgets differ, others are looked at, from weights on
-        noise alone down, each balance that of the plan the one before leads to; the best is taken.
-        """
-        kind = "record" if self.weighting.kind == "record" else "precision"
-
-        def weighed(balance: float) -> FitnessForecast:
-            return self._weighed(reference, kind=kind, balance=balance, between=between, even=even)
-
-        def following(noise: float) -> FitnessForecast:
-            return weighed(min(float(self.envelope.slope(noise)) / max(self.dispersion, 1e-300), MOST_BALANCE))
-
-        made = [following(self.noise_at(reference))]
+        if kind != "precision":
+            return weigh_by(0.0)
+        made = [follow_plan(self)]
         if np.ptp(np.asarray(reference)) > 0:
-            made.append(following(weighed(MOST_BALANCE).noise_at(reference)))
+            made.append(follow_plan(weigh_by(MOST_BALANCE)))
             for _ in range(BALANCES):
-                made.append(following(made[-1].noise_at(reference)))
+                made.append(follow_plan(made[-1]))
         return min(made, key=lambda one: one.at(reference))
 
-    def terms(self, epsilon: ArrayLike) -> Array:
-        """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2 to 5)."""
+    def answers_at(self, epsilon: ArrayLike) -> Answers:
+        """Answers at budgets (n_owners, ...)."""
         epsilon = np.asarray(epsilon, dtype=float)
-        sizes = self._sizes_beside(epsilon)
-        return self.weighting.columns(self.mechanism.noise_term(epsilon) * self._counted(sizes), sizes, epsilon > 0)
-
-    def beside(self, epsilon: Array, others: Array) -> Columns:
-        """The sums where each owner alone is at its candidates (n_owners, m), the others' (n_owners, 1, 2 to 5) given.
-
-        A column at a time, and those that are alike for all candidates (n_owners, 1): far less work than ``others + terms``.
-        """
-        sizes = self._sizes_beside(epsilon)
-        term = self.mechanism.noise_term(epsilon) * self._counted(sizes)
-        parts = self.weighting.parts(term, sizes, epsilon > 0)
-        return tuple(others[..., k] + part for k, part in enumerate(parts))
-
-    def _sizes_beside(self, epsilon: Array) -> Array:
-        return self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
-
-    def _counted(self, sizes: Array) -> Array | float:
-        """What makes up for noise that is not scaled to an owner's own records: 1 unless a paper prints it so."""
-        scaled_to = self.mechanism.noise_denominator(sizes)
-        return 1.0 if scaled_to is sizes else (sizes / scaled_to) ** 2
-
-    def weights(self, epsilon: ArrayLike) -> Array:
-        """q of each owner at a profile, (n_owners,); zero for who shares nothing."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return self.weighting.weights(
-            self.mechanism.noise_term(epsilon) * self._counted(self.sizes), self.sizes, epsilon > 0
+        sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
+        return Answers(
+            self._corrected_term(self.mechanism.noise_term(epsilon), sizes), sizes, epsilon > 0
         )
 
-    def noise(self, sums: ArrayLike | Columns) -> Array:
-        """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 to 5)."""
-        columns = _columns(sums)
-        noise = self.weighting.noise(columns)
-        return noise * self._among(columns) if self.weighting.kind == "record" else noise
+    def _corrected_term(self, term: Array, sizes: Array) -> Array:
+        """Noise terms, corrected where noise is not scaled to an owner's own records."""
+        scaled_to = self.mechanism.noise_denominator(sizes)
+        return term if scaled_to is sizes else term * (sizes / scaled_to) ** 2
 
-    def _among(self, columns: Columns) -> Array:
-        """What makes up for a price that hangs on whose records are picked among; sums hold these where records are."""
-        return self.mechanism.noise_among(columns[1])
+    def terms(self, epsilon: ArrayLike) -> Array:
+        """Contribution of each owner to the sums: (n_owners, ...) -> (n_owners, ..., k)."""
+        return self.weighting.sum_terms(self.answers_at(epsilon))
+
+    def beside(self, epsilon: Array, others: Array) -> Columns:
+        """Sums where each owner is at its candidates (n_owners, m), given the others' sums.
+
+        These are (n_owners, 1, k). By column, and (n_owners, 1) where candidates do not differ:
+        far less work than ``others + terms``.
+        """
+        columns = self.weighting.sum_columns(self.answers_at(epsilon))
+        return tuple(others[..., k] + column for k, column in enumerate(columns))
+
+    def sums_at(self, epsilon: ArrayLike) -> Columns:
+        """Sums at a profile of budgets, (n_owners,)."""
+        return _split_columns(self.terms(epsilon).sum(axis=0))
+
+    def weights(self, epsilon: ArrayLike) -> Array:
+        """Weights q at a profile, (n_owners,); 0 of an owner that shares nothing."""
+        return self.weighting.answer_weights(self.answers_at(epsilon))
+
+    def noise(self, sums: ArrayLike | Columns) -> Array:
+        """Aggregated noise sum q^2 term/n^2 from the summed terms (..., k)."""
+        columns = _split_columns(sums)
+        return self.weighting.aggregated_noise(columns) * self._noise_factor(columns)
+
+    def _noise_factor(self, columns: Columns) -> Array | float:
+        return self.weighting.noise_factor(self.mechanism, columns)
 
     def excess(self, sums: ArrayLike | Columns) -> Array:
-        """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...), or from their columns (`beside`)."""
-        return self._excess(sums, self.envelope.value(self.noise(sums)))
+        """Relative fitness psi from the summed terms, (..., k) -> (...), or from their columns."""
+        return self._add_parts(_split_columns(sums), self.envelope.value(self.noise(sums)))
 
-    def _excess(self, sums: ArrayLike | Columns, enveloped: Array) -> Array:
-        """`excess` where the envelope's value (...) is known."""
-        columns = _columns(sums)
-        value = enveloped + (self.apart(columns) + self.unlike)
-        if self.weighting.between:
-            value = value + self.dispersion * self.weighting.between * self.weighting.shift(columns)
-        if np.isfinite(self.envelope.ceiling):
+    def _add_parts(self, columns: Columns, enveloped: Array) -> Array:
+        """Relative fitness, given the envelope's value (...)."""
+        value = enveloped + (self.partial_cost(columns) + self.unlike)
+        between = self.weighting.between
+        if between:
+            value = value + self.dispersion * between * self.weighting.record_shift(columns)
+        if self.may_abstain:
             value = np.minimum(value, self.outside)
-        formed = self.weighting.formed(columns)
-        return value if formed.all() else np.where(formed, value, self.outside)
+        answered = self.weighting.has_answers(columns)
+        return value if answered.all() else np.where(answered, value, self.outside)
 
-    def apart_at(self, epsilon: ArrayLike) -> float:
-        """`apart` at a profile of budgets, (n_owners,)."""
-        return float(self.apart(self.terms(epsilon).sum(axis=0)))
-
-    def apart(self, sums: ArrayLike | Columns) -> Array:
-        """Of that, what the optimum of a part of the owners, or of all but weighed otherwise, costs on all of them."""
-        spread = self.weighting.spread(_columns(sums)) - 1 / self.total
+    def partial_cost(self, sums: ArrayLike | Columns) -> Array:
+        """Cost, on all owners, of the optimum of a part of them or of other weights."""
+        spread = self.weighting.weighted_spread(_split_columns(sums)) - 1 / self.total
         return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
 
-    def worth_term(self, epsilon: ArrayLike, slope: float) -> Array:
-        """The noise term (n_owners,) at which an owner's noise adds what its sampling noise does, at a slope in the noise."""
-        own = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
-        epsilon = np.asarray(epsilon, dtype=float)
-        columns = _columns(self.terms(epsilon).sum(axis=0))
-        if self.weighting.kind != "record":
-            return self.weighting.worth_term(own, columns)
-        joining = np.where(epsilon > 0, 0.0, self.sizes)  # records are picked one by one: noise counts with q, not q^2
-        return own * self.sizes / ((columns[1] + joining) * self._among(columns))
+    def partial_cost_at(self, epsilon: ArrayLike) -> float:
+        """Compute `partial_cost` at a profile of budgets, (n_owners,)."""
+        return float(self.partial_cost(self.sums_at(epsilon)))
 
-    def asks(self, sums: ArrayLike | Columns) -> NDArray[np.bool_]:
-        """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""
-        capped = np.isfinite(self.envelope.ceiling)
-        return self.excess(sums) < self.outside if capped else self.weighting.formed(_columns(sums))
+    def asks(self, sums: ArrayLike | Columns) -> Mask:
+        """True where the learner asks anything, from the summed terms, (..., k) -> (...)."""
+        if self.may_abstain:
+            return self.excess(sums) < self.outside
+        return self.weighting.has_answers(_split_columns(sums))
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike | Columns) -> Array:
-        """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""
-        epsilon, columns = np.asarray(epsilon, dtype=float), _columns(sums)
+        """Derivative of `excess` by an owner's own epsilon > 0.
+
+        The sums (n_owners, m, k) include the owner.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        columns = _split_columns(sums)
         sharing = epsilon > 0
         safe = epsilon if sharing.all() else np.where(sharing, epsilon, 1.0)
-        sizes = self._sizes_beside(epsilon)
-        factor = self._counted(sizes)
-        weighed_by_noise = self.weighting.kind == "precision"
-        term = self.mechanism.noise_term(safe) * factor if weighed_by_noise else np.zeros(())
-        change = self.mechanism.noise_term_slope(safe) * factor
-        noise, spread = self.weighting.slopes(term, change, sizes, sharing, columns)
+        sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
+        term = np.zeros(())
+        if self.weighting.needs_terms:
+            term = self._corrected_term(self.mechanism.noise_term(safe), sizes)
+        change = self._corrected_term(self.mechanism.noise_term_slope(safe), sizes)
+        noise, spread = self.weighting.sum_slopes(Answers(term, sizes, sharing, change), columns)
         enveloped, steepness = self.envelope.value_and_slope(self.noise(columns))
-        slope = steepness * noise
-        if self.weighting.kind == "record":
-            slope = slope * self._among(columns)
+        slope = steepness * noise * self._noise_factor(columns)
         if spread.any():
-            slope = slope + self.dispersion * np.where(self.apart(columns) > 0, spread, 0.0)
-        if np.isfinite(self.envelope.ceiling):
-            sharing &= self._excess(columns, enveloped) < self.outside
+            slope = slope + self.dispersion * np.where(self.partial_cost(columns) > 0, spread, 0.0)
+        if self.may_abstain:
+            sharing = sharing & (self._add_parts(columns, enveloped) < self.outside)
         return np.where(sharing, slope, 0.0)
 
     def at(self, epsilon: ArrayLike) -> float:
         """Relative fitness at a profile of budgets, (n_owners,)."""
-        return float(self.excess(self.terms(epsilon).sum(axis=0)))
+        return float(self.excess(self.sums_at(epsilon)))
 
     def noise_at(self, epsilon: ArrayLike) -> float:
-        """Aggregated noise, sum q^2 term/n^2, at a profile."""
-        return float(self.noise(self.terms(epsilon).sum(axis=0)))
+        """Aggregated noise sum q^2 term/n^2 at a profile."""
+        return float(self.noise(self.sums_at(epsilon)))
+
+    def trains(self, epsilon: ArrayLike) -> bool:
+        """True if training is forecast to beat the learner's outside option."""
+        return self.at(epsilon) < self.outside
 
     def plan(self, epsilon: ArrayLike) -> Plan:
-        """The plan the learner trains with at these budgets: the lowest line, or none (T = 1) where that is no gain."""
-        best = self.plan_set.plans[self.plan_set.best(self.noise_at(epsilon))]
-        sums = self.terms(epsilon).sum(axis=0)
-        unhidden = bool(np.any(np.asarray(epsilon) > 0)) and not self.weighting.formed(_columns(sums))
-        if unhidden or (np.isfinite(self.envelope.ceiling) and not self.trains(epsilon)):
+        """Plan of the lowest line at these budgets, or no training (T = 1) where it is no gain."""
+        best = self.plan_set.plan_at(self.plan_set.best_plan(self.noise_at(epsilon)))
+        shared = bool(np.any(np.asarray(epsilon) > 0))
+        unanswered = shared and not self.weighting.has_answers(self.sums_at(epsilon))
+        if unanswered or (self.may_abstain and not self.trains(epsilon)):
             return Plan(best.algorithm, "last", 1, 0.0)
         return best
 
     def noise_part(self, epsilon: ArrayLike) -> float:
-        """Of the relative fitness at a profile, what the noise adds; 0 where nothing is trained."""
+        """Part of the relative fitness at a profile that the noise adds; 0 without training."""
         if not self.plan(epsilon).asks:
             return 0.0
         noise = self.noise_at(epsilon)
-        return self.plan_set.noise_part(self.plan_set.best(noise), noise)
+        return self.plan_set.noise_part(self.plan_set.best_plan(noise), noise)
 
     def noise_slope(self, epsilon: ArrayLike) -> float:
-        """What a unit of noise costs on average under the plan in use at a profile: of a line its slope."""
+        """Mean cost of a unit of noise under the plan in use at a profile."""
         noise = self.noise_at(epsilon)
         return self.noise_part(epsilon) / noise if noise > 0 else float(self.envelope.slope(0.0))
 
-    def trains(self, epsilon: ArrayLike) -> bool:
-        """Whether training is forecast to beat the learner's outside option."""
-        return self.at(epsilon) < self.outside
+    def worth_term(self, epsilon: ArrayLike, slope: float) -> Array:
+        """Noise term (n_owners,) at which an owner's noise costs what its sampling noise does."""
+        own = self.dispersion * self.sizes / self._corrected_term(np.asarray(slope), self.sizes)
+        answers = self.answers_at(epsilon)
+        return self.weighting.worth_term(own, self.sums_at(epsilon), answers, self.mechanism)
 
 
-def forecast(
+def forecast_fitness(
     problem: Problem,
     settings: Settings,
     *,
@@ -271,38 +289,115 @@ def forecast(
     basis: str,
     outside: float | None = None,
 ) -> FitnessForecast:
-    """Forecast from a training problem: every plan open to the learner, and the envelope over them.
+    """Forecast from a training problem: every plan open to the learner, and their envelope.
 
     Parameters
     ----------
     problem : Problem, one row per resample (public basis), or one row (oracle basis).
-    settings : what is fixed of the plan, and what the learner chooses.
+    settings : fixed parts of the plan; the learner chooses the others.
     sizes : array (n_owners,), records.
-    mechanism : how answers are made noisy.
+    mechanism : mechanism of the answers.
     gradient_bound : Xi.
     dispersion : C, in units of fitness (made relative here).
     basis : "public" or "oracle".
     outside : relative fitness of the learner's own model; None where that is the start of training.
 
     >>> from learning.privacy.laplace import Laplace
-    >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
-    >>> free = forecast(unit, Settings("averaged"), sizes=[1000], mechanism=Laplace(), gradient_bound=1.0,
-    ...                 dispersion=0.0, basis="oracle")
+    >>> rows = ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])
+    >>> unit = Problem(*(np.array(row) for row in rows))
+    >>> free = forecast_fitness(unit, Settings("averaged"), sizes=[1000], mechanism=Laplace(),
+    ...                         gradient_bound=1.0, dispersion=0.0, basis="oracle")
     >>> bool(free.at([0.0001]) == free.outside == 1.0), bool(free.at([10.0]) < 0.01)
     (True, True)
     """
-    lines = plan_set(problem, settings, mechanism, gradient_bound)
+    lines = make_plan_set(problem, settings, mechanism, gradient_bound)
     if outside is None:
         outside = float((problem.untrained / problem.optimum).mean())
-    envelope = Envelope.of(
-        lines.bias, lines.slope, np.inf if settings.fix_the_plan and len(lines.bias) == 1 else outside
-    )
-    return FitnessForecast(
-        np.asarray(sizes, dtype=float),
-        mechanism,
-        lines,
-        envelope,
-        outside,
-        dispersion / float(problem.optimum.mean()),
-        basis,
-    )
+    ceiling = outside
+    if settings.fixes_plan and len(lines.bias) == 1:
+        ceiling = np.inf
+    envelope = Envelope.of_lines(lines.bias, lines.slope, ceiling)
+    lost = dispersion / float(problem.optimum.mean())
+    sizes = np.asarray(sizes, dtype=float)
+    return FitnessForecast(sizes, mechanism, lines, envelope, outside, lost, basis)
+
+
+def epsilon_worth(forecast: FitnessForecast, epsilon: ArrayLike) -> Array:
+    """Budget of each owner beyond which its noise costs less than its sampling noise, (n_owners,).
+
+    With q the owner's weight, its noise adds K q^2 v(epsilon) to the forecast and its sampling
+    noise (C/f*) q^2/n, so that more than the epsilon with K v(epsilon) = (C/f*)/n moves the model
+    by less than another sample of its records would. K is the cost of a unit of noise under the
+    plan in use at the profile (`FitnessForecast.noise_slope`).
+
+    Parameters
+    ----------
+    forecast : exact or calibrated.
+    epsilon : array (n_owners,), the profile, such as an equilibrium. Of an owner that shares
+        nothing, the budget that would be worth buying with the others' at the profile.
+
+    Returns
+    -------
+    array (n_owners,); nan where nothing is asked, inf where no budget brings the noise down so far.
+
+    Source: ours; the same threshold is in the best weights, q proportional to 1/(K v + C/n)
+        (`PrecisionWeighting`).
+
+    >>> from learning.forecast.law import PlanSet
+    >>> from learning.privacy.laplace import Laplace
+    >>> bias, slope = np.array([0.01]), np.array([5.0])
+    >>> plans = PlanSet("averaged", [("last", 2, 0.5, 1.0)], bias, slope)
+    >>> line = Envelope.of_lines(bias, slope, ceiling=np.inf)
+    >>> sizes = np.array([1e3, 1e4])
+    >>> made = FitnessForecast(sizes, Laplace(), plans, line, 1.0, dispersion=2.0, basis="oracle")
+    >>> epsilon_worth(made, [1.0, 1.0]).round(4)  # 5 * 8/(n epsilon)^2 = 2/n
+    array([0.1414, 0.0447])
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    asked = forecast.asks(forecast.sums_at(epsilon))
+    slope = forecast.noise_slope(epsilon) if asked else 0.0
+    if slope <= 0:
+        return np.full(len(forecast.sizes), np.nan)
+    return _budgets_of(forecast.mechanism, forecast.worth_term(epsilon, slope))
+
+
+def _budgets_of(mechanism: Mechanism, terms: Array) -> Array:
+    """Compute `Mechanism.budget` of terms (n,); of many by a curve through some, in logs."""
+    distinct, index = np.unique(terms, return_inverse=True)
+    if len(distinct) <= NODES or distinct[0] == 0:
+        return mechanism.budget(distinct)[index]
+    nodes = np.geomspace(distinct[0], distinct[-1], NODES)
+    budgets = mechanism.budget(nodes)
+    if not np.isfinite(budgets).all() or budgets.min() == 0:
+        return mechanism.budget(distinct)[index]
+    curve = scipy.interpolate.PchipInterpolator(np.log(nodes), np.log(budgets))
+    return np.asarray(np.exp(curve(np.log(distinct)))[index])
+
+
+def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -> Array:
+    """Budgets worth buying where every owner sells just that, (n_owners,).
+
+    The more others sell, the more a unit of noise matters, and the more of an owner's budget is
+    worth buying. So from the upper ends of the intervals, repeated `epsilon_worth` falls to a fixed
+    point, the largest there is.
+
+    Parameters
+    ----------
+    forecast : as there.
+    least, most : arrays (n_owners,), the ends of the owners' intervals.
+
+    Returns
+    -------
+    array (n_owners,), not cut to the intervals; inf where no budget is enough, or nothing would be
+    asked.
+    """
+    now = np.full(len(forecast.sizes), np.inf)
+    epsilon = np.asarray(most, dtype=float)
+    for _ in range(MOST_STEPS):
+        found = epsilon_worth(forecast, epsilon)
+        found = np.where(np.isnan(found), np.inf, found)
+        if np.allclose(found, now, rtol=CLOSE, atol=0):
+            break
+        now = found
+        epsilon = np.clip(found, least, most)
+    return now

@@ -1,4 +1,4 @@
-"""What a learner plans with: its own settings, what is public of the owners, and its own rows."""
+"""Inputs of a forecast: settings, public facts about the owners, and public rows."""
 
 from __future__ import annotations
 
@@ -6,40 +6,127 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.data.owner_data import Holding
 from learning.errors import InputError
-from learning.forecast.loss_reports import LossReports
+from learning.forecast.homogeneity import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.settings import Settings
-from learning.forecast.shared_weighting import SharedWeighting
-from learning.forecast.weighting import RECORD, SIZE, Weighting
-from learning.losses.coordinates import Coordinates
+from learning.forecast.weighting import RecordWeighting, SharedWeighting, SizeWeighting, Weighting
+from learning.losses.coordinates import PARTS, RECORD, ClippedBy, Coordinates
+from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle
+from learning.losses.squared import Squared
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.shared_noise import LOCAL, Trust
-from learning.progress import Progress, silent
+from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
+from learning.training.aggregation import MEAN, Aggregation
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS, DEFAULT
 from learning.training.clocks import Clocks
 from learning.training.conduct import Conduct
+from learning.training.law import Returned
 
-REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed for it, inside each owner's interval
+REFERENCE_EPSILON = 1.0  # customary budget, at which clipping bounds are designed
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the training; None leaves a choice to the planner.
+
+    Parameters
+    ----------
+    algorithm : name of the training algorithm.
+    start : "public" (the learner's own model) or "zero".
+    precondition : True if features are whitened with the public second moments.
+    clipping : "parts" clips a record's features and its target, once; "record" its gradient, at
+        every query.
+    clip : norm (1 or 2, as the mechanism needs) that records, or their gradients, are clipped to;
+        inf keeps every record whole, since the public ranges bound it.
+    theta_max : radius of the ball that training is kept in; inf for none.
+    gradient_bound : Xi or G of a record that noise is scaled to, whatever is proved; None for the
+        proved bound.
+    horizon : number of rounds.
+    step_size : constant of the step sizes.
+    printed_step : True if it is the one that the algorithm's paper states.
+    step_decline : power of the round that steps fall with; the algorithm's own if None.
+    returned : points that training may return.
+    regularisation : r >= 0.
+    loss : the loss that is trained.
+    weights : weights of the answers: "size", "equal" or "precision".
+    mechanism : name of the noise, or "best".
+    accounting : accountant of its cost.
+    delta : failure probability that is allowed.
+    overlap : owners that may hold the same record.
+    aggregation : aggregate of the answers of a round.
+    growth : each answer's share of a budget over that of the answer before.
+    """
+
+    algorithm: str = DEFAULT
+    start: str = "public"
+    precondition: bool = True
+    clipping: ClippedBy = PARTS
+    clip: float | None = None
+    theta_max: float | None = None
+    gradient_bound: float | None = None
+    horizon: int | None = None
+    step_size: float | None = None
+    printed_step: bool = False
+    step_decline: float | None = None
+    returned: tuple[Returned, ...] = ("last", "averaged")
+    regularisation: float = 0.0
+    loss: Loss = Squared()
+    weights: str = "size"
+    mechanism: str = "laplace"
+    accounting: str | None = "basic"
+    delta: float | None = None
+    overlap: int = 1
+    aggregation: Aggregation = MEAN
+    growth: float | None = 1.0
+
+    @property
+    def fixes_plan(self) -> bool:
+        """True if nothing of the plan is left open, not even to do nothing."""
+        stated = None not in (self.horizon, self.step_size, self.growth)
+        return stated and len(self.returned) == 1
+
+    @property
+    def clips_gradients(self) -> bool:
+        """True if gradients are clipped, and not records."""
+        return self.clipping == RECORD or self.loss.clips_gradients
+
+    @property
+    def keeps_sums(self) -> bool:
+        """True if sums over an owner's records suffice for its answers."""
+        return self.loss.quadratic and self.clipping == PARTS and not self.trains_by.one_by_one
+
+    @property
+    def trains_by(self) -> Algorithm:
+        """Training algorithm."""
+        return ALGORITHMS[self.algorithm]
+
+    @property
+    def step_power(self) -> float:
+        """Power of the round that steps fall with."""
+        return self.trains_by.decline if self.step_decline is None else self.step_decline
 
 
 @dataclass(frozen=True)
 class PublicOwners:
-    """What everybody knows of the owners before anything is asked.
+    """Public facts about the owners, before anything is asked.
 
     Parameters
     ----------
     names : names of the owners, (n_owners,).
     sizes : array (n_owners,), records of each.
     epsilon_min, epsilon_max : arrays (n_owners,), the interval that each chooses its budget from.
-    clocks : when each talks in asynchronous training.
-    groups : who answers as one: numbers of the owners of each group; every owner is in one.
-    rows_per_person : k, the most records of one person at an owner, which noise must hide together.
+    clocks : rates of answers in asynchronous training.
+    groups : owners that answer as one: numbers of the members of each group; each owner is in one.
+    rows_per_person : k, the most records of one person at an owner, which noise hides together.
     """
 
     names: tuple[str, ...]
@@ -55,18 +142,23 @@ class PublicOwners:
 
     @property
     def reference(self) -> Array:
-        """The customary budget, inside each owner's interval, (n_owners,)."""
+        """Customary budget, inside each owner's interval, (n_owners,)."""
         return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
 
     def groups_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> list[list[int]]:
-        """Which of those who share (n_owners,) answer as one, numbered among them."""
+        """Groups among those who share (n_owners,), with members numbered among them."""
         place = np.cumsum(sharing) - 1
         groups = [[int(place[i]) for i in group if sharing[i]] for group in self.groups]
         return [group for group in groups if group]
 
     def clocks_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> Clocks:
-        """The clocks of those who share: a group ticks at its members' mean rate and needs all of them to answer."""
-        groups, rates, dropout = self.groups_among(sharing), self.clocks.rates, self.clocks.dropout
+        """Clocks of those who share.
+
+        A group ticks at its members' mean rate, and answers where all of them do.
+        """
+        groups = self.groups_among(sharing)
+        rates = self.clocks.rates
+        dropout = self.clocks.dropout
         if np.ndim(rates):
             kept = np.array(rates)[sharing]
             rates = tuple(float(kept[group].mean()) for group in groups)
@@ -78,21 +170,23 @@ class PublicOwners:
 
 @dataclass(frozen=True)
 class PlanningInputs:
-    """Everything a forecast is made from.
+    """Inputs of a forecast.
 
     Parameters
     ----------
     settings : what the learner has fixed of the training, and what it leaves open.
-    owners : what is public of the owners.
+    owners : public facts about the owners.
     sample : the learner's own rows, or None where it has none.
     feature_bound : array (p,), public bound on the size of each feature.
     target_bound : public bound on the size of the target.
-    pooled : all records, for the oracle and for training; a forecast uses them only where there is no public row.
-    seed : of everything that is drawn.
-    reports : what the owners' own loss reports tell of kinds, and spend; None where none were asked for.
-    progress : who is told how far the work is.
-    among : several settings to choose from, of which ``settings`` are the first; none where these stand.
-    trust : whether the learner sees every answer, or sums under noise that owners make together.
+    pooled : all records, for the oracle and for training; a forecast uses them only where there is
+        no public row.
+    seed : of all random draws.
+    reports : the owners' loss reports; None where none were asked for.
+    progress : called with the progress of the work.
+    among : several settings to choose from, of which ``settings`` are the first; empty where there
+        is no choice.
+    trust : LOCAL if the learner sees every answer; else it sees sums under joint noise.
     """
 
     settings: Settings
@@ -103,99 +197,118 @@ class PlanningInputs:
     pooled: Pooled
     seed: int
     reports: LossReports | None = None
-    progress: Progress = field(default=silent, repr=False, compare=False)
+    progress: Progress = field(default=ignore_progress, repr=False, compare=False)
     among: tuple[Settings, ...] = ()
     trust: Trust = LOCAL
 
     @property
-    def weighting(self) -> Weighting:
-        """How answers are weighed by records, before anything else is known of weights."""
+    def base_weighting(self) -> Weighting:
+        """Weighting by records, before other weights are chosen."""
         if self.trust.secure:
-            return SharedWeighting(owners=tuple(self.owners.sizes.tolist()), colluders=self.trust.colluders)
-        return RECORD if self.settings.trains_by.one_by_one else SIZE
+            sizes = tuple(self.owners.sizes.tolist())
+            return SharedWeighting(owners=sizes, colluders=self.trust.colluders)
+        return RecordWeighting() if self.settings.trains_by.one_by_one else SizeWeighting()
 
     @property
     def public(self) -> PublicSample:
-        """The learner's own rows, where it is known to have some."""
+        """Learner's own rows, where it is known to have some."""
         assert self.sample is not None
         return self.sample
 
     @property
     def n_parameters(self) -> int:
-        """p, the number of parameters trained."""
+        """Number p of parameters trained."""
         return len(self.feature_bound if self.sample is None else self.sample.model)
 
     @property
     def basis(self) -> str:
-        """From whose records forecasts are made."""
+        """Records that forecasts are made from, "oracle" or "public"."""
         return "oracle" if self.sample is None else "public"
 
-    def oracles(self, coordinates: Coordinates, conducts: Sequence[Conduct] = ()) -> list[GradientOracle]:
-        """What each owner answers with: its records clipped to the announced bounds, in one pass; its own unless given."""
-        singly, labels, streams = (
-            self.settings.trains_by.one_by_one,
-            self.settings.loss.labels,
-            Streams(self.seed, "conduct"),
-        )
-        held = self.pooled.oracles(coordinates, one_by_one=singly)
-        for i, (owner, conduct) in enumerate(zip(self.pooled.owners, conducts, strict=False)):
-            if conduct.records != "own":
-                made = conduct.made_up(owner, self.target_bound, labels, rng=streams.rng(owner.name))
-                held[i] = coordinates.oracle(*made, one_by_one=singly)
-        return held
-
     @property
-    def known(self) -> PooledRecords:
-        """All records, where they are held in memory and stand in for a public sample."""
+    def known_records(self) -> PooledRecords:
+        """All records, held in memory, in the place of a public sample."""
         assert isinstance(self.pooled, PooledRecords)
         return self.pooled
 
-    def dealt(self, rng: np.random.Generator) -> PlanningInputs:
-        """The same market with the pooled records dealt anew: every owner holds as many as before, whichever they are."""
-        return replace(self, pooled=self.known.dealt(rng))
+    def owner_oracles(
+        self, coordinates: Coordinates, conducts: Sequence[Conduct] = ()
+    ) -> list[GradientOracle]:
+        """Gradient oracle of each owner, with made-up records where its conduct says so."""
+        singly = self.settings.trains_by.one_by_one
+        labels = self.settings.loss.labels
+        streams = Streams(self.seed, "conduct")
+        oracles = self.pooled.oracles(coordinates, one_by_one=singly)
+        owners: Sequence[Holding] = self.pooled.owners
+        for i, (owner, conduct) in enumerate(zip(owners, conducts, strict=False)):
+            if conduct.records != "own":
+                rng = streams.rng(owner.name)
+                x, y = conduct.made_up(owner, self.target_bound, labels, rng=rng)
+                oracles[i] = coordinates.oracle(x, y, one_by_one=singly)
+        return oracles
+
+    def permute_records(self, rng: Generator) -> PlanningInputs:
+        """Inputs with the pooled records permuted among the owners, who hold as many as before."""
+        return replace(self, pooled=self.known_records.permute_owners(rng))
 
     def public_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates from the learner's own rows, without bounds yet."""
-        settings, rows = self.settings, self.owners.rows_per_person
+        settings = self.settings
         made = self.public.coordinates(settings.start, settings.precondition, mechanism.norm)
-        return replace(made, rows_per_person=rows, given_bound=settings.gradient_bound, clipping=settings.clipping)
+        return replace(
+            made,
+            rows_per_person=self.owners.rows_per_person,
+            given_bound=settings.gradient_bound,
+            clipping=settings.clipping,
+        )
 
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
-        """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
+        """Coordinates without public rows: start 0, no scaling, bounds as the scenario states them.
 
         Raises
         ------
         InputError
-            If the ball is left open, or zero is no start for the loss.
+            If the ball or the clipping radius is left open, or zero is no start for the loss.
         """
-        if self.settings.trains_by.scores:
-            rule = f"must be above 0 with algorithm {self.settings.algorithm!r}, whose bounds are chosen on them"
-            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another algorithm.")
-        if not self.settings.loss.linear:
-            rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
-            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
+        settings = self.settings
+        if settings.trains_by.scores:
+            where = f"with algorithm {settings.algorithm!r}, whose bounds are chosen on them"
+            raise public_rows_error(where, "algorithm")
+        if not settings.loss.linear:
+            where = f"with loss {settings.loss.name!r}: zero is no start for it"
+            raise public_rows_error(where, "loss")
         width = len(self.feature_bound)
-        rows, loss, given = self.owners.rows_per_person, self.settings.loss, self.settings.gradient_bound
-        centre, scale = np.zeros(width), np.eye(width)
-        whole = Coordinates(centre, scale, norm=mechanism.norm, loss=loss, rows_per_person=rows, given_bound=given)
-        if self.settings.clips_gradients:
-            return self._stated_radius(whole)
-        if self.settings.theta_max is None:
-            raise InputError(
-                "learning.theta_max",
-                "must be a number where there are no public rows to choose it from",
-                "optimal",
-                "Set learning.theta_max, or data.public_rows.",
-            )
-        radius, target = whole.largest(self.feature_bound, self.target_bound)
-        radius = min(radius, self.settings.clip) if self.settings.clip else radius
-        return whole.bounded(radius, target, self.settings.theta_max)
+        coordinates = Coordinates(
+            np.zeros(width),
+            np.eye(width),
+            norm=mechanism.norm,
+            loss=settings.loss,
+            rows_per_person=self.owners.rows_per_person,
+            given_bound=settings.gradient_bound,
+        )
+        ball = settings.theta_max
+        if settings.clips_gradients:
+            if settings.clip is None:
+                where = "where gradients are clipped and there are no public rows to choose it from"
+                raise open_bound_error("clip", where)
+            coordinates = replace(coordinates, clipping=settings.clipping)
+            return coordinates.bounded(settings.clip, np.inf, np.inf if ball is None else ball)
+        if ball is None:
+            where = "where there are no public rows to choose it from"
+            raise open_bound_error("theta_max", where)
+        radius, target = coordinates.largest(self.feature_bound, self.target_bound)
+        if settings.clip:
+            radius = min(radius, settings.clip)
+        return coordinates.bounded(radius, target, ball)
 
-    def _stated_radius(self, whole: Coordinates) -> Coordinates:
-        """The same coordinates with gradients clipped as the scenario states it, in its ball if it states one."""
-        radius, ball = self.settings.clip, self.settings.theta_max
-        if radius is None:
-            rule = "must be a number where gradients are clipped and there are no public rows to choose it from"
-            raise InputError("learning.clip", rule, "optimal", "Set learning.clip, or data.public_rows.")
-        made = replace(whole, clipping=self.settings.clipping)
-        return made.bounded(radius, np.inf, np.inf if ball is None else ball)
+
+def public_rows_error(where: str, other: str) -> InputError:
+    """Error to raise where a choice needs public rows."""
+    advice = f"Set data.public_rows, or another {other}."
+    return InputError("data.public_rows", f"must be above 0 {where}", 0, advice)
+
+
+def open_bound_error(name: str, where: str) -> InputError:
+    """Error to raise where a bound is left open without public rows."""
+    advice = f"Set learning.{name}, or data.public_rows."
+    return InputError(f"learning.{name}", f"must be a number {where}", "optimal", advice)

@@ -1,4 +1,7 @@
-"""What every planner offers: the protocol, the forecast the market is played on, and how far it may be off."""
+"""Planners: announced protocol, forecast of the market, and its uncertainty.
+
+`ExactPlanner` plans by the exact law: squared loss under an algorithm that is linear in its noise.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,63 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from learning.arrays import Array
-from learning.forecast.between_owners import BetweenOwners, between_owners
-from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.choice import Choice
-from learning.forecast.doubt import SPREADS, draw_distances
-from learning.forecast.fitness import FitnessForecast
-from learning.forecast.homogeneity import record_gradients
+from learning.forecast.bootstrap import (
+    BootstrapSamples,
+    Prediction,
+    chance_of_parts,
+    draw_bootstrap,
+    predict_outside,
+    predict_permuted,
+    predict_trained,
+)
+from learning.forecast.fitness import FitnessForecast, forecast_fitness
+from learning.forecast.homogeneity import (
+    SPREADS,
+    BetweenOwners,
+    analyse_variance,
+    draw_unknown_kind,
+    record_gradients,
+)
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
-from learning.forecast.loss_reports import LossReports
+from learning.forecast.law import oracle_problem, with_printed_step
 from learning.forecast.measures import Decisions, Measure, RootMeanSquare
-from learning.forecast.wide import affordable
+from learning.forecast.protocol import SMALLEST, design_by_law
+from learning.forecast.public_sample import affordable_count, dispersion
 from learning.losses.coordinates import Coordinates
+from learning.losses.squared import Fitness
+from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.client import Client, make_clients
+from learning.training.client import Client, group_owners, make_clients
 from learning.training.conduct import Conduct
-from learning.training.grouping import grouped
+from learning.training.law import (
+    Problem,
+    bias_and_gain,
+    concatenate_problems,
+    largest_excursion,
+    projected_share,
+)
 from learning.training.plan import Plan
 
-WITHIN = 4  # resamples of each resample
-NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without a trace in what is forecast
-SMALLEST = 1e-3  # budget that stands for one of 0 in telling how much noise there may be
+RESAMPLES = 200
+LEAST_RESAMPLES = 8  # of a wide model
+RESAMPLED = 4  # bootstrap samples of each bootstrap sample
+PERMUTATIONS = 40  # of the pooled records among the owners, of the interval on the oracle basis
+PROFILES = 9  # of budgets, from all smallest to all largest
+NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without visible effect
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Relative fitness in its parts, all in units of f*.
+    """Parts of relative fitness, in units of f*.
 
     Parameters
     ----------
-    bias : what is left to optimise.
-    noise : what survives of the owners' noise.
+    bias : without noise.
+    noise : increase by the owners' noise.
     optimum : f*, the smallest training cost.
     std_error : standard error of the sum where it is itself measured; 0 under the exact law.
     """
@@ -53,23 +79,51 @@ class Decomposition:
 
     @property
     def relative_fitness(self) -> float:
-        """The sum of both parts."""
+        """Sum of both parts."""
         return self.bias + self.noise
 
 
 @dataclass(frozen=True)
-class Planner(ABC):
-    """The protocol in public coordinates, the forecast the market is played on, and how far it may be off.
+class Choice:
+    """Way to train that was compared with others.
 
     Parameters
     ----------
-    inputs : what it was made from.
+    algorithm : name of the training algorithm.
+    clipping : "parts" or "record", what is clipped.
+    mechanism, accounting : the noise, and the accountant of its cost.
+    growth : each share of a budget over the one before.
+    step_decline : power of the round that steps fall with.
+    horizon : best number of rounds at the reference budgets.
+    relative_fitness : forecast there, by which all were compared.
+    chosen : True of the one that was taken.
+    """
+
+    algorithm: str
+    clipping: str
+    mechanism: str
+    accounting: str
+    growth: float
+    step_decline: float
+    horizon: int
+    relative_fitness: float
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Planner(ABC):
+    """Protocol in public coordinates, forecast of the market, and its uncertainty.
+
+    Parameters
+    ----------
+    inputs : of the forecast.
     coordinates : start, scale, clipping bounds and ball that are announced.
-    mechanism : how answers are made noisy.
-    forecast : relative fitness as a function of everyone's budget.
-    own_model : array (p,), what the learner has without buying: its public model, or the start where it has no rows.
-    bootstrap : resamples of the public rows; None on the oracle basis.
-    between : how far owners lie apart by the public rows; None where these do not carry the owners' names.
+    mechanism : mechanism of the answers.
+    forecast : relative fitness as a function of all budgets.
+    own_model : array (p,), the learner's outside option: its public model, or the start where it
+        has no rows.
+    bootstrap : bootstrap samples of the public rows; None on the oracle basis.
+    between : differences between owners by public rows or loss reports; None without either.
     choices : the ways to train that were compared; none where the scenario names one.
     """
 
@@ -85,212 +139,423 @@ class Planner(ABC):
     @property
     @abstractmethod
     def optimum(self) -> float:
-        """f* as the forecast has it."""
+        """Forecast of f*."""
 
     @property
     @abstractmethod
     def curvatures(self) -> tuple[float, float]:
-        """Smallest and largest curvature of the training cost, L and lambda, in the coordinates that are trained."""
+        """Smallest and largest curvature of the training cost, in the trained coordinates."""
 
     @property
     @abstractmethod
     def start_excess(self) -> float:
-        """What the start costs above the optimum, as the forecast has it."""
+        """Forecast of the excess cost of the start over the optimum."""
+
+    @abstractmethod
+    def predict_trained(self, epsilon: Array, point: float) -> Array:
+        """Relative fitness of the model trained at given budgets in every possible world, (m,)."""
+
+    @abstractmethod
+    def predict_known(self, epsilon: Array, point: float) -> Array:
+        """Relative fitness of the trained model where only the owners of records are unknown."""
+
+    @abstractmethod
+    def projected(self, epsilon: Array) -> float:
+        """Expected share of the coordinates that the projection moves at given budgets."""
+
+    @abstractmethod
+    def oracle(self, epsilon: Array) -> Decomposition:
+        """Forecast on the pooled records of those who share, under the plan in use."""
+
+    def at(self, epsilon: Array) -> float:
+        """Relative fitness forecast at given budgets (n_owners,)."""
+        return self.forecast.at(epsilon)
+
+    def noise_part(self, epsilon: Array) -> float:
+        """Part of it that the noise adds."""
+        return self.forecast.noise_part(epsilon)
+
+    def asks(self, epsilon: Array) -> bool:
+        """True if anything is asked of any owner at given budgets (n_owners,)."""
+        return self.forecast.plan(epsilon).asks and bool(np.any(np.asarray(epsilon) > 0))
+
+    def reach(self, epsilon: Array) -> float | None:
+        """Distance from the start that training may reach under the exact law; else None."""
+        return None
+
+    def decision_cost(self, decisions: Decisions) -> Measure:
+        """Cost of wrong decisions by relative fitness, where training is rehearsed."""
+        raise TypeError(f"{type(self).__name__} rehearses nothing that decides")
 
     def noise_power(self, epsilon: Array, plan: Plan) -> float:
         """S, variance per coordinate of one round's aggregated noise."""
-        noise = self.forecast.noise_at(epsilon)
-        return noise * self.coordinates.noise_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
+        factor = float(self.mechanism.horizon_factor(plan.priced))
+        return self.forecast.noise_at(epsilon) * self.coordinates.noise_bound**2 * factor
 
     def predict(self, epsilon: Array) -> Prediction:
-        """What may come of given budgets (n_owners,): both models in every possible world.
+        """Predict both models at given budgets (n_owners,) in every possible world.
 
-        On the oracle basis the records are known, but not who holds which: one world where that does not matter.
+        On the oracle basis the records are known, but not their owners: one world where these do
+        not matter.
         """
-        point, bootstrap = self.at(epsilon), self.bootstrap
-        outside = np.array([self.forecast.outside]) if bootstrap is None else predict_outside(bootstrap)
-        doubts = self.doubts(len(outside))
-        points = point, self.forecast.outside
+        point = self.at(epsilon)
+        outside_point = self.forecast.outside
+        points = point, outside_point
+        bootstrap = self.bootstrap
+        outside = np.array([outside_point]) if bootstrap is None else predict_outside(bootstrap)
+        worlds = len(outside)
+        doubts = self.doubts(worlds)
         if not self.asks(epsilon):
             outside = outside + sum(kinds[1] for kinds in doubts)
             return Prediction(outside, outside, points)
         if bootstrap is None:
             trained = self.predict_known(epsilon, point)
-            return Prediction(trained, np.full(len(trained), self.forecast.outside))
-        (added, may_add), apart = self.unlike(epsilon, len(outside)), self.forecast.apart_at(epsilon)
-        point -= added + apart + self.forecast.unlike
-        trained = self.predict_trained(epsilon, point) + apart * chance_of_parts(bootstrap)
+            return Prediction(trained, np.full(len(trained), outside_point))
+        added, may_add = self.unlike(epsilon, worlds)
+        partial = self.forecast.partial_cost_at(epsilon)
+        point -= added + partial + self.forecast.unlike
+        trained = self.predict_trained(epsilon, point) + partial * chance_of_parts(bootstrap)
         prediction = Prediction(trained, outside, points)
         for kinds in ([may_add, np.zeros_like(may_add)], *doubts):
             prediction = prediction.in_doubt(np.asarray(kinds))
         return prediction
 
-    def at(self, epsilon: Array) -> float:
-        """Relative fitness forecast at given budgets (n_owners,): that of the market, or where more is known there, that."""
-        return self.forecast.at(epsilon)
-
-    def noise_part(self, epsilon: Array) -> float:
-        """Of that, what the noise adds."""
-        return self.forecast.noise_part(epsilon)
-
-    def asks(self, epsilon: Array) -> bool:
-        """Whether anything is asked of anybody at given budgets (n_owners,)."""
-        return self.forecast.plan(epsilon).asks and bool(np.any(np.asarray(epsilon) > 0))
-
-    @abstractmethod
-    def predict_known(self, epsilon: Array, point: float) -> Array:
-        """Relative fitness of the trained model where the records are known, but not who holds which, (m,)."""
-
-    @abstractmethod
-    def projected(self, epsilon: Array) -> float:
-        """Share of the coordinates that the projection is expected to move at given budgets (n_owners,)."""
-
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
-        """What owners of several kinds add to relative fitness at given budgets: as forecast, and in some possible worlds."""
+        """Cost of owners of several kinds at given budgets: forecast, and draws (worlds,)."""
         if self.between is None or not self.forecast.plan(epsilon).asks:
             return 0.0, np.zeros(worlds)
-        away = self.forecast.weights(epsilon) - self.inputs.owners.sizes / self.inputs.owners.sizes.sum()
-        drawn = self.between.shifts(away, worlds, rng=Streams(self.inputs.seed, "data").rng("unlike"))
-        return self.forecast.dispersion * self.between.ratio * float(away @ away), self.forecast.dispersion * drawn
+        sizes = self.inputs.owners.sizes
+        away = self.forecast.weights(epsilon) - sizes / sizes.sum()
+        rng = Streams(self.inputs.seed, "data").rng("unlike")
+        drawn = self.between.draw_shifts(away, worlds, rng=rng)
+        lost = self.forecast.dispersion
+        return lost * self.between.ratio * float(away @ away), lost * drawn
 
     def doubts(self, worlds: int) -> list[Array]:
-        """Draw what rows of another kind than the owners' add to a trained model and to the learner's own, (2, worlds) each.
+        """Draw the cost of public rows of another kind than the owners', (2, worlds) each.
 
-        First what nothing excludes, whose draws are the same with reports that differ as without any; then what those show.
+        For a trained model and the learner's own. First the cost of kinds that nothing excludes,
+        whose draws do not depend on reports that differ; then that of kinds in the reports.
         """
-        sample, reports, streams = self.inputs.sample, self.inputs.reports, Streams(self.inputs.seed, "data")
+        sample = self.inputs.sample
+        reports = self.inputs.reports
+        streams = Streams(self.inputs.seed, "data")
+        width = len(self.own_model)
         found = reports is not None and reports.nameless and reports.differ
         drawn = []
         if sample is not None and not sample.drawn:
-            drawn.append(self._unknown_kind(worlds, reports if not found else None, streams.rng("unknown kind")))
+            odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
+            drawn.append(self._draw_unknown_kind(worlds, odds, streams.rng("unknown kind")))
         if reports is not None and found:
-            drawn.append(reports.draw_apart(len(self.own_model), worlds, rng=streams.rng("another kind")))
+            drawn.append(reports.draw_distances(width, worlds, rng=streams.rng("another kind")))
         return [self.forecast.dispersion * one for one in drawn]
 
-    def _unknown_kind(self, worlds: int, reports: LossReports | None, rng: np.random.Generator) -> Array:
-        """Draw the same, over C/f*, where rows were not drawn at random: by their names, or by what is likely beforehand."""
-        sizes, between = self.inputs.owners.sizes, self.between
+    def _draw_unknown_kind(self, worlds: int, odds: Array, rng: Generator) -> Array:
+        """Draw the same, over C/f*, where rows were not drawn at random: by names, or by odds."""
+        sizes = self.inputs.owners.sizes
+        between = self.between
         if between is not None and between.by_names:
             away = between.rows / between.rows.sum() - sizes / sizes.sum()
-            return np.stack([between.shifts(away, worlds, rng=rng) for _ in range(2)])
-        odds = np.ones(len(SPREADS)) if reports is None else reports.odds
-        return draw_distances(sizes, len(self.own_model), worlds, odds=odds, rng=rng)
+            return np.stack([between.draw_shifts(away, worlds, rng=rng) for _ in range(2)])
+        return draw_unknown_kind(sizes, len(self.own_model), worlds, odds=odds, rng=rng)
 
     @cached_property
-    def learners(self) -> list[BootstrapSamples]:
-        """What a learner would plan with that had drawn each resample, and not the public rows."""
+    def resampled_learners(self) -> list[BootstrapSamples]:
+        """Bootstrap samples of each bootstrap sample, which its learner would plan with."""
         assert self.bootstrap is not None
-        count = affordable(WITHIN, 1, self.inputs.public.x.shape[1], power=2)
-        return self.bootstrap.within(count, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
-
-    @abstractmethod
-    def predict_trained(self, epsilon: Array, point: float) -> Array:
-        """Relative fitness of the model trained at given budgets in every possible world, (m,), around a forecast."""
-
-    def reach(self, epsilon: Array) -> float | None:
-        """How far from the start training may stray; beyond theta_max the exact law may not hold. None: no such law."""
-        return None
-
-    @abstractmethod
-    def oracle(self, epsilon: Array) -> Decomposition:
-        """The same forecast on the pooled records of those who share, under the plan in use: the simulator's privilege."""
+        count = affordable_count(RESAMPLED, 1, self.inputs.public.x.shape[1], power=2)
+        rng = Streams(self.inputs.seed, "data").rng("worlds of worlds")
+        return self.bootstrap.draw_resamples(count, rng=rng)
 
     @cached_property
     def _measures(self) -> dict[Decisions | None, Measure]:
         return {}
 
     def measure(self, decisions: Decisions | None = None) -> Measure:
-        """Relative fitness as what wrong decisions cost, or as root mean squared error where there are none."""
+        """Measure of the model: cost of wrong decisions, or root mean squared error if None."""
         if decisions not in self._measures:
-            self._measures[decisions] = self.root_mean_square() if decisions is None else self.decision_cost(decisions)
+            if decisions is not None:
+                made = self.decision_cost(decisions)
+            elif self.bootstrap is None:
+                made = RootMeanSquare(self.optimum, np.array([self.optimum]))
+            else:
+                optima, _ = self.bootstrap.estimated_scales
+                relative = self.bootstrap.optimum / optima
+                made = RootMeanSquare(self.optimum, self.optimum * relative)
+            self._measures[decisions] = made
         return self._measures[decisions]
 
-    def root_mean_square(self) -> RootMeanSquare:
-        """Root mean squared error by relative fitness; in possible worlds f* is as far off as resamples estimate it."""
-        if self.bootstrap is None:
-            return RootMeanSquare(self.optimum, np.array([self.optimum]))
-        optima, _ = self.bootstrap.estimates
-        return RootMeanSquare(self.optimum, self.optimum * (self.bootstrap.optimum / optima))
-
-    def decision_cost(self, decisions: Decisions) -> Measure:
-        """What wrong decisions cost by relative fitness; known where training is rehearsed."""
-        raise TypeError(f"{type(self).__name__} rehearses nothing that decides")
-
-    def unbought(self) -> Decomposition:
-        """What the learner's own model is worth, where nothing is asked."""
+    def outside_decomposition(self) -> Decomposition:
+        """Relative fitness of the learner's own model on the pooled records."""
         fitness = self.inputs.pooled.fitness
         return Decomposition(float(fitness.relative(self.own_model)), 0.0, fitness.optimum)
 
     def mechanism_at(self, epsilon: Array) -> Mechanism:
-        """The mechanism as it is priced for the owners that share at given budgets (n_owners,)."""
+        """Mechanism as it is priced for the owners that share at given budgets (n_owners,)."""
         sharing = np.asarray(epsilon) > 0
-        found = self.mechanism.among(self.inputs.owners.sizes[sharing]) if sharing.any() else self.mechanism
-        return self.inputs.trust.among(found, int(sharing.sum()))
+        mechanism = self.mechanism
+        if sharing.any():
+            mechanism = mechanism.for_owners(self.inputs.owners.sizes[sharing])
+        return self.inputs.trust.share_noise(mechanism, int(sharing.sum()))
 
     def hidden(self, epsilon: Array) -> Array:
-        """What budgets (n_owners,) the noise in use really gives: those sold, or less where others need more of one noise."""
-        owners, epsilon = self.inputs.owners, np.asarray(epsilon, dtype=float)
-        term, weights = self.mechanism.noise_term(epsilon), self.forecast.weights(epsilon)
+        """Budgets (n_owners,) that the noise in use really gives: those sold, or less.
+
+        Less where other owners need more of one noise.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        term = self.mechanism.noise_term(epsilon)
         if not (self.inputs.trust.secure and term.any()):
             return epsilon
+        weights = self.forecast.weights(epsilon)
         with np.errstate(divide="ignore"):
-            enough = self._whole(epsilon) * owners.sizes**2 / weights**2
+            enough = self._whole_need(epsilon) * self.inputs.owners.sizes**2 / weights**2
         less = self.mechanism.budget(np.where(term > 0, enough, 1.0))
-        return np.where(term > 0, np.minimum(epsilon, np.where(enough > term * (1 + 1e-9), less, epsilon)), epsilon)
+        less = np.minimum(epsilon, np.where(enough > term * (1 + 1e-9), less, epsilon))
+        return np.where(term > 0, less, epsilon)
 
-    def _whole(self, epsilon: Array) -> float:
-        """max q^2 t/n^2 of the noise that all owners make together, or more where it is announced so."""
+    def _whole_need(self, epsilon: Array) -> float:
+        """max q^2 t/n^2 of the joint noise, or more where it is announced so."""
         count = int((np.asarray(epsilon) > 0).sum())
         return self.forecast.noise_at(epsilon) * (count - self.inputs.trust.colluders) / count
 
     def clients(
         self, epsilon: Array, noise_scale: Array | None = None, conducts: Sequence[Conduct] = ()
     ) -> tuple[tuple[Client, ...], Array, Plan]:
-        """Who answers at given budgets (n_owners,), with what weights, and the plan with the clocks of those who do.
+        """Clients at given budgets (n_owners,), their weights, and the plan with their clocks.
 
         Parameters
         ----------
         epsilon : array (n_owners,), budgets.
         noise_scale : array (runs,), a factor on the noise of each run; none unless given.
-        conducts : what each owner does when it answers (n_owners,); honest unless given, as every forecast takes it.
+        conducts : conduct of each owner (n_owners,); honest unless given, as in every forecast.
         """
-        owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
-        oracles = self.inputs.oracles(self.coordinates, conducts)
-        bound, mechanism = self.coordinates.noise_bound, self.mechanism_at(epsilon)
-        left, law = mechanism.left(epsilon), mechanism.law
-        made = make_clients(owners.names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
+        owners = self.inputs.owners
+        plan = self.forecast.plan(epsilon)
+        sharing = np.asarray(epsilon) > 0
+        oracles = self.inputs.owner_oracles(self.coordinates, conducts)
+        bound = self.coordinates.noise_bound
+        mechanism = self.mechanism_at(epsilon)
+        left = mechanism.training_budget(epsilon)
+        law = mechanism.training_mechanism
+        names = owners.names
+        made = make_clients(names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
         weights = self.forecast.weights(epsilon)[sharing]
+        pairs = list(zip(weights, made, strict=True))
         if self.inputs.trust.secure:  # each adds a part of the whole noise, over its weight
-            power = self._whole(epsilon) * bound**2 * float(mechanism.horizon_factor(plan.priced))
-            whole = max(
-                float(self.mechanism.spread(power)), *(q * one.scale for q, one in zip(weights, made, strict=True))
-            )
-            made = tuple(replace(one, scale=whole / q) for q, one in zip(weights, made, strict=True))
+            factor = float(mechanism.horizon_factor(plan.priced))
+            spread = self.mechanism.scale_of_variance(self._whole_need(epsilon) * bound**2 * factor)
+            whole = max(float(spread), *(q * one.scale for q, one in pairs))
+            made = tuple(replace(one, scale=whole / q) for q, one in pairs)
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         groups = owners.groups_among(sharing)
         together = np.array([weights[group].sum() for group in groups])
-        return grouped(made, groups), together, replace(plan, clocks=owners.clocks_among(sharing))
+        return (
+            group_owners(made, groups),
+            together,
+            replace(plan, clocks=owners.clocks_among(sharing)),
+        )
 
 
-def kinds_told(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
-    """How far owners lie apart: by public rows with their names where these tell them apart, else by their loss reports.
+@dataclass(frozen=True)
+class ExactPlanner(Planner):
+    """Planner whose forecast is the exact law.
 
-    None where there are neither.
+    Parameters
+    ----------
+    problem : the training problem that the forecast averages over, one row per bootstrap sample of
+        the public rows.
     """
-    sample, reports, named = inputs.sample, inputs.reports, None
+
+    problem: Problem = field(repr=False)
+
+    @property
+    def optimum(self) -> float:
+        return float(self.problem.optimum.mean())
+
+    @property
+    def curvatures(self) -> tuple[float, float]:
+        return mean_curvatures(self.problem)
+
+    @property
+    def start_excess(self) -> float:
+        return float(self.problem.untrained.mean())
+
+    def _training_at(self, epsilon: Array) -> tuple[Plan, float, Array]:
+        """Plan at given budgets, S, and the deviation of each answer's noise over that of S."""
+        plan = self.forecast.plan(epsilon)
+        return plan, self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
+
+    def predict_trained(self, epsilon: Array, point: float) -> Array:
+        plan, power, relative = self._training_at(epsilon)
+        return predict_trained(*self.hindsight_problems, plan, power, point, relative)
+
+    @cached_property
+    def hindsight_problems(self) -> tuple[Problem, Problem]:
+        """Problems of each bootstrap sample on the public rows, and of its learner's forecast."""
+        assert self.bootstrap is not None
+        bounds = self.coordinates.radius, self.coordinates.target_bound
+        forecast = [
+            learner.training_problem(*bounds, corrected=True) for learner in self.resampled_learners
+        ]
+        return self.bootstrap.training_problem(*bounds), concatenate_problems(forecast)
+
+    def predict_known(self, epsilon: Array, point: float) -> Array:
+        if not self.forecast.partial_cost_at(epsilon):
+            return np.array([point])
+        found = []
+        for world in range(PERMUTATIONS):
+            rng = Streams(self.inputs.seed, "deals").rng(world)
+            bias, noise, optimum = self._fit_pooled(epsilon, self.inputs.permute_records(rng))
+            found.append((bias + noise) / optimum)
+        return predict_permuted(np.array(found)[:, None], point)
+
+    def _fit_pooled(self, epsilon: Array, inputs: PlanningInputs) -> tuple[float, float, float]:
+        """Bias, noise and f* of training on pooled records."""
+        plan, power, relative = self._training_at(epsilon)
+        weights = self.forecast.weights(epsilon)
+        problem = pooled_problem(inputs, self.coordinates, weights)
+        bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
+        noise = float(gain[0]) * power if gain[0] > 0 else 0.0
+        return float(bias[0]), noise, float(problem.optimum[0])
+
+    def projected(self, epsilon: Array) -> float:
+        ball = self.coordinates.theta_max
+        if not self.asks(epsilon) or np.isinf(ball):
+            return 0.0
+        plan, power, relative = self._training_at(epsilon)
+        norm = self.mechanism.norm
+        moved = projected_share(self.problem, plan.steps, power, ball, relative, norm=norm)
+        return float(moved.mean())
+
+    def ball_binds(self) -> bool:
+        """True if the projection matters at budgets that owners may choose: no law holds there.
+
+        Where the scenario states the ball, at any budgets between the smallest and the largest;
+        else at the reference, for which the learner has made it wide enough if it could.
+        """
+        owners = self.inputs.owners
+        profiles = [owners.reference]
+        if self.inputs.settings.theta_max is not None:
+            low = np.maximum(owners.epsilon_min, SMALLEST)
+            high = np.maximum(owners.epsilon_max, SMALLEST)
+            profiles = list(np.geomspace(low, high, PROFILES) * (owners.epsilon_max > 0))
+        return any(self.projected(epsilon) > NEGLIGIBLE for epsilon in profiles)
+
+    def reach(self, epsilon: Array) -> float | None:
+        plan, power, relative = self._training_at(epsilon)
+        distance = largest_excursion(
+            self.problem, plan.steps, power, relative, norm=self.mechanism.norm
+        )
+        return float(np.quantile(distance, 0.9))
+
+    def oracle(self, epsilon: Array) -> Decomposition:
+        if not self.forecast.plan(epsilon).asks or not self.forecast.weights(epsilon).any():
+            return self.outside_decomposition()
+        bias, noise, _ = self._fit_pooled(epsilon, self.inputs)
+        optimum = self.inputs.pooled.fitness.optimum
+        return Decomposition(bias / optimum, noise / optimum, optimum)
+
+
+def exact_planner(
+    inputs: PlanningInputs, mechanism: Mechanism, drawn: BootstrapSamples | None = None
+) -> ExactPlanner:
+    """Protocol and forecast by the exact law, from the learner's public rows.
+
+    Without public rows from the pooled records: the simulator's privilege, assumed known.
+
+    Parameters
+    ----------
+    inputs : of the forecast.
+    mechanism : mechanism of the answers.
+    drawn : bootstrap samples of its rows where another planner of as many records has drawn them.
+    """
+    bootstrap = None
+    outside = None
+    if inputs.sample is None:
+        coordinates = inputs.stated_coordinates(mechanism)
+        weights = inputs.owners.sizes / inputs.owners.sizes.sum()
+        problem = pooled_problem(inputs, coordinates, weights)
+        own_model = coordinates.centre
+        lost = dispersion(*inputs.known_records.records, inputs.pooled.fitness.minimiser)
+    else:
+        count = affordable_count(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
+        bootstrap = drawn or bootstrap_of(inputs, mechanism, count)
+        if bootstrap.norm != mechanism.norm:
+            bootstrap = replace(bootstrap, norm=mechanism.norm)
+        coordinates = design_by_law(inputs, bootstrap, mechanism)
+        problem = bootstrap.training_problem(
+            coordinates.radius, coordinates.target_bound, corrected=True
+        )
+        lost = bootstrap.dispersion
+        outside = bootstrap.relative_outside
+        own_model = inputs.sample.model
+    mechanism = at_given_bound(mechanism, coordinates)
+    inputs = with_printed_step(inputs, coordinates, mechanism, mean_curvatures(problem))
+    forecast = forecast_fitness(
+        problem,
+        inputs.settings,
+        sizes=inputs.owners.sizes,
+        mechanism=mechanism,
+        gradient_bound=coordinates.noise_bound,
+        dispersion=lost,
+        basis=inputs.basis,
+        outside=outside,
+    )
+    forecast, between = add_kinds(forecast, inputs, coordinates)
+    return ExactPlanner(
+        inputs, coordinates, mechanism, forecast, own_model, bootstrap, problem, between=between
+    )
+
+
+def mean_curvatures(problem: Problem) -> tuple[float, float]:
+    """Smallest and largest curvature, on average over the rows of a problem."""
+    return float(problem.eigenvalues[:, 0].mean()), float(problem.eigenvalues[:, -1].mean())
+
+
+def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
+    """Draw bootstrap samples of the learner's own rows, smoothed as a population."""
+    return draw_bootstrap(
+        inputs.public.smoothed,
+        start=inputs.settings.start,
+        precondition=inputs.settings.precondition,
+        total_size=int(inputs.owners.sizes.sum()),
+        resamples=count,
+        rng=Streams(inputs.seed, "data").rng("worlds"),
+        norm=mechanism.norm,
+    )
+
+
+def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:
+    """True training problem, from the pooled records at given weights (n_owners,)."""
+    fitness = inputs.pooled.fitness
+    assert isinstance(fitness, Fitness)
+    sizes = inputs.owners.sizes
+    counts = weights * sizes.sum() / sizes  # of an owner's records: its mean counts by its weight
+    seen = inputs.pooled.weighted_statistics(coordinates, counts)
+    return oracle_problem(coordinates, seen, fitness)
+
+
+def add_kinds(
+    forecast: FitnessForecast, inputs: PlanningInputs, coordinates: Coordinates
+) -> tuple[FitnessForecast, BetweenOwners | None]:
+    """Forecast under the settings' weights with the likely cost of kinds, and these differences.
+
+    Differences are those by public rows with names, where owners differ by these, else by loss
+    reports.
+    """
+    sample = inputs.sample
+    reports = inputs.reports
+    between = None
     if sample is not None and sample.owner is not None:
         gradients = record_gradients(coordinates, *sample.population())
         rng = Streams(inputs.seed, "data").rng("kinds")
-        named = between_owners(gradients, sample.owner, inputs.owners.names, rng=rng)
-    if reports is None or (named is not None and named.differ):
-        return named
-    return reports.between(len(coordinates.centre))
-
-
-def among_kinds(forecast: FitnessForecast, inputs: PlanningInputs, between: BetweenOwners | None) -> FitnessForecast:
-    """The forecast under the settings' weights, and with what public rows of another kind than the owners' likely cost."""
-    plain = replace(forecast, weighting=inputs.weighting)
-    made = plain.under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
-    apart = 0.0 if inputs.reports is None else inputs.reports.likely_apart
-    return replace(made, outside=made.outside + made.dispersion * apart, unlike=made.dispersion * apart)
+        between = analyse_variance(gradients, sample.owner, inputs.owners.names, rng=rng)
+    if reports is not None and (between is None or not between.differ):
+        between = reports.between_owners(len(coordinates.centre))
+    ratio = between.ratio if between else 0.0
+    made = replace(forecast, weighting=inputs.base_weighting)
+    made = made.with_weights(inputs.settings.weights, inputs.owners.reference, ratio)
+    unlike = made.dispersion * (0.0 if reports is None else reports.likely_distance)
+    return replace(made, outside=made.outside + unlike, unlike=unlike), between

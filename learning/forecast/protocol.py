@@ -1,129 +1,454 @@
-"""The query protocol: start, scale, clipping bounds and ball, chosen from public rows for the smallest forecast.
+"""Query protocol: start, scale, clipping bounds and ball, chosen from public rows.
 
-Bounds are announced before any owner chooses its budget, so they are designed once, at a reference budget that all
-owners are taken to give; horizon and step size stay free and follow the budgets that the market settles on.
+Bounds are announced before any owner chooses its budget, so they are designed once, at reference
+budgets; horizon and step size stay free and follow the budgets that the market settles on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from learning.arrays import Array
+from learning.errors import InputError
 from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.inputs import PlanningInputs
-from learning.forecast.plan_set import plan_lines
-from learning.forecast.settings import Settings
-from learning.forecast.wide import affordable, thinned
-from learning.losses.coordinates import Coordinates
+from learning.forecast.inputs import PlanningInputs, PublicOwners, Settings
+from learning.forecast.law import make_plan_set
+from learning.forecast.public_sample import affordable_count, best_radius, thin_out
+from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.weighting import Answers, SizeWeighting, Weighting
+from learning.losses.coordinates import RECORD, Coordinates
+from learning.losses.scores import Scores
 from learning.losses.squared import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
-from learning.progress import counting
-from learning.training.law import Problem, reach
+from learning.progress import ReportWork, count_progress
+from learning.training.descent import Averaged
+from learning.training.law import Problem, largest_excursion
+from learning.training.plan import Plan
 
-QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
-BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
-NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
+SMALLEST = 1e-3  # budget in the place of 0, where the most noise is asked for
+PUBLIC_QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of norms: candidate clipping bounds
+LEAST_QUANTILES = 3  # of a wide model
+BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii, in units of the largest public |target|
+NOISE_MARGIN = 4.0  # multiple of the reference noise under which the ball must hold the path
 DESIGN_RESAMPLES = 16
-LEAST_RESAMPLES, LEAST_QUANTILES = 2, 3  # of a wide model
+LEAST_RESAMPLES = 2  # of a wide model
 DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 
+STAND_IN = Averaged.name  # rehearsed for other algorithms that take steps: bounds hardly differ
+REHEARSED_RESAMPLES = 6
+REHEARSED_HORIZONS = (2, 3, 9, 33)
+ROUNDS = 3  # that a radius is chosen for where they are open
+GROWTH = 2.0
+BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
+BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 
-def design(
-    inputs: PlanningInputs, bootstrap: BootstrapSamples, mechanism: Mechanism, settings: Settings | None = None
+RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over root mean square of public ones
+SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that root times that of residuals
+SHARES = tuple(np.geomspace(0.08, 0.9, 11))  # of the noise on scores
+TYPICAL = 0.3  # share, at which mechanisms are compared by their noise
+LEAST_BOUNDS = 4  # of a wide model
+LEAST_SHARES = 6
+STEP_RESAMPLES = 24
+
+
+def design_protocol(
+    inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples
 ) -> Coordinates:
-    """Choose clipping bounds and ball from public knowledge: the smallest forecast at the reference budgets.
+    """Choose clipping bounds and ball for the smallest forecast at the reference budgets.
 
-    Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
-    with its noise, three standard deviations wide at half the reference budgets, stays inside it in every
-    resample tried: the exact law then holds there. Where no ball is that wide, one that holds the path without noise is
-    taken.
+    By the exact law for squared loss (that of the averaged algorithm for others that take steps);
+    by the tail of public gradients where each record's gradient is clipped (`best_radius`); else by
+    rehearsal: of the averaged algorithm for labels, of the release itself for AdaSSP, which
+    clipping biases more than it does a few steps.
+    """
+    settings = inputs.settings
+    algorithm = settings.trains_by
+    loss = inputs.public.loss
+    if loss.quadratic and not settings.clips_gradients:
+        if algorithm.exact:
+            return design_by_law(inputs, bootstrap, mechanism)
+        if algorithm.takes_steps:
+            return _design_by_stand_in(inputs, bootstrap, mechanism)
+    whole = inputs.public_coordinates(mechanism)
+    wide = BALL if algorithm.takes_steps else BALL_AT_ONCE
+    ball = settings.theta_max or _furthest_start(bootstrap, whole) * wide
+    if algorithm.scores:
+        return _design_one_step(inputs, mechanism, bootstrap, whole, ball)
+    by_record = whole.clipping == RECORD and settings.clip is None
+    if by_record and loss.linear and algorithm.takes_steps:
+        radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
+        return whole.bounded(radius, np.inf, ball)
+    radii, targets = _bounds_to_rehearse(inputs, whole)
+    choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
+    if len(choices) == 1:
+        return choices[0]
+    did = count_progress(inputs.progress, "forecasting: choosing bounds", len(choices))
+    heights = []
+    for choice in choices:
+        heights.append(_rehearse_bounds(inputs, mechanism, bootstrap, choice))
+        did(1)
+    return choices[int(np.argmin(heights))]
+
+
+def design_by_law(
+    inputs: PlanningInputs,
+    bootstrap: BootstrapSamples,
+    mechanism: Mechanism,
+    settings: Settings | None = None,
+) -> Coordinates:
+    """Choose clipping bounds and ball by the exact law.
+
+    Every candidate counts the bias of its clipping on the public rows. A ball is admitted only if
+    the path with its noise, three standard deviations wide at half the reference budgets, stays
+    inside it in every bootstrap sample tried: the exact law then holds there. Where no ball is that
+    wide, one that holds the path without noise is taken.
 
     Parameters
     ----------
-    inputs : what the learner plans with; its public rows, the owners' sizes and reference budgets, the public ranges.
-    bootstrap : resamples of the public rows.
-    mechanism : how answers are made noisy.
-    settings : what is fixed already, where that is not the inputs' own.
+    inputs : public rows, the owners' sizes and reference budgets, and the public ranges.
+    bootstrap : bootstrap samples of the public rows.
+    mechanism : mechanism of the answers.
+    settings : fixed choices, where they are not the inputs' own.
 
     Returns
     -------
     Coordinates with finite bounds.
     """
-    settings, sample = settings or inputs.settings, inputs.public
+    settings = settings or inputs.settings
+    sample = inputs.public
     coordinates = inputs.public_coordinates(mechanism)
     noise = coordinates.rows_per_person**2 * expected_noise(inputs, mechanism)
-    radii, targets = candidates(inputs, coordinates)
-    balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
-    some = bootstrap.first(affordable(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2))
-    did, tried = counting(inputs.progress, "forecasting: choosing bounds", len(radii) * len(targets)), []
+    radii, targets = candidate_bounds(inputs, coordinates)
+    balls = list(BALLS * np.abs(sample.y).max())
+    if settings.theta_max is not None:
+        balls = [settings.theta_max]
+    count = affordable_count(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2)
+    some = bootstrap.first_samples(count)
+    did = count_progress(inputs.progress, "forecasting: choosing bounds", len(radii) * len(targets))
+    tried = []
     for limit in radii:
-        for ceiling, problem in zip(targets, some.problems(limit, targets), strict=True):
-            for ball, value, holds in _balls(problem, settings, mechanism, noise, limit, ceiling, balls):
-                tried.append((-holds, value, limit, ceiling, ball))
+        for target, problem in zip(targets, some.training_problems(limit, targets), strict=True):
+            bounds = squared_gradient_bound(limit, target, balls, mechanism.norm)
+            if settings.gradient_bound is not None:
+                bounds = np.full(len(balls), settings.gradient_bound)
+            found = _try_balls(problem, settings, mechanism, noise * bounds**2, balls)
+            tried += [(-holds, value, limit, target, ball) for ball, value, holds in found]
             did(1)
-    _, _, limit, ceiling, ball = min(tried)
-    return coordinates.bounded(limit, ceiling, ball)
+    _, _, limit, target, ball = min(tried)
+    return coordinates.bounded(limit, target, ball)
+
+
+def _design_by_stand_in(
+    inputs: PlanningInputs, bootstrap: BootstrapSamples, mechanism: Mechanism
+) -> Coordinates:
+    """Bounds by the law of another algorithm, which also tries rounds that are not priced."""
+    settings = replace(
+        inputs.settings,
+        algorithm=STAND_IN,
+        horizon=None if mechanism.single_record else mechanism.horizon,
+        step_size=None,
+        returned=("last", "averaged"),
+    )
+    least = max(DESIGN_HORIZONS)
+    if mechanism.single_record and mechanism.horizon is not None and mechanism.horizon < least:
+        mechanism = mechanism.for_rounds(least)
+    return design_by_law(inputs, bootstrap, mechanism, settings)
+
+
+def _try_balls(
+    problem: Problem, settings: Settings, mechanism: Mechanism, noise: Array, balls: Sequence[float]
+) -> Iterator[tuple[float, float, int]]:
+    """Forecast of each ball at a noise (balls,); 2 if it holds the path with noise, 1 without."""
+    plans = make_plan_set(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
+    chosen = np.array([plans.best_plan(one) for one in noise])
+    value = plans.bias[chosen] + plans.slope[chosen] * noise
+    holds = np.zeros(len(balls), dtype=int)
+    for best in np.unique(chosen):  # the path under a plan is followed once
+        under = np.flatnonzero(chosen == best)
+        plan = plans.plan_at(int(best))
+        power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.priced)) * noise[under]
+        relative = plan.relative_scales(mechanism)
+        powers = np.append(power, 0.0)
+        away = largest_excursion(problem, plan.steps, powers, relative, norm=mechanism.norm).max(
+            axis=-1
+        )
+        ball = np.asarray(balls)[under]
+        holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
+    return zip(balls, value.tolist(), holds.tolist(), strict=True)
 
 
 def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
-    """Aggregated noise at the reference budgets, for a gradient bound of 1, by which bounds are chosen.
+    """Aggregated noise at the reference budgets, for a gradient bound of 1.
 
-    It is that of weights by size. Precision weights leave hardly any of what owners add whose intervals keep their
-    budgets far below others': where the reference budgets differ, it is the least that any leave, 1 / sum n^2/term.
+    It is that of weights by size. Precision weights leave hardly any of the noise of owners whose
+    intervals keep their budgets far below others': where the reference budgets differ, it is the
+    least under any weights, 1 / sum n^2/term.
     """
-    reference, sizes = inputs.owners.reference, inputs.owners.sizes
+    reference = inputs.owners.reference
     sharing = reference > 0
     if not sharing.any():
         return 0.0
+    sizes = inputs.owners.sizes[sharing]
     term = mechanism.noise_term(reference[sharing])
     if inputs.trust.secure:
-        whole = inputs.weighting.part(np.flatnonzero(sharing))
-        return float(whole.noise(tuple(whole.columns(term, sizes[sharing], sharing[sharing]).sum(axis=0))))
+        weighting = inputs.base_weighting.select_owners(np.flatnonzero(sharing))
+        terms = weighting.sum_terms(Answers(term, sizes, sharing[sharing]))
+        return float(weighting.aggregated_noise(tuple(terms.sum(axis=0))))
     if inputs.settings.weights == "precision" and np.ptp(reference[sharing]) > 0:
-        return float(1 / np.sum(sizes[sharing] ** 2 / term))
-    return float(np.sum(term)) / float(sizes[sharing].sum()) ** 2
+        return float(1 / np.sum(sizes**2 / term))
+    return float(np.sum(term)) / float(sizes.sum()) ** 2
 
 
-def candidates(inputs: PlanningInputs, coordinates: Coordinates) -> tuple[list[float], list[float]]:
-    """Candidate bounds on a record and on its target: quantiles of what the public rows show, or what the scenario fixes."""
+def noise_at(
+    owners: PublicOwners, mechanism: Mechanism, weighting: Weighting, epsilon: Array
+) -> float:
+    """Aggregated noise where all owners that may share do, at budgets (n_owners,)."""
+    budgets = np.where(epsilon > 0, epsilon, SMALLEST)
+    sizes = owners.sizes.astype(float)
+    term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
+    able = (owners.epsilon_max > 0) | (owners.epsilon_max.max() == 0)
+    terms = weighting.sum_terms(Answers(term, sizes, budgets > 0))
+    return float(weighting.aggregated_noise(terms[able].sum(axis=0)))
+
+
+def reference_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
+    """Aggregated noise where all share at the reference budgets."""
+    weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
+    return noise_at(inputs.owners, mechanism, weighting, inputs.owners.reference)
+
+
+def candidate_bounds(
+    inputs: PlanningInputs, coordinates: Coordinates
+) -> tuple[list[float], list[float]]:
+    """Candidate bounds on a record and on its target: public quantiles, or stated bounds."""
     radius, target = coordinates.largest(inputs.feature_bound, inputs.target_bound)
     clip = inputs.settings.clip
     if clip is not None and np.isinf(clip):
         return [radius], [target]
     moved, shown = coordinates.records(inputs.public.x, inputs.public.y)
-    targets = _quantiles(np.abs(shown), target, moved.shape[1])
-    return [min(clip, radius)] if clip is not None else _quantiles(
-        coordinates.lengths(moved), radius, moved.shape[1]
-    ), targets
+    levels = thin_out(PUBLIC_QUANTILES, LEAST_QUANTILES, moved.shape[1])
+
+    def quantiles_below(values: Array, limit: float) -> list[float]:
+        return np.unique(np.minimum(np.quantile(values, levels), limit)).tolist()
+
+    targets = quantiles_below(np.abs(shown), target)
+    if clip is not None:
+        return [min(clip, radius)], targets
+    return quantiles_below(coordinates.lengths(moved), radius), targets
 
 
-def _quantiles(values: Array, limit: float, width: int) -> list[float]:
-    levels = thinned(QUANTILES, LEAST_QUANTILES, width)
-    return [float(v) for v in np.unique(np.minimum(np.quantile(values, levels), limit))]
+def _bounds_to_rehearse(
+    inputs: PlanningInputs, whole: Coordinates
+) -> tuple[list[float], list[float]]:
+    """Candidate bounds on a record, or on its gradient, and on its target."""
+    settings = inputs.settings
+    sample = inputs.public
+    if sample.loss.quadratic and not settings.clips_gradients:
+        return candidate_bounds(inputs, whole)
+    clip = settings.clip
+    targets = [np.inf if whole.clipping == RECORD else 1.0]
+    if clip is not None and np.isfinite(clip):
+        return [clip], targets
+    if settings.clips_gradients:
+        if clip is not None:
+            raise _unbounded_error("must bound a record's gradient where gradients are clipped")
+        shown = whole.gradient_lengths(*sample.population())
+        if whole.clipping == RECORD:
+            shown = shown[shown > 0]
+    else:
+        bound, _ = whole.largest(inputs.feature_bound, inputs.target_bound)
+        if clip is not None:
+            return [bound], targets
+        shown = np.minimum(whole.lengths(sample.x @ whole.transform), bound)
+    return sorted({float(v) for v in np.quantile(shown, PUBLIC_QUANTILES[1::2])}), targets
 
 
-def _balls(
-    problem: Problem,
-    settings: Settings,
+def _unbounded_error(rule: str) -> InputError:
+    return InputError("learning.clip", rule, "none", 'Leave it at "optimal".')
+
+
+def _rehearse_bounds(
+    inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates
+) -> float:
+    """Relative fitness of the best plan under some bounds, at the reference budgets."""
+    sample = bootstrap.sample
+    sizes = inputs.owners.sizes.astype(float)
+    takes_steps = inputs.settings.trains_by.takes_steps
+    algorithm = STAND_IN if takes_steps else inputs.settings.algorithm
+    starts = bootstrap.first_samples(REHEARSED_RESAMPLES).start_coordinates(choice)
+    seed = inputs.seed
+    rehearsal = Rehearsal.from_sample(sample, starts, sizes, mechanism, algorithm, seed=seed)
+    level = np.array([reference_noise(inputs, mechanism)])
+    most = mechanism.horizon or max(REHEARSED_HORIZONS)
+    growth = mechanism.growth or 1.0
+    horizons = [rounds for rounds in REHEARSED_HORIZONS if rounds <= max(most, 2)]
+    lowest = []
+    for rounds in horizons if takes_steps else [1]:
+        steps = rehearsal.step_sizes(rounds)
+        found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
+        lowest.append(float(found.mean(axis=(3, 4)).min()))
+    return min(lowest)
+
+
+def _furthest_start(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
+    """Distance of the optimum from the furthest start, in phi."""
+    starts = bootstrap.models if bootstrap.start == "public" else np.zeros_like(bootstrap.models)
+    phi = np.linalg.solve(whole.transform, (bootstrap.sample.truth - starts).T).T
+    return float(np.linalg.norm(phi, ord=np.inf if whole.norm == 1 else 2, axis=1).max())
+
+
+def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
+    """Variance per coordinate of the last answer for a gradient bound of 1, at the reference.
+
+    With few rounds, and shares that grow, where they are open; of many rounds the last few make up
+    the model together.
+    """
+    settings = inputs.settings
+    rounds = settings.horizon or mechanism.horizon or ROUNDS
+    growth = 1.0
+    if settings.trains_by.shares_may_grow:
+        growth = mechanism.growth or settings.growth or GROWTH
+    plan = Plan(settings.algorithm, "last", rounds, 1.0, growth=growth)
+    even = float(mechanism.horizon_factor(plan.priced)) * reference_noise(inputs, mechanism)
+    last = float(plan.relative_scales(mechanism)[-1]) ** 2
+    return inputs.owners.rows_per_person**2 * even * last * min(1.0, ROUNDS / rounds)
+
+
+def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
+    """Mechanism with the price of second moments, where records give them with scores."""
+    if coordinates.scores is None:
+        return mechanism
+    return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)
+
+
+def _design_one_step(
+    inputs: PlanningInputs,
     mechanism: Mechanism,
-    noise: float,
-    radius: float,
-    target: float,
-    balls: Sequence[float],
-):
-    """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
-    lines = plan_lines(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
-    proved = squared_gradient_bound(radius, target, balls, mechanism.norm)
-    scaled = noise * (proved if settings.gradient_bound is None else np.full(len(balls), settings.gradient_bound)) ** 2
-    chosen = np.array([lines.best(one) for one in scaled])
-    value, holds = lines.bias[chosen] + lines.slope[chosen] * scaled, np.zeros(len(balls), dtype=int)
-    for best in np.unique(chosen):  # the path under a plan is followed once, for all balls under which it is best
-        (under,), plan = np.nonzero(chosen == best), lines.plan(int(best))
-        power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.priced)) * scaled[under]
-        relative = plan.relative_scales(mechanism)
-        away = reach(problem, plan.steps, np.append(power, 0.0), relative, norm=mechanism.norm).max(axis=-1)
-        ball = np.asarray(balls)[under]
-        holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
-    yield from zip(balls, value.tolist(), holds.tolist(), strict=True)
+    bootstrap: BootstrapSamples,
+    whole: Coordinates,
+    ball: float,
+) -> Coordinates:
+    """Bounds on moments and scores, and the noise between them, by the law of one step."""
+    noise = []
+    owners = inputs.owners
+    for share in noise_shares(len(whole.centre)).tolist():
+        priced = mechanism.with_moments(share, whole.rows_per_person)
+        level = noise_at(owners, priced, SizeWeighting(), owners.reference)
+        noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
+    did = count_progress(
+        inputs.progress, "forecasting: choosing bounds", 2 * len(RADII) * len(SCORES)
+    )
+    return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
+
+
+@dataclass(frozen=True)
+class StepLaw:
+    """Law of one step from several starts, under bounds on records.
+
+    Relative fitness of the step is ``bias + v^2 by_scores + s^2 by_moments`` to first order, with
+    deviations v of the noise on mean ux and s of that on mean xx' (on its diagonal; off it smaller
+    by sqrt(2)); averaged over the starts.
+
+    Parameters
+    ----------
+    bias, by_scores, by_moments : numbers.
+    """
+
+    bias: float
+    by_scores: float
+    by_moments: float
+
+    def fitness_at(self, scores: Array, moments: Array) -> Array:
+        """Relative fitness at some deviations (...)."""
+        return self.bias + scores**2 * self.by_scores + moments**2 * self.by_moments
+
+
+def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
+    """Law of a step under some bounds, from the start of each bootstrap sample.
+
+    With M and g the population's moments and score by shortened records, A the moments of whole
+    records and phi* their optimum, phi = M^-1 g misses phi* by a bias, and noise e on g and E on M
+    moves it by M^-1 (e - E phi). E has the covariance s^2/2 (|phi|^2 I + phi phi') times phi.
+
+    Parameters
+    ----------
+    bootstrap : the starts.
+    bounds : Coordinates with radius and scores.
+    """
+    sample = bootstrap.sample
+    x, y = sample.population()
+    found = []
+    for start in bootstrap.start_coordinates(bounds):
+        ridge, pull = start.penalty(sample.regularisation)
+        short, target = start.records(x, y)
+        whole = x @ start.transform
+        curvature = whole.T @ whole / len(y) + ridge / 2
+        inverse = np.linalg.pinv(short.T @ short / len(y) + ridge / 2, hermitian=True)
+        phi = inverse @ (target @ short / len(y) + pull / 2)
+        missed = phi - np.linalg.solve(start.transform, sample.truth - start.centre)
+        weight = inverse @ curvature @ inverse
+        trace = np.trace(weight)
+        by_moments = (phi @ phi * trace + phi @ weight @ phi) / 2
+        found.append((missed @ curvature @ missed, trace, by_moments))
+    return StepLaw(*(np.mean(found, axis=0) / bootstrap.optimum).tolist())
+
+
+def one_step_protocol(
+    bootstrap: BootstrapSamples,
+    whole: Coordinates,
+    ball: float,
+    clip: float | None,
+    noise: Array,
+    did: ReportWork,
+) -> Coordinates:
+    """Choose the bounds, and the share of the noise, with the smallest forecast by `step_law`.
+
+    Parameters
+    ----------
+    bootstrap : bootstrap samples of the public rows.
+    whole : the coordinates, without bounds.
+    ball : radius that the step is kept in.
+    clip : the bound on a record's gradient, twice its score, where the scenario states it.
+    noise : array (shares,), for each of `noise_shares`: the variance of the owners' noise on a mean
+        gradient, for a bound on gradients of 1.
+    did : called with 1 for each bound that was tried.
+
+    Raises
+    ------
+    InputError
+        If the gradients are to be left whole.
+    """
+    if clip is not None and np.isinf(clip):
+        where = "with one release of moments and scores"
+        raise _unbounded_error(f"must bound a record's gradient, twice its score, {where}")
+    width = len(whole.centre)
+    x, y = bootstrap.sample.population()
+    some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
+    size = float(np.sqrt(np.mean(whole.lengths(x @ whole.transform) ** 2)))
+    residual = float(np.sqrt(np.mean((y - x @ bootstrap.sample.truth) ** 2)))
+    radii = [size * float(one) for one in thin_out(RADII, LEAST_BOUNDS, width)]
+    scores = [size * residual * float(one) for one in thin_out(SCORES, LEAST_BOUNDS, width)]
+    if clip is not None:
+        scores = [clip / 2]
+    share = noise_shares(width)
+    tried = []
+    for radius, bound, alike in product(radii, scores, (True, False)):
+        bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
+        # the deviation of mean ux is half that of a mean gradient
+        deviation = whole.rows_per_person * bound * np.sqrt(noise)
+        moments = radius**2 / (2 * bound * share) * deviation
+        heights = step_law(some, bounds).fitness_at(deviation, moments)
+        best = int(np.argmin(heights))
+        made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
+        tried.append((float(heights[best]), made))
+        did(1)
+    return min(tried, key=lambda one: one[0])[1]
+
+
+def noise_shares(width: int) -> Array:
+    """Shares of the noise that are tried of a model of so many parameters."""
+    return np.asarray(thin_out(SHARES, LEAST_SHARES, width))

@@ -1,29 +1,37 @@
-"""Rehearsing the training on records one may look at: the very algorithm, at chosen levels of noise.
+"""Rehearsals of the training, on records that one may look at, at chosen levels of noise.
 
-A rehearsal takes the learner's public rows for the population (or, on the oracle basis, the pooled records), one start per
-bootstrap resample, and stand-ins for the owners: each answers with the population's gradient and as much noise as an owner of
-its size would add. Nothing else differs from training, so whatever an algorithm does (kinks, projections, clocks, local
-steps) is counted. Where few rows stand for many records, a loss with kinks is smoothed (`PublicSample.smoothed`).
+A rehearsal takes the learner's public rows for the population (or, on the oracle basis, the pooled
+records), one start per bootstrap sample, and a proxy for each owner: it answers with the
+population's gradient and as much noise as an owner of its size would add. Nothing else differs from
+training, so all effects of an algorithm (kinks, projections, clocks, local steps) are counted.
+Where few rows represent many records, a loss with kinks is smoothed (`PublicSample.smoothed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import inspect
+import os
+import tempfile
+import uuid
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Generic, Protocol
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.cache import identity
-from learning.forecast.single_query import expected
-from learning.forecast.tail import chance_of_bias
+from learning.forecast.public_sample import PublicSample, chance_of_bias
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
-from learning.progress import Did, unnoticed
+from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
 from learning.training.algorithm import Algorithm
@@ -34,29 +42,35 @@ from learning.training.law import Returned
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
 
-Key = tuple[Returned, int, float, float]  # of a plan: the point returned, rounds, step size, growth of shares
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
-FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, in units of 1/(largest curvature)
+FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, over 1/curvature
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # rounds: as few as noise that is small leaves worth asking for
-EVENED = 0.5  # of what chance adds to the square of a bias by clipping, that is taken off
+EVENED = 0.5  # part of the chance in the square of a clipping bias that is removed
+CLEAR = 12.0  # deviations of the noise's length: none reaches so far once in ten million
+RELEASE = f"{version('dpmarket')}/6"  # the number is raised when kept results would change
+CHECKSUM = "checksum"
+BOUNDS = (
+    *("centre", "transform", "radius", "target_bound", "theta_max"),
+    *("norm", "noise_bound", "clipping"),
+)
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a rehearsal needs to know.
+    """Inputs of rehearsals.
 
     Parameters
     ----------
     x, y : the population's records.
     cost : its training cost, which counts.
-    starts : Coordinates of each resample, bounds included.
+    starts : Coordinates of each bootstrap sample, bounds included.
     sizes : array (n_owners,), records of each owner.
-    weights : array (n_owners,), q where all share alike.
-    mechanism : how answers are made noisy.
+    weights : array (n_owners,), q where all share and are treated equally.
+    mechanism : mechanism of the answers.
     algorithm, clocks : those of the plan.
     seed : of the noise.
-    aggregation : what is made of the answers of a round.
-    noises : array (n_owners,), the noise terms of the owners to each other; alike unless given.
+    aggregation : aggregate of the answers of a round.
+    noises : array (n_owners,), relative noise terms of the owners; equal unless given.
     decline : power of the round that steps fall with; the algorithm's own if None.
     did : called with the rounds of all runs from a start when they are done.
     """
@@ -74,33 +88,47 @@ class Rehearsal:
     aggregation: Aggregation = MEAN
     noises: Array | float = 1.0
     decline: float | None = None
-    did: Did = field(default=unnoticed, repr=False, compare=False)
+    did: ReportWork = field(default=ignore_work, repr=False, compare=False)
+
+    @classmethod
+    def from_sample(
+        cls,
+        sample: PublicSample,
+        starts: tuple[Coordinates, ...],
+        sizes: Array,
+        mechanism: Mechanism,
+        algorithm: str,
+        **options: Any,
+    ) -> Rehearsal:
+        """Rehearsal on the rows of a sample, with weights by records."""
+        x, y = sample.population()
+        shares = sizes / sizes.sum()
+        return cls(x, y, sample.fitness, starts, sizes, shares, mechanism, algorithm, **options)
+
+    def on_sample(self, sample: PublicSample, starts: tuple[Coordinates, ...]) -> Rehearsal:
+        """Rehearsal on other rows, from other starts."""
+        x, y = sample.population()
+        return replace(self, x=x, y=y, cost=sample.fitness, starts=starts)
 
     @property
     def trains_by(self) -> Algorithm:
-        """The algorithm that is rehearsed."""
+        """Algorithm that is rehearsed."""
         return ALGORITHMS[self.algorithm]
 
     @property
     def loss(self) -> Loss:
-        """The loss that is trained."""
+        """Loss that is trained."""
         return self.starts[0].loss
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """All that what is measured depends on."""
-        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "noise_bound", "clipping")
-        starts = [tuple(getattr(start, name) for name in bounds) for start in self.starts]
+    def cache_key(self) -> tuple[Any, ...]:
+        """Everything that measurements depend on."""
+        starts = [[getattr(start, name) for name in BOUNDS] for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
-        by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
-        how = (*map(identity, by), repr(self.clocks), self.seed)
-        if self.decline is not None:
-            how += (self.decline,)
-        if self.starts[0].clipping == RECORD:
-            how += (RECORD,)
-        if self.starts[0].scores is not None:
-            how += (repr(self.starts[0].scores),)
-        return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, how
+        plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
+        options = (self.clocks, self.seed, self.decline, self.starts[0].scores)
+        names = [*map(source_identity, plug_ins), *map(repr, options)]
+        return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names
 
     @property
     def curvature(self) -> float:
@@ -109,94 +137,230 @@ class Rehearsal:
 
     @property
     def smallest_curvature(self) -> float:
-        """Smallest curvature of the cost in the first coordinates; of a loss that curves differently, what the ridge adds."""
+        """Smallest curvature of the cost in the first coordinates; that of the penalty at least."""
         penalty, _ = self.starts[0].penalty(self.cost.regularisation)
         if self.loss.quadratic:
-            moved = self.starts[0].shortened(self.x)
+            moved = self.starts[0].clip_features(self.x)
             penalty = penalty + self.loss.curvature * moved.T @ moved / len(moved)
         return float(np.linalg.eigvalsh(penalty)[0])
 
-    def constants(self, horizon: int) -> Array:
+    def step_sizes(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
+        algorithm = self.trains_by
         if self.fine:
-            return FINE_LENGTHS * self.trains_by.step_unit(horizon) / self.curvature
-        return self.trains_by.trial_constants(horizon, self.curvature, self.weights, coarse=self.costly)
+            return FINE_LENGTHS * algorithm.step_unit(horizon) / self.curvature
+        coarse = self.loss.costly
+        return algorithm.trial_constants(horizon, self.curvature, self.weights, coarse=coarse)
 
     def horizons(self) -> Sequence[int]:
         """Numbers of rounds worth trying."""
         if self.fine:
             return FINE_HORIZONS
-        return self.trains_by.coarse_horizons if self.costly else self.trains_by.trial_horizons
+        algorithm = self.trains_by
+        return algorithm.coarse_horizons if self.loss.costly else algorithm.trial_horizons
 
-    def priced(self, horizon: int) -> int | None:
-        """Answers that budgets are split over, where they are not the horizon."""
-        return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
-
-    def plan(self, returned: Returned, horizon: int, step_size: float, growth: float = 1.0) -> Plan:
-        """A plan as it is rehearsed."""
-        answers = self.priced(horizon)
-        return Plan(self.algorithm, returned, horizon, step_size, self.clocks, answers, self.decline, growth)
+    def make_plan(
+        self, returned: Returned, horizon: int, step_size: float, growth: float = 1.0
+    ) -> Plan:
+        """Plan as it is rehearsed."""
+        priced = self.trains_by.priced_answers(self.clocks, len(self.sizes), horizon)
+        clocks = self.clocks
+        decline = self.decline
+        return Plan(self.algorithm, returned, horizon, step_size, clocks, priced, decline, growth)
 
     @property
-    def as_one(self) -> bool:
-        """Whether one stand-in with the noise of all owners is as good as many."""
+    def sums_suffice(self) -> bool:
+        """True if one proxy with the noise of all owners is as good as many."""
         return (self.trains_by.sums_answers and self.aggregation.sums) or self.trains_by.one_by_one
 
     @property
     def fine(self) -> bool:
-        """Whether plans are tried on a finer grid: where gradients of squared loss are clipped, a few good steps do."""
+        """True if plans are tried on a finer grid: where gradients of squared loss are clipped."""
         return self.loss.quadratic and self.starts[0].clipping == RECORD and self.trains_by.exact
 
     def asks_once(self, horizon: int) -> bool:
-        """Whether clipped gradients are asked for once, at the public start: what comes of it on average is known exactly."""
-        return self.fine and self.as_one and self.trains_by.queries(horizon) == 1
+        """True if clipped gradients are asked for once: their effect is known exactly."""
+        return self.fine and self.sums_suffice and self.trains_by.queries(horizon) == 1
 
-    @property
-    def costly(self) -> bool:
-        """Whether a round costs so much that fewer plans are tried."""
-        return self.loss.costly
+    def proxy_owners(
+        self,
+        coordinates: Coordinates,
+        horizon: int,
+        levels: Array,
+        number: int = 0,
+        growth: float = 1.0,
+    ) -> tuple[Client, ...]:
+        """Proxies of the owners, which all hold the population, with noise of a level per run.
 
+        Where answers only enter as their weighted sum, or single records are sampled, one proxy
+        with the noise of all is as good as many. Where the aggregate is no sum, the distances of
+        the owners' own gradients matter: each proxy's is shifted as that of records drawn from the
+        population is at the start.
 
-def stand_ins(
-    rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array, number: int = 0, growth: float = 1.0
-) -> tuple[Client, ...]:
-    """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
+        Parameters
+        ----------
+        horizon : answers that budgets are split over.
+        levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
+        number : of the start, for which those records are drawn.
+        growth : each answer's share of a budget over that of the one before.
+        """
+        held = coordinates.oracle(self.x, self.y, one_by_one=self.trains_by.one_by_one)
+        if self.fine:
+            held = self._remove_chance(coordinates, held)
+        factor = float(self.mechanism.horizon_factor(horizon))
+        power = coordinates.noise_bound**2 * factor * levels
+        spread = self.mechanism.scale_of_variance
+        if self.sums_suffice:
+            return (Client("all", held, spread(power), horizon, growth=growth),)
+        counted = self.mechanism.noise_denominator(self.sizes)
+        total = np.sum(self.weights**2 * self.noises / counted**2)
+        shares = self.noises / (counted**2 * total)
+        if not self.trains_by.takes_steps:
+            holds = [held] * len(self.sizes)
+            if isinstance(held, SquaredStatistics):  # means stay, sums grow
+                sizes = self.sizes.astype(int).tolist()
+                rows = held.n_records
+                holds = [replace(held * (size / rows), n_records=size) for size in sizes]
+        elif self.aggregation.sums:
+            holds = [held] * len(self.sizes)
+        else:
+            holds = self._spread_owners(coordinates, held, number)
+        return tuple(
+            Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
+            for i, (own, share) in enumerate(zip(holds, shares, strict=True))
+        )
 
-    Steps ask for means alone, whatever the size: the owners hold one object then, and answer together where they can.
+    def _remove_chance(self, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
+        """Shrink the clipping bias at the optimum by the part that is chance in few rows.
 
-    Where answers only enter as their weighted sum, or single records answer that are picked among all, one stand-in with
-    the noise of all is as good as many. Where something else than a sum is made of the answers, it matters how far the
-    owners' own gradients lie apart: each stand-in's is moved as that of records drawn from the population is at the start.
+        Half of that is removed: all of it would, of the few rows that are clipped, too often leave
+        no bias at all.
+        """
+        away = self.cost.minimiser - coordinates.centre
+        optimum = np.linalg.solve(coordinates.transform, away)
+        moved = self.x @ coordinates.transform
+        residuals = moved @ optimum - (self.y - self.x @ coordinates.centre)
+        whole = self.loss.derivative(residuals)[:, None] * moved
+        kept = coordinates.within(whole, coordinates.radius)
+        shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
+        return Shifted(held, (shrunk - 1) * kept.mean(axis=0))
 
-    Parameters
-    ----------
-    horizon : answers that budgets are split over.
-    levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
-    number : of the start, for which those records are drawn.
-    growth : each answer's share of a budget over that of the one before.
-    """
-    x, y = rehearsal.x, rehearsal.y
-    held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
-    held = _beyond_chance(rehearsal, coordinates, held) if rehearsal.fine else held
-    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
-    if rehearsal.as_one:
-        return (Client("all", held, rehearsal.mechanism.spread(power), horizon, growth=growth),)
-    sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps
-    counted = rehearsal.mechanism.noise_denominator(sizes)
-    shares = rehearsal.noises / (counted**2 * np.sum(weights**2 * rehearsal.noises / counted**2))
-    if not takes_steps:
-        holds = [_of_size(held, int(size)) for size in sizes]
-    else:
-        holds = [held] * len(sizes) if rehearsal.aggregation.sums else _apart(rehearsal, coordinates, held, number)
-    return tuple(
-        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), horizon, growth=growth)
-        for i, (own, share) in enumerate(zip(holds, shares, strict=True))
-    )
+    def _spread_owners(
+        self, coordinates: Coordinates, held: GradientOracle, number: int
+    ) -> list[GradientOracle]:
+        """Population shifted to each owner's draw of records; all draws together are unshifted."""
+        start = np.zeros((1, held.n_parameters))
+        streams = Streams(self.seed, "stand-ins")
+        shifts = []
+        for owner, size in enumerate(self.sizes.astype(int).tolist()):
+            rows = streams.rng(owner, number).integers(len(self.y), size=size)
+            shifts.append(coordinates.oracle(self.x[rows], self.y[rows]).gradient(start)[0])
+        middle = self.sizes @ np.array(shifts) / self.sizes.sum()
+        return [Shifted(held, shift - middle) for shift in shifts]
+
+    def trainings(
+        self,
+        horizon: int,
+        constants: Array,
+        levels: Array,
+        repeats: int,
+        growth: float = 1.0,
+    ) -> Iterator[tuple[Coordinates, Trajectory]]:
+        """Train from start to start: runs are steps, levels and repeats, the last fastest."""
+        steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
+        steps = np.repeat(steps, repeats)
+        noise = np.repeat(noise, repeats)
+        plan = self.make_plan("last", horizon, 1.0, growth)
+        for number, coordinates in enumerate(self.starts):
+            owners = self.proxy_owners(coordinates, plan.priced, noise, number, growth)
+            task = Task(
+                owners,
+                coordinates,
+                plan,
+                self.mechanism,
+                len(steps),
+                Streams(self.seed, f"rehearsal {number}"),
+                self.cost.regularisation,
+                np.ones(1) if len(owners) == 1 else self.weights,
+                repeats * len(levels),
+                steps[:, None],
+                self.aggregation,
+            )
+            with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
+                done = self.trains_by.run(task)
+            self.did(len(steps) * horizon)
+            yield coordinates, done
+
+    def rehearse(
+        self,
+        horizon: int,
+        constants: Array,
+        levels: Array,
+        *,
+        repeats: int,
+        returned: Sequence[Returned] = RETURNED,
+        growth: float = 1.0,
+    ) -> Array:
+        """Measure relative fitness, (returned, steps, levels, starts, repeats).
+
+        Its mean, where one query makes that known. Every step size meets the same draws, so that
+        differences between plans are no chance. Every level of noise has draws of its own, so that
+        a curve through the levels evens chance out.
+
+        Parameters
+        ----------
+        horizon : T.
+        constants : array (m,), step sizes.
+        levels : array (k,), aggregated noise.
+        repeats : draws per start.
+        growth : each answer's share of a budget over that of the one before.
+        """
+        runs = len(constants) * len(levels) * repeats
+        found = np.empty((len(returned), runs, len(self.starts)))
+        asks_once = self.asks_once(horizon)
+        trainings = self.trainings(horizon, constants, levels, repeats, growth)
+        for number, (coordinates, done) in enumerate(trainings):
+            for i, point in enumerate(returned):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    theta = coordinates.model(done.last if point == "last" else done.mean)
+                    fitness = self.cost.relative(theta)
+                    if point == "last" and asks_once:
+                        plan = self.make_plan("last", horizon, 1.0, growth)
+                        known, free = self._expect_one_step(coordinates, plan, constants, levels)
+                        kept = np.repeat(free > 0, repeats)
+                        fitness = np.where(kept, np.repeat(known, repeats), fitness)
+                found[i, :, number] = fitness
+        found = np.where(np.isfinite(found), found, np.inf)
+        shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))
+        return found.reshape(shape).swapaxes(3, 4)
+
+    def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
+        """Measure relative fitness under one plan, (levels, starts, repeats)."""
+        step = np.array([plan.step_size])
+        returned = (plan.returned,)
+        growth = plan.growth
+        horizon = plan.horizon
+        return self.rehearse(
+            horizon, step, levels, repeats=repeats, returned=returned, growth=growth
+        )[0, 0]
+
+    def _expect_one_step(
+        self, coordinates: Coordinates, plan: Plan, constants: Array, levels: Array
+    ) -> tuple[Array, Array]:
+        """Expected relative fitness of one step, (steps x levels,), and where the ball is idle."""
+        lengths = constants * plan.steps[0]
+        steps, noise = (grid.ravel() for grid in np.meshgrid(lengths, levels, indexing="ij"))
+        (owner,) = self.proxy_owners(coordinates, plan.priced, noise, growth=plan.growth)
+        _, pull = coordinates.penalty(self.cost.regularisation)
+        gradient = owner.records.gradient(np.zeros((1, len(pull))))[0] - pull
+        scale = np.asarray(owner.scale) * plan.relative_scales(self.mechanism)[0]
+        variance = self.mechanism.unit_variance * scale**2
+        return expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
 
 
 @dataclass(frozen=True)
-class Moved:
-    """Records whose gradients are told by so much elsewhere, (p,)."""
+class Shifted:
+    """Records with shifted gradients, by (p,)."""
 
     records: GradientOracle = field(repr=False)
     shift: Array = field(repr=False)
@@ -210,115 +374,113 @@ class Moved:
         return self.records.n_parameters
 
     def gradient(self, phi: Array) -> Array:
-        """Mean over the records of the gradient at phi, moved: (runs, p) -> (runs, p)."""
+        """Shifted mean of the gradient over the records: (runs, p) -> (runs, p)."""
         return self.records.gradient(phi) + self.shift
 
 
-def _beyond_chance(rehearsal: Rehearsal, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
-    """The records, with what clipping takes from the mean at the optimum shrunk by what so few rows add to it by chance.
+def expected_step_fitness(
+    cost: TrainingCost, coordinates: Coordinates, gradient: Array, steps: Array, variance: Array
+) -> tuple[Array, Array]:
+    """Expected relative fitness of phi = -step (gradient + noise), and where the ball is idle.
 
-    Half of that is taken off its square: all of it would, of the few rows that are clipped, too often leave no bias at all.
-    """
-    optimum = np.linalg.solve(coordinates.transform, rehearsal.cost.minimiser - coordinates.centre)
-    moved = rehearsal.x @ coordinates.transform
-    slopes = rehearsal.loss.derivative(moved @ optimum - (rehearsal.y - rehearsal.x @ coordinates.centre))
-    whole = slopes[:, None] * moved
-    kept = coordinates.within(whole, coordinates.radius)
-    shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
-    return Moved(held, (shrunk - 1) * kept.mean(axis=0))
-
-
-def _apart(rehearsal: Rehearsal, coordinates: Coordinates, held: GradientOracle, number: int) -> list[GradientOracle]:
-    """The population as each owner's draw of records from it shows it at the start; all draws together show it as it is."""
-    start, shifts, sizes = np.zeros((1, held.n_parameters)), [], rehearsal.sizes
-    for owner, size in enumerate(sizes.astype(int).tolist()):
-        rows = Streams(rehearsal.seed, "stand-ins").rng(owner, number).integers(len(rehearsal.y), size=size)
-        shifts.append(coordinates.oracle(rehearsal.x[rows], rehearsal.y[rows]).gradient(start)[0])
-    middle = sizes @ np.array(shifts) / sizes.sum()
-    return [Moved(held, shift - middle) for shift in shifts]
-
-
-def _of_size(held: GradientOracle, size: int) -> GradientOracle:
-    """The population's statistics as if so many records had made them: means stay, sums grow."""
-    if not isinstance(held, SquaredStatistics):
-        return held
-    return replace(held * (size / held.n_records), n_records=size)
-
-
-def rehearse(
-    rehearsal: Rehearsal,
-    horizon: int,
-    constants: Array,
-    levels: Array,
-    *,
-    repeats: int,
-    returned: Sequence[Returned] = ("last", "averaged"),
-    growth: float = 1.0,
-) -> Array:
-    """Relative fitness measured, (returned, steps, levels, starts, repeats); its mean where one query makes that known.
-
-    Every step size meets the same draws, so that what differs between plans is no chance. Every level of noise has draws
-    of its own, so that a curve through the levels evens chance out.
+    The cost is quadratic and the gradient that of one point, so the expectation is that of the mean
+    step plus step^2 variance tr(W'HW)/2 over f*, H the Hessian of the cost, under any noise.
 
     Parameters
     ----------
-    horizon : T.
-    constants : array (m,), step sizes.
-    levels : array (k,), aggregated noise.
-    repeats : draws per start.
-    growth : each answer's share of a budget over that of the one before.
+    cost : quadratic.
+    coordinates : the public start, the scale W and the ball.
+    gradient : array (p,), of the whole cost at the start, without noise.
+    steps : array (runs,), the length of the step.
+    variance : array (runs,), of each number of the noise.
+
+    >>> from learning.losses.losses import as_loss
+    >>> x = np.array([[1.0], [1.0]])
+    >>> cost = as_loss("squared").fitness([(x, np.array([0.0, 2.0]))], 0.0)
+    >>> start = Coordinates(np.zeros(1), np.eye(1), radius=2.0, clipping="record")
+    >>> steps, variance = np.array([0.5, 0.25]), np.array([0.4, 0.0])
+    >>> expected_step_fitness(cost, start, np.array([-2.0]), steps, variance)
+    (array([0.1 , 0.25]), array([ True,  True]))
     """
-    runs = len(constants) * len(levels) * repeats
-    found = np.empty((len(returned), runs, len(rehearsal.starts)))
-    for number, (coordinates, done) in enumerate(rehearsals(rehearsal, horizon, constants, levels, repeats, growth)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i, point in enumerate(returned):
-                theta = coordinates.model(done.last if point == "last" else done.mean)
-                found[i, :, number] = rehearsal.cost.relative(theta)
-                if point == "last" and rehearsal.asks_once(horizon):
-                    plan = rehearsal.plan("last", horizon, 1.0, growth)
-                    known, free = np.repeat(_at_once(rehearsal, coordinates, plan, constants, levels), repeats, axis=1)
-                    found[i, :, number] = np.where(free > 0, known, found[i, :, number])
-    found = np.where(np.isfinite(found), found, np.inf)
-    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.starts))
-    return shaped.swapaxes(3, 4)
+    phi = -steps[:, None] * gradient
+    root = np.eye(len(gradient))
+    middle = cost.relative(coordinates.model(np.zeros((1, len(gradient)))))
+    either = cost.relative(coordinates.model(root)) + cost.relative(coordinates.model(-root))
+    gain = float(np.sum(either / 2 - middle))
+    power = steps**2 * variance
+    reach = np.linalg.norm(phi, axis=1) + CLEAR * np.sqrt(len(gradient) * power)
+    fitness = np.asarray(cost.relative(coordinates.model(phi)) + power * gain)
+    return fitness, reach <= coordinates.theta_max
 
 
-def _at_once(
-    rehearsal: Rehearsal, coordinates: Coordinates, plan: Plan, constants: Array, levels: Array
-) -> tuple[Array, Array]:
-    """Mean relative fitness of one step, (steps x levels,), and where the ball leaves it alone."""
-    steps, noise = (grid.ravel() for grid in np.meshgrid(constants * plan.steps[0], levels, indexing="ij"))
-    (owner,) = stand_ins(rehearsal, coordinates, plan.priced, noise, growth=plan.growth)
-    _, pull = coordinates.penalty(rehearsal.cost.regularisation)
-    gradient = owner.records.gradient(np.zeros((1, len(pull))))[0] - pull
-    scale = np.asarray(owner.scale) * plan.relative_scales(rehearsal.mechanism)[0]
-    return expected(rehearsal.cost, coordinates, gradient, steps, rehearsal.mechanism.unit_variance * scale**2)
+def cache_folder() -> Path | None:
+    """Folder of kept results: DPMARKET_CACHE, or the user's cache folder; None: none are kept."""
+    named = os.environ.get("DPMARKET_CACHE")
+    if named is not None:
+        return Path(named) if named else None
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpmarket"
+    except RuntimeError:  # a user without a home
+        return None
 
 
-def rehearsals(
-    rehearsal: Rehearsal, horizon: int, constants: Array, levels: Array, repeats: int, growth: float = 1.0
-) -> Iterator[tuple[Coordinates, Trajectory]]:
-    """The trainings that are rehearsed, start by start: runs are steps, levels and repeats, the last of them fastest."""
-    steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
-    steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
-    plan = rehearsal.plan("last", horizon, 1.0, growth)
-    for number, coordinates in enumerate(rehearsal.starts):
-        owners = stand_ins(rehearsal, coordinates, plan.priced, noise, number, growth)
-        task = Task(
-            owners,
-            coordinates,
-            plan,
-            rehearsal.mechanism,
-            len(steps),
-            Streams(rehearsal.seed, f"rehearsal {number}"),
-            rehearsal.cost.regularisation,
-            np.ones(1) if len(owners) == 1 else rehearsal.weights,
-            repeats * len(levels),
-            steps[:, None],
-            rehearsal.aggregation,
-        )
-        with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
-            done = rehearsal.trains_by.run(task)
-        rehearsal.did(len(steps) * horizon)
-        yield coordinates, done
+def source_identity(plug_in: object) -> str:
+    """Identity of a plug-in in a key: its parameters, and its source text where it is foreign.
+
+    Results of a class that has been edited are so computed anew. Where the text is unknown, the
+    identity differs every time.
+    """
+    kinds = [one for one in type(plug_in).__mro__ if one not in (ABC, Generic, Protocol, object)]
+    foreign = [kind for kind in kinds if not kind.__module__.startswith("learning.")]
+    try:
+        return repr(plug_in) + "".join(inspect.getsource(kind) for kind in foreign)
+    except (OSError, TypeError):
+        return f"{plug_in!r} {uuid.uuid4()}"
+
+
+def load_or_compute(function: Callable[[], dict[str, Array]], *key: Any) -> dict[str, Array]:
+    """Load what function() gave before for the same key, arrays by name, or call it.
+
+    The key, all that the result depends on, is hashed with this program's release. Nothing but
+    arrays is read, and these only with the checksum that they were kept with. A folder that cannot
+    be written, a full disk or a damaged or foreign file cost the time that keeping would have
+    saved, nothing else.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return function()
+    import joblib  # takes a tenth of a second to load
+
+    name = joblib.hash((RELEASE, key))
+    file = folder / f"{name}.npz"
+    # Absent, damaged or foreign: computed anew. A zip archive with a bit turned over may raise
+    # almost anything.
+    with suppress(Exception), open(file, "rb") as raw, np.load(raw, allow_pickle=False) as kept:
+        held = {each: kept[each] for each in kept.files}
+        if str(held.pop(CHECKSUM)) == _checksum(name, held):
+            return held
+    result = function()
+    with suppress(OSError):
+        _write_arrays(file, {**result, CHECKSUM: np.array(_checksum(name, result))})
+    return result
+
+
+def _checksum(name: str, arrays: Mapping[str, Array]) -> str:
+    """SHA-256 of arrays and of the name that they are kept by."""
+    digest = hashlib.sha256(name.encode())
+    for each, array in sorted(arrays.items()):
+        digest.update(repr((each, array.dtype.str, array.shape)).encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def _write_arrays(file: Path, arrays: dict[str, Array]) -> None:
+    """Write another file and rename it, so that a file of this name is whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as temporary:
+            np.savez(temporary, **arrays)  # type: ignore[arg-type]
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise

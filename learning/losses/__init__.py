@@ -1,7 +1,8 @@
-"""Losses: value, gradient, curvature and bounds of each, the coordinates they are trained in, and the best model."""
+"""Losses: value, gradient, curvature, bounds and best model of each; coordinates of training."""
 
-from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
-from learning.losses.losses import LOSSES, make_loss
+from learning.lazy import lazy_names
 
-__all__ = ["LOSSES", "Coordinates", "Loss", "make_loss"]
+__getattr__ = lazy_names(
+    __name__,
+    {"coordinates": ("Coordinates",), "loss": ("Loss",), "losses": ("LOSSES", "make_loss")},
+)

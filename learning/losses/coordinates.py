@@ -1,14 +1,15 @@
-"""The coordinates training runs in: a public start, a public scale, and the public bounds that fix the sensitivity.
+"""The coordinates of training: a public start, a public scale, and public clipping bounds.
 
-theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
-x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
-this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
-Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G, half of
-what replacing a record can do, is that of `learning.losses.squared.squared_gradient_bound`.
-Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
+theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record
+enters as x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <=
+target_bound. All of this is public, so the bound on a gradient, Xi = 2 (theta_max radius +
+target_bound) radius, holds for any record. Gaussian noise needs gradients bounded in 2-norm: ball
+and radius are then in 2-norm, and G, half the sensitivity, is that of
+`learning.losses.squared.squared_gradient_bound`. Targets relative to the public model are small,
+and so is Xi.
 
-Or the record's gradient itself is shortened to the radius, at every query ("record" clipping; a network knows no other):
-Xi and G are then the radius, and neither the length of a record nor the ball nor a target enters.
+Or the record's gradient itself is clipped to the radius, at every query ("record" clipping, the
+only one of a network): Xi and G are then the radius, whatever the record, ball or target.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from learning.losses.squared import Squared, SquaredStatistics, squared_statisti
 ClippedBy = Literal["parts", "record"]
 PARTS: ClippedBy = "parts"
 RECORD: ClippedBy = "record"
-WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further
+WHITENING_FLOOR = 1e-3  # least second moment of a direction, as a share of the largest
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A public change of coordinates with its clipping bounds; or several, whose centres and scales are stacked.
+    """A public change of coordinates with its clipping bounds; or several, stacked.
 
     Parameters
     ----------
     centre: array (p,), the start of training in the model's own parameters; (m, p) of several.
     transform: array (p, p), the symmetric W; (m, p, p) of several.
-    radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where gradients are clipped, the bound on
-        a record's gradient itself.
-    target_bound: bound on |y - centre'x|; plays no part where gradients are clipped.
+    radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where gradients are
+        clipped, the bound on a record's gradient itself.
+    target_bound: bound on |y - centre'x|; unused where gradients are clipped.
     theta_max: bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
     norm: 1 or 2, the norm in which a record's gradient is bounded.
     loss: the loss that is trained, or its name.
-    rows_per_person: k, the most records of one person at an owner, all of which noise hides together.
-    given_bound: Xi or G of a record that noise is scaled to, whatever `gradient_bound` proves; None: that one.
-    clipping: "parts" clips a record's features and target, once; "record" its gradient, at every query.
-    scores: how records enter a release of second moments and scores, in the place of a bound on targets; None elsewhere.
+    rows_per_person: k, the most records of one person at an owner, all protected together.
+    given_bound: Xi or G of a record that noise is scaled to; that of `gradient_bound` unless given.
+    clipping: "parts" clips a record's features and target, once; "record" its gradient, at every
+        query.
+    scores: bounds of a release of second moments and scores, in place of a bound on targets; None
+        elsewhere.
     """
 
     centre: Array
@@ -68,41 +71,44 @@ class Coordinates:
 
     @property
     def clips_gradients(self) -> bool:
-        """Whether a record's gradient is clipped, and not the record."""
+        """True if a record's gradient is clipped, and not the record."""
         return self.clipping == RECORD or self.loss.clips_gradients
 
     @property
     def gradient_bound(self) -> float:
-        """Xi (norm 1) or G (norm 2): half the furthest that two persons' gradients lie apart, anywhere in the ball.
+        """Xi (norm 1) or G (norm 2): half the distance of two persons' gradients in the ball.
 
-        Of one record each, or summed over k of them: replacing k records moves a sum k times as far as replacing one.
+        Gradients of k records of a person are summed.
         """
         if self.clips_gradients:
             return self.rows_per_person * self.radius
         if self.scores is not None:
-            return self.rows_per_person * 2 * self.scores.bound  # of the mean of (u - phi'x)^2 at phi = 0
+            return self.rows_per_person * 2 * self.scores.bound  # of (u - phi'x)^2 at phi = 0
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 
     @property
     def noise_bound(self) -> float:
-        """What noise is scaled to: `gradient_bound`, which every claim rests on, unless another one is given."""
-        return self.gradient_bound if self.given_bound is None else self.rows_per_person * self.given_bound
+        """Bound of the noise: `gradient_bound`, the basis of every claim, unless given."""
+        if self.given_bound is None:
+            return self.gradient_bound
+        return self.rows_per_person * self.given_bound
 
     @property
     def longest_gradient(self) -> float:
-        """The longest gradient, in the norm in use, that a record may have anywhere in the ball, and so any mean of them."""
+        """Bound on the length of a record's gradient in the ball, in the norm in use."""
         if self.clips_gradients:
             return self.radius
-        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)  # Xi holds in either norm
+        # Xi holds in either norm
+        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)
 
     @property
     def diameter(self) -> float:
-        """Of the ball, in 2-norm."""
+        """Diameter of the ball in 2-norm."""
         return 2 * self.theta_max * (np.sqrt(len(self.centre)) if self.norm == 1 else 1.0)
 
     def steepest_penalty(self, regularisation: float) -> float:
-        """Bound on the gradient of r/2 |theta|^2 in phi, anywhere in the ball, in the norm in use; inf without a ball."""
+        """Bound on the gradient of r/2 |theta|^2 in phi in the ball, in the norm in use."""
         if regularisation == 0:
             return 0.0
         penalty, pull = self.penalty(regularisation)
@@ -110,39 +116,38 @@ class Coordinates:
         return float(np.linalg.norm(pull, ord=self.norm) + within * self.theta_max)
 
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
-        """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.
+        """Clip one owner's records (n, p) and (n,) to the bounds: the one pass over its data.
 
-        Sufficient statistics for squared loss, unless single records will be asked for, ``one_by_one``, or gradients are
-        clipped.
+        The result has sufficient statistics for squared loss, unless queries are for single
+        records, ``one_by_one``, or gradients are clipped.
         """
         return self.loss.oracle(self, x, y, one_by_one=one_by_one)
 
-    def shortened(self, x: Array) -> Array:
-        """Features as training sees them: W x, shortened to the radius unless gradients are, (..., n, p)."""
-        order: Literal["C", "F"] = (
-            "F" if x.flags.fnc else "C"
-        )  # columns stay columns, which lengths are summed over fastest
+    def clip_features(self, x: Array) -> Array:
+        """Transform features to W x, shortened to the radius unless gradients are, (..., n, p)."""
+        # columns stay columns, which lengths are summed over fastest
+        order: Literal["C", "F"] = "F" if x.flags.fnc else "C"
         moved = np.matmul(x, self.transform, order=order)
         return moved if self.clips_gradients else self.within(moved, self.radius)
 
     def within(self, points: Array, limit: float) -> Array:
-        """The points (..., n, p), those longer than the limit shortened to it."""
+        """Shorten points (..., n, p) longer than the limit to it."""
         length = self.lengths(points)
         shorten = np.where(length > limit, limit / np.where(length > limit, length, 1.0), 1.0)
         return points * shorten[..., None]
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Records under squared loss as training sees them: (..., n, p) and (..., n)."""
+        """Clip records under squared loss: (..., n, p) and (..., n)."""
         target = y - self.centre @ x.T
         if self.scores is not None:
             moved = x @ self.transform
             return self.scores.records(moved, target, self.lengths(moved), self.radius)
-        return self.shortened(x), target if self.clips_gradients else np.clip(
-            target, -self.target_bound, self.target_bound
-        )
+        if not self.clips_gradients:
+            target = np.clip(target, -self.target_bound, self.target_bound)
+        return self.clip_features(x), target
 
     def gradient_lengths(self, x: Array, y: Array) -> Array:
-        """Norm of each record's gradient at the start of training, before it is clipped, (n,)."""
+        """Norm of each record's unclipped gradient at the start of training, (n,)."""
         if not self.loss.linear:
             return self.loss.gradient_norms(x, y, self.centre, self.norm)
         slopes = self.loss.derivative(self.loss.scores(x, y, self.centre))
@@ -153,23 +158,23 @@ class Coordinates:
         return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=-1))
 
     def largest(self, feature_bound: Array, target_bound: float) -> tuple[float, float]:
-        """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from bounds on every |x_j| and on |y|."""
+        """Bounds on the norm of W x and on |y - centre'x|, from bounds on all |x_j| and |y|."""
         radius = float(np.linalg.norm(np.abs(self.transform) @ feature_bound, ord=self.norm))
         return radius, float(target_bound + np.abs(self.centre) @ feature_bound)
 
     def reach(self, phi: Array) -> float:
-        """Measure how far a point phi (p,) lies from the start, in the norm of the ball; inf where floats end."""
+        """Distance of a point phi (p,) from the start, in the norm of the ball; inf on overflow."""
         with np.errstate(over="ignore"):
             return float(np.linalg.norm(phi, ord=np.inf if self.norm == 1 else 2))
 
     def project(self, phi: Array) -> Array:
-        """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
+        """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""
         if self.norm == 1:
             return np.clip(phi, -self.theta_max, self.theta_max)
         return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
-        """Sufficient statistics of the clipped records: the one pass over an owner's data."""
+        """Sufficient statistics of the clipped records."""
         return squared_statistics(*self.records(x, y))
 
     def model(self, phi: Array) -> Array:
@@ -186,10 +191,11 @@ class Coordinates:
         return replace(self, radius=radius, target_bound=target_bound, theta_max=theta_max)
 
 
-def whitening(moments: Array) -> Array:
-    """Inverse square root of the second moments of public rows, (..., p, p): all directions then curve alike.
+def whitening_transform(moments: Array) -> Array:
+    """Inverse square root of the second moments of public rows, (..., p, p).
 
-    W = (X'X/n)^(-1/2), with directions that the public rows hardly show left at WHITENING_FLOOR of the largest.
+    W = (X'X/n)^(-1/2) gives all directions equal curvature; second moments below WHITENING_FLOOR of
+    the largest are raised to it.
     """
     values, vectors = np.linalg.eigh(moments)
     stretched = 1 / np.sqrt(np.maximum(values, WHITENING_FLOOR * values[..., -1:]))

@@ -1,4 +1,4 @@
-"""Rows that nobody trains on, to try models on: held in memory, or as their sums alone."""
+"""Rows to test models on: held in memory, or as their sums alone."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from learning.losses.squared import SquaredStatistics
 
 
 class Fresh(Protocol):
-    """What is asked of rows that nobody trains on."""
+    """Rows that are not trained on."""
 
     @property
     def n_records(self) -> int: ...
+
     def error(self, loss: Loss, theta: Array) -> float:
-        """`learning.losses.loss.Loss.error` of models theta (runs, p) on them."""
+        """`learning.losses.loss.Loss.error` of models theta (runs, p) on the rows."""
         ...
 
-    def unexplained(self, loss: Loss) -> float:
-        """The error of one who knows nothing of a row: the smaller share of a label, or the variance of a number."""
+    def baseline_error(self, loss: Loss) -> float:
+        """Error of the best constant: the smaller share of a label, or the variance of a number."""
         ...
 
 
@@ -36,29 +37,29 @@ class FreshRecords:
 
     @property
     def n_records(self) -> int:
-        """How many they are."""
         return len(self.y)
 
     def error(self, loss: Loss, theta: Array) -> float:
-        """Share of wrong labels or mean squared error of models theta (runs, p)."""
         return loss.error(self.x, self.y, theta)
 
-    def unexplained(self, loss: Loss) -> float:
-        """The smaller share of a label, or the variance of a number."""
-        return float(min(np.mean(self.y > 0), np.mean(self.y < 0)) if loss.labels else self.y.var())
+    def baseline_error(self, loss: Loss) -> float:
+        if loss.labels:
+            return float(min(np.mean(self.y > 0), np.mean(self.y < 0)))
+        return float(self.y.var())
 
 
 @dataclass(frozen=True)
 class FreshSums:
-    """Rows of which ``told`` gives the sums under squared loss, the last column of x being the constant 1.
+    """Rows with ``told`` sums under squared loss; the last column of x is the constant 1.
 
     >>> from learning.losses.losses import make_loss
     >>> from learning.losses.squared import squared_statistics
-    >>> x, y, loss = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, 2.0, 6.0]), make_loss("squared")
-    >>> by_sums, by_rows = FreshSums(lambda: squared_statistics(x, y)), FreshRecords(x, y)
-    >>> [round(fresh.error(loss, np.ones((1, 2))), 9) for fresh in (by_sums, by_rows)]
+    >>> x = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> y, loss = np.array([1.0, 2.0, 6.0]), make_loss("squared")
+    >>> kinds = FreshSums(lambda: squared_statistics(x, y)), FreshRecords(x, y)
+    >>> [round(fresh.error(loss, np.ones((1, 2))), 9) for fresh in kinds]
     [7.0, 7.0]
-    >>> [round(fresh.unexplained(loss), 9) for fresh in (by_sums, by_rows)]
+    >>> [round(fresh.baseline_error(loss), 9) for fresh in kinds]
     [4.666666667, 4.666666667]
     """
 
@@ -66,14 +67,11 @@ class FreshSums:
 
     @property
     def n_records(self) -> int:
-        """How many they are."""
         return self.told().n_records
 
     def error(self, loss: Loss, theta: Array) -> float:
-        """Mean squared error of models theta (runs, p)."""
         return float(np.mean(self.told().mean_loss(theta)))
 
-    def unexplained(self, loss: Loss) -> float:
-        """The variance of the number."""
+    def baseline_error(self, loss: Loss) -> float:
         sums = self.told()
         return sums.yy / sums.n_records - float(sums.xy[-1] / sums.n_records) ** 2

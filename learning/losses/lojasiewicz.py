@@ -1,4 +1,4 @@
-"""The Polyak-Lojasiewicz condition, looked for: the smallest ratio found at some points, never a proof that it holds."""
+"""The Polyak-Lojasiewicz condition: upper bounds on its constant from points, never a proof."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ FLAT = 1e-9  # costs nearer to the lowest than this part of it differ by roundin
 
 @dataclass(frozen=True)
 class Lojasiewicz:
-    """What the points looked at leave of the condition |grad f|^2 >= 2 mu (f - f*).
+    """Ratios of the condition |grad f|^2 >= 2 mu (f - f*) at some points.
 
     Parameters
     ----------
-    mu_at_most: the smallest ratio |grad f|^2/(2 (f - f*)) found: a larger mu is refuted, a smaller one is not proved.
-    median: the middle one.
-    points: how many were looked at, without those too near to the optimum to tell.
-    excess_there: f - f* where the smallest was found.
-    lowest: f*, the lowest cost known; where only the best found is known, the true one may be lower still.
+    mu_at_most: the smallest ratio |grad f|^2/(2 (f - f*)) found: a larger mu is refuted, a smaller
+        one is not proved.
+    median: the median ratio.
+    points: number of points, without those too near to the optimum.
+    excess_there: f - f* at the smallest ratio.
+    lowest: f*, the lowest cost known; where only the best found is known, the true one may be lower
+        still.
     """
 
     mu_at_most: float
@@ -32,12 +34,13 @@ class Lojasiewicz:
     lowest: float
 
 
-def lojasiewicz(cost: TrainingCost, points: Array) -> Lojasiewicz:
-    """The smallest ratio |grad f|^2/(2 (f - f*)) over some points.
+def smallest_ratio(cost: TrainingCost, points: Array) -> Lojasiewicz:
+    """Find the smallest ratio |grad f|^2/(2 (f - f*)) over some points.
 
-    A minimum over points bounds the mu of the condition from above only: that it holds with this mu elsewhere is not said.
-    It does so too where f* is the best found and no more: a lower f* makes every ratio smaller. Under a cost that is
-    strongly convex the condition holds with that constant, so no ratio lies below it.
+    A minimum over points is an upper bound on the mu of the condition only; it says nothing of
+    other points. It is an upper bound also where f* is only the best found: a lower f* makes every
+    ratio smaller. Under a strongly convex cost the condition holds with that constant, so no ratio
+    lies below it.
 
     Parameters
     ----------
@@ -49,34 +52,37 @@ def lojasiewicz(cost: TrainingCost, points: Array) -> Lojasiewicz:
     ValueError
         If every point is the optimum.
 
-    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Definition 2 and (13); Karimi, Nutini and Schmidt,
-    Linear convergence under the Polyak-Lojasiewicz condition, for what it implies.
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Definition 2 and (13);
+        Karimi, Nutini and Schmidt, Linear convergence under the Polyak-Lojasiewicz condition, for
+        its consequences.
 
     >>> from learning.losses.squared import Fitness, squared_statistics
-    >>> cost = Fitness(squared_statistics(np.diag([1.0, 2.0]), np.array([1.0, -1.0])), regularisation=0.5)
-    >>> np.linalg.eigvalsh(cost.hessian).round(9).tolist(), round(lojasiewicz(cost, cost.minimiser + np.eye(2)).mu_at_most, 9)
+    >>> statistics = squared_statistics(np.diag([1.0, 2.0]), np.array([1.0, -1.0]))
+    >>> cost = Fitness(statistics, regularisation=0.5)
+    >>> found = smallest_ratio(cost, cost.minimiser + np.eye(2))
+    >>> np.linalg.eigvalsh(cost.hessian).round(9).tolist(), round(found.mu_at_most, 9)
     ([1.5, 4.5], 1.5)
     """
     values = cost.value(points)
     lowest = min(cost.optimum, float(np.min(values)))
     excess = values - lowest
-    told = excess > FLAT * max(abs(lowest), FLAT)
-    if not told.any():
+    above = excess > FLAT * max(abs(lowest), FLAT)
+    if not above.any():
         raise ValueError("every point is the optimum, where gradient and excess both vanish")
-    excess = excess[told]
-    ratios = np.sum(cost.gradient(points[told]) ** 2, axis=-1) / (2 * excess)
+    excess = excess[above]
+    ratios = np.sum(cost.gradient(points[above]) ** 2, axis=-1) / (2 * excess)
     smallest = int(np.argmin(ratios))
     found = float(ratios[smallest]), float(np.median(ratios))
     return Lojasiewicz(*found, len(ratios), float(excess[smallest]), lowest)
 
 
-def cloud(centre: Array, reach: float, count: int, *, rng: np.random.Generator) -> Array:
-    """Points in directions drawn evenly, at distances drawn evenly up to the reach, (count, p).
+def draw_cloud(centre: Array, reach: float, count: int, *, rng: np.random.Generator) -> Array:
+    """Draw points in uniform directions, at uniform distances up to the reach, (count, p).
 
-    >>> around = cloud(np.zeros(3), 2.0, 50, rng=np.random.default_rng(1))
+    >>> around = draw_cloud(np.zeros(3), 2.0, 50, rng=np.random.default_rng(1))
     >>> bool(np.all(np.linalg.norm(around, axis=1) <= 2))
     True
     """
-    ways = rng.normal(size=(count, len(centre)))
-    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-    return centre + ways * rng.uniform(0, reach, size=(count, 1))
+    directions = rng.normal(size=(count, len(centre)))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return centre + directions * rng.uniform(0, reach, size=(count, 1))

@@ -1,7 +1,8 @@
-"""What a loss is: one class, with everything that the rest of the program asks of it.
+"""The interface of a loss.
 
-A new loss of a linear model is a class under `Loss` with a name, ``value`` and ``derivative``, entered in
-`learning.losses.losses.LOSSES`: it can then be named in a scenario file, forecast, trained, audited and reported.
+A new loss of a linear model is a class under `Loss` with a name, ``value`` and ``derivative``,
+entered in `learning.losses.losses.LOSSES`. A scenario file can then name it, and the program
+forecasts, trains, audits and reports it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.declaration import Declaration
-from learning.losses.clipped_records import ClippedRecords
-from learning.losses.linear_records import LinearRecords
-from learning.losses.parts import blocks, joined
+from learning.losses.linear_records import ClippedRecords, LinearRecords
+from learning.losses.parts import join_parts, row_blocks
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
-from learning.spool import room
+from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
@@ -29,23 +29,29 @@ BLOCK = 4096  # records whose losses are held at once
 
 @dataclass(frozen=True)
 class Loss(Declaration):
-    """A loss as a function of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
+    """A loss of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
 
-    What is computed here suits any convex loss of a linear model whose slopes in t are bounded; others override it.
+    The methods here suit any convex loss of a linear model whose slopes in t are bounded; others
+    override them.
 
     Attributes
     ----------
-    name : what a scenario file calls it.
-    labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to have a minimum.
-    linear : whether a model says theta'x of a record.
-    quadratic : whether sums over an owner's records stand for them, and the exact law of training holds.
+    name : the name in a scenario file.
+    labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to
+        have a minimum.
+    linear : whether the prediction is theta'x.
+    quadratic : whether sums over an owner's records replace them, and the exact law of training
+        holds.
     steepest : the largest slope in t.
     curvature : its largest second derivative, where it has one.
-    certified : whether the minimum of the cost is known; of a cost that is not convex only the best found is.
-    clips_gradients : whether a record's gradient is clipped by nature, and never the record (`Coordinates.clips_gradients`).
-    kinked : whether its slope jumps, so that a mean over few records is unlike one over many; `smoothed` is then another.
+    certified : whether the minimum of the cost is known; of a cost that is not convex only the best
+        found is.
+    clips_gradients : whether a record's gradient is always clipped, and never the record
+        (`Coordinates.clips_gradients`).
+    kinked : whether its slope jumps, so that a mean over few records is unlike one over many;
+        `smooth_kinks` then gives another.
     costly : whether a round costs so much that fewer plans are rehearsed.
-    measure : what "error" is in a report.
+    measure : meaning of "error" in a report.
     """
 
     where: ClassVar[str] = "learning"
@@ -80,21 +86,19 @@ class Loss(Declaration):
 
     @property
     def smooth(self) -> bool:
-        """Whether its slope has no jumps, so that the largest curvature is a number."""
+        """True if its slope has no jumps, so that the largest curvature is finite."""
         return self.quadratic or self.second_derivative(np.zeros(1)) is not None
 
-    def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Minus the slope, in single precision; may be written over t."""
+    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Negative slope, in single precision; may be written over t."""
         return np.asarray(-self.derivative(t), dtype=np.float32)
 
-    def smoothed(self, width: float, lift: float = 0.0) -> Loss:
-        """The mean of this loss over errors in t of standard deviation ``width``, less ``lift``; itself without kinks."""
+    def smooth_kinks(self, width: float, lift: float = 0.0) -> Loss:
+        """Mean loss over errors in t of deviation ``width``, less ``lift``, if kinked."""
         return self
 
-    # ---- on records
-
     def predicted(self, x: Array, theta: Array) -> Array:
-        """What models (..., p) say of records (n, p), (..., n)."""
+        """Predictions of models (..., p) for records (n, p), (..., n)."""
         return theta @ x.T
 
     def scores(self, x: Array, y: Array, theta: Array) -> Array:
@@ -108,31 +112,30 @@ class Loss(Declaration):
         def block_sum(rows: slice) -> Array:
             return np.asarray(self.value(self.scores(x[rows], y[rows], theta)).sum(axis=1))
 
-        return sum(over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(len(theta)))
+        return sum(over_blocks(block_sum, row_blocks(len(y), BLOCK)), np.zeros(len(theta)))
 
     def gradient_sum(self, x: Array, y: Array, theta: Array) -> Array:
-        """Sum of the gradients of the records' losses at theta (runs, p), not clipped, (runs, p)."""
+        """Sum of the records' unclipped gradients at theta (runs, p), (runs, p)."""
 
         def block_sum(rows: slice) -> Array:
             slopes = self.derivative(self.scores(x[rows], y[rows], theta))
             return np.asarray((slopes * y[rows] if self.labels else slopes) @ x[rows])
 
-        return sum(
-            over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(theta.shape)
-        )
+        return sum(over_blocks(block_sum, row_blocks(len(y), BLOCK)), np.zeros(theta.shape))
 
     def error(self, x: Array, y: Array, theta: Array) -> float:
-        """Share of labels that a score's sign gets wrong, or mean squared error of numbers, over models theta (runs, p)."""
-
-        def block_sum(rows: slice) -> float:
+        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p)."""
+        total = 0.0
+        for rows in row_blocks(len(y)):
             if self.labels:
-                return float((np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0) != y[rows]).sum())
-            return float(((y[rows, None] - x[rows] @ theta.T) ** 2).sum())
-
-        return sum(map(block_sum, blocks(len(y)))) / (len(y) * len(theta))
+                signs = np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0)
+                total += float((signs != y[rows]).sum())
+            else:
+                total += float(((y[rows, None] - x[rows] @ theta.T) ** 2).sum())
+        return total / (len(y) * len(theta))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
-        """The model of least training cost r/2 |theta|^2 + mean loss, and that cost, by SciPy's L-BFGS.
+        """Minimise the training cost r/2 |theta|^2 + mean loss by L-BFGS; the model and its cost.
 
         Parameters
         ----------
@@ -145,50 +148,54 @@ class Loss(Declaration):
         def cost(theta: Array) -> tuple[float, Array]:
             t = self.scores(x, y, theta)
             slope = x.T @ (signs * self.derivative(t)) / len(y)
-            return float(np.mean(self.value(t)) + 0.5 * regularisation * theta @ theta), slope + regularisation * theta
+            value = float(np.mean(self.value(t)) + 0.5 * regularisation * theta @ theta)
+            return value, slope + regularisation * theta
 
         options = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10}
-        found = scipy.optimize.minimize(cost, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options)
+        start = np.zeros(x.shape[1])
+        found = scipy.optimize.minimize(cost, start, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x, dtype=float), float(found.fun)
 
     def fit_each(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> Array:
-        """The model of least training cost on each part's records (x, y) alone, (n_parts, p)."""
+        """Fit a model to each part's records (x, y) alone, (n_parts, p)."""
         return np.array([self.fit(x, y, regularisation)[0] for x, y in parts])
 
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
-        """The training cost of some owners' records (x, y) together."""
+        """Training cost of some owners' records (x, y) together."""
         return RecordFitness(self, tuple(parts), regularisation)
 
-    # ---- in training
-
     def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
-        """Norm of each record's gradient at theta (p,), not clipped, (n,)."""
-        return np.abs(self.derivative(self.scores(x, y, theta))) * np.linalg.norm(x, ord=norm, axis=1)
+        """Norm of each record's unclipped gradient at theta (p,), (n,)."""
+        slopes = np.abs(self.derivative(self.scores(x, y, theta)))
+        return slopes * np.linalg.norm(x, ord=norm, axis=1)
 
-    def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
-        """Half the furthest that two records' gradients lie apart: what noise is scaled to.
+    def gradient_bound(
+        self, radius: float, target_bound: float, theta_max: float, norm: int
+    ) -> float:
+        """Half the largest distance between two records' gradients, which noise is scaled to.
 
-        Opposite records of full length attain it where both have the steepest slope: at the kink of a hinge everywhere
-        in the ball, under logistic loss as the public start misjudges them by more and more.
+        Opposite records of full length attain it where both have the steepest slope: at the kink of
+        a hinge everywhere in the ball, under logistic loss as the public start misjudges them by
+        more and more.
         """
         return float(self.steepest * radius)
 
-    def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
-        """One owner's records as training sees them, clipped to the announced bounds.
+    def oracle(
+        self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False
+    ) -> GradientOracle:
+        """Clip one owner's records to the announced bounds, for training.
 
         Parameters
         ----------
         bounds: the Coordinates of training.
         x, y: arrays (n, p) and (n,), the owner's records.
-        one_by_one: whether single records will be asked for.
+        one_by_one: whether queries are for single records.
         """
-        lines = room((len(y), len(bounds.centre) + 1), np.float32, x)
-        for rows in blocks(len(y)):
+        lines = allocate_like((len(y), len(bounds.centre) + 1), np.float32, x)
+        for rows in row_blocks(len(y)):
             if self.labels:
-                lines[rows, :-1], lines[rows, -1] = (
-                    y[rows, None] * bounds.shortened(x[rows]),
-                    y[rows] * (x[rows] @ bounds.centre),
-                )
+                lines[rows, :-1] = y[rows, None] * bounds.clip_features(x[rows])
+                lines[rows, -1] = y[rows] * (x[rows] @ bounds.centre)
             else:
                 lines[rows, :-1], target = bounds.records(x[rows], y[rows])
                 lines[rows, -1] = -target
@@ -199,7 +206,7 @@ class Loss(Declaration):
 
     def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
         """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""
-        moved = bounds.shortened(x)
+        moved = bounds.clip_features(x)
         largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
         penalty, _ = bounds.penalty(regularisation)
         return self.curvature * largest + float(np.linalg.eigvalsh(penalty)[-1])
@@ -207,7 +214,7 @@ class Loss(Declaration):
 
 @dataclass(frozen=True)
 class RecordFitness:
-    """Training cost under a loss that no sums stand for, counted in double precision on the records.
+    """Training cost under a loss without sufficient statistics, in double precision on the records.
 
     Parameters
     ----------
@@ -222,7 +229,7 @@ class RecordFitness:
 
     @cached_property
     def _best(self) -> tuple[Array, float]:
-        x, y = joined(self.parts)
+        x, y = join_parts(self.parts)
         with one_blas_thread():
             return self.loss.fit(x, y, self.regularisation)
 
@@ -236,10 +243,15 @@ class RecordFitness:
         """f*, the smallest training cost."""
         return self._best[1]
 
+    @property
+    def n_records(self) -> int:
+        """Number of records of all owners."""
+        return sum(len(y) for _, y in self.parts)
+
     def mean_loss(self, theta: Array) -> Array:
         """Mean loss of the records at theta (runs, p), (runs,)."""
         total = sum((self.loss.loss_sum(x, y, theta) for x, y in self.parts), np.zeros(len(theta)))
-        return total / sum(len(y) for _, y in self.parts)
+        return total / self.n_records
 
     def value(self, theta: Array) -> Array:
         """f at theta (..., p)."""
@@ -250,14 +262,15 @@ class RecordFitness:
     def gradient(self, theta: Array) -> Array:
         """Gradient of f at theta (..., p), in double precision."""
         flat = theta.reshape(-1, theta.shape[-1])
-        total = sum((self.loss.gradient_sum(x, y, flat) for x, y in self.parts), np.zeros(flat.shape))
-        mean = total / sum(len(y) for _, y in self.parts)
+        sums = (self.loss.gradient_sum(x, y, flat) for x, y in self.parts)
+        mean = sum(sums, np.zeros(flat.shape)) / self.n_records
         return np.asarray(mean + self.regularisation * flat).reshape(theta.shape)
 
     def relative(self, theta: Array) -> Array:
         """Relative fitness f(theta)/f* - 1 at theta (..., p).
 
-        Below 0 only where f* is the best found, and a better model may turn up; elsewhere that would be rounding.
+        Below 0 only where f* is the best found, and a better model turns up; elsewhere that would
+        be rounding.
         """
         relative = self.value(theta) / self.optimum - 1
         return np.maximum(relative, 0.0) if self.loss.certified else relative

@@ -1,22 +1,21 @@
-"""The losses, by the names that scenario files use."""
+"""The losses, by their names in scenario files."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from learning.losses.hinge import Hinge
-from learning.losses.logistic import Logistic
 from learning.losses.loss import Loss
+from learning.losses.margin import Hinge, Logistic
 from learning.losses.network import Network
 from learning.losses.squared import Squared
 
-DEFAULT = Squared.name  # where a scenario names none
+DEFAULT = Squared.name
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic(), Network())}
 
 
 def make_loss(name: str, **given: Any) -> Loss:
-    """The loss of that name with those of the given parameters that it has; None leaves one at its default.
+    """Make the loss of a name with those given parameters that it has; None keeps a default.
 
     >>> make_loss("network", hidden=3).hidden, make_loss("hinge", hidden=3)
     (3, Hinge())
@@ -27,5 +26,5 @@ def make_loss(name: str, **given: Any) -> Loss:
 
 
 def as_loss(loss: Loss | str) -> Loss:
-    """A loss, or the one of that name."""
+    """Return a loss, or the one of a name."""
     return LOSSES[loss] if isinstance(loss, str) else loss

@@ -1,8 +1,8 @@
-"""Non-private optima of hinge and logistic loss: the smallest training cost, with a certificate of how close it is.
+"""Non-private optima of hinge and logistic loss, with a certificate of the smallest training cost.
 
-No closed form exists as for squared loss, and a market's relative fitness divides by f*, so f* must be right. Both
-solvers are second-order and reach rounding in some tens of passes over the records; what is trusted is not the solver
-but the gap, a bound on f(theta) - f* that any theta can be checked by.
+No closed form exists as for squared loss, and a market's relative fitness divides by f*, so f* must
+be right. Both solvers are second-order and reach rounding in some tens of passes over the records.
+The certificate is the gap, a bound on f(theta) - f* that does not depend on the solver.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.parts import blocks
-from learning.spool import room
+from learning.losses.parts import row_blocks
+from learning.spool import allocate_like
 
-RELATIVE_GAP = 1e-8  # what is promised
-ENOUGH = 1e-14  # relative gap at which the hinge solver stops: below it rounding rules
-NEWTON_ENOUGH = 1e-22  # and Newton's, whose gap is the square of a gradient: theta is then known to some 1e-11
+RELATIVE_GAP = 1e-8  # of a certified optimum
+ENOUGH = 1e-14  # relative gap at which the hinge solver stops, at the level of rounding
+NEWTON_ENOUGH = 1e-22  # the same of Newton's method, whose gap is the square of a gradient
 ITERATIONS = 300
-INSIDE = 1e-3  # how far from their limits the multipliers and slacks start
-SHORT_OF_THE_WALL = 0.99  # share of the room taken; nearer to 1 is faster, and cycled on some separable records
+INSIDE = 1e-3  # first distance of multipliers and slacks from their limits
+STEP_SHARE = 0.99  # of the longest feasible step; nearer to 1 cycled on some separable records
 ROUNDING = 1e-12  # of a cost
-SHORTEST = 1e-12  # a Newton step cut below this no longer changes the cost
+SHORTEST = 1e-12  # least length of a Newton step that changes the cost
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """A minimiser of the training cost, and how far above the smallest cost it can be at most.
+    """A minimiser of the training cost, and a bound on its distance from the smallest cost.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class Optimum:
 
 
 def hinge_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optimum:
-    """Minimiser of f(theta) = r/2 |theta|^2 + mean max(0, 1 - y theta'x), a linear support vector machine.
+    """Minimise f(theta) = r/2 |theta|^2 + mean max(0, 1 - y theta'x), a linear SVM.
 
-    A primal-dual interior-point method (Mehrotra's predictor and corrector): its Newton systems are p x p, so a step
-    costs one product X'DX. It starts from the logistic optimum, whose s'(margin) is dual feasible. Repeated rows,
-    separable records and a single class are no special cases.
+    A primal-dual interior-point method (Mehrotra's predictor and corrector): its Newton systems are
+    p x p, so a step costs one product X'DX. It starts from the logistic optimum, whose s'(margin)
+    is dual feasible. Repeated rows, separable records and a single class are no special cases.
 
     Parameters
     ----------
@@ -68,82 +68,101 @@ def hinge_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optimum:
     RuntimeError
         If the gap stayed above 1e-8 of f; the message gives it.
 
-    Source: Wu et al., The Value of Collaboration, Section V (L-SVM, g_1 = theta'theta/2 r); Ferris and Munson,
-    Interior-Point Methods for Massive Support Vector Machines (the p x p systems).
+    Source: Wu et al., The Value of Collaboration, Section V (L-SVM, g_1 = theta'theta/2 r); Ferris
+        and Munson, Interior-Point Methods for Massive Support Vector Machines (the p x p systems).
 
     >>> one = hinge_optimum([[1.0, 1.0], [-1.0, 1.0]], [1, -1], 0.5)
     >>> one.theta.round(6) + 0.0, round(one.value, 6)
     (array([1., 0.]), 0.25)
     """
-    z = _signed(x, y, regularisation)
-    return _certified("hinge", _interior_point(z, regularisation, _newton(z, regularisation).theta))
+    z = _signed_rows(x, y, regularisation)
+    start = _newton(z, regularisation).theta
+    return _check_gap("hinge", _interior_point(z, regularisation, start))
 
 
 def logistic_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optimum:
-    """Minimiser of f(theta) = r/2 |theta|^2 + mean log(1 + exp(-y theta'x)), by Newton steps cut to descend.
+    """Minimise f(theta) = r/2 |theta|^2 + mean log(1 + exp(-y theta'x)) by damped Newton steps.
 
-    Its gap is |grad f|^2/(2 r), since f is r-strongly convex; all else is as for `hinge_optimum`.
+    Its gap is |grad f|^2/(2 r), since f is r-strongly convex; the rest is as in `hinge_optimum`.
 
-    Source: the cost of L2-regularised logistic regression; strong convexity: Nesterov, Introductory Lectures, 2.1.3.
+    Source: the cost of L2-regularised logistic regression; strong convexity: Nesterov, Introductory
+        Lectures, 2.1.3.
 
     >>> one = logistic_optimum([[1.0, 1.0], [-1.0, 1.0]], [1, -1], 0.5)
     >>> round(one.value, 6), one.gap < 1e-12
     (0.525457, True)
     """
-    return _certified("logistic", _newton(_signed(x, y, regularisation), regularisation))
+    return _check_gap("logistic", _newton(_signed_rows(x, y, regularisation), regularisation))
 
 
-def smoothed_hinge_optimum(x: ArrayLike, y: ArrayLike, regularisation: float, scale: float) -> Optimum:
-    """Minimiser of f(theta) = r/2 |theta|^2 + mean s log(1 + exp((1 - y theta'x)/s)), with s the scale; else the same.
+def smoothed_hinge_optimum(
+    x: ArrayLike, y: ArrayLike, regularisation: float, scale: float
+) -> Optimum:
+    """Minimise f(theta) = r/2 |theta|^2 + mean s log(1 + exp((1 - y theta'x)/s)), s the scale.
 
     >>> one = smoothed_hinge_optimum([[1.0, 1.0], [-1.0, 1.0]], [1, -1], 0.25, 0.1)
     >>> one.theta.round(6) + 0.0, one.gap < 1e-12
     (array([1.097281, 0.      ]), True)
     """
-    z = _signed(x, y, regularisation)
-    return _certified("smoothed hinge", _newton(z, regularisation, _newton(z, regularisation).theta, 1.0, scale))
+    z = _signed_rows(x, y, regularisation)
+    start = _newton(z, regularisation).theta
+    return _check_gap("smoothed hinge", _newton(z, regularisation, start, 1.0, scale))
 
 
-def _signed(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
-    """The rows y_i x_i, all that either loss sees of a record."""
-    beside, x, y = np.asanyarray(x), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+def check_shapes(x: Array, y: Array) -> None:
+    """Refuse records that are not x (n, p) and y (n,)."""
     if x.ndim != 2 or y.shape != x.shape[:1] or not len(y):
         raise ValueError(f"x must be (n, p) and y (n,) with n >= 1, got {x.shape} and {y.shape}")
-    if not np.all(np.abs(y) == 1) or not all(np.isfinite(x[rows]).all() for rows in blocks(len(y))):
+
+
+def _signed_rows(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
+    """The rows y_i x_i, all that either loss reads of a record."""
+    given = np.asanyarray(x)
+    x = np.asarray(x, dtype=float)
+    y = np.asarray(y, dtype=float)
+    check_shapes(x, y)
+    if not np.all(np.abs(y) == 1) or not all(
+        np.isfinite(x[rows]).all() for rows in row_blocks(len(y))
+    ):
         raise ValueError("labels must be +1 or -1, and x finite")
     if not 0 < regularisation < np.inf:
         raise ValueError(f"regularisation must be positive and finite, got {regularisation}")
-    return np.asarray(np.multiply(y[:, None], x, out=room(x.shape, float, beside)))
+    return np.asarray(np.multiply(y[:, None], x, out=allocate_like(x.shape, float, given)))
 
 
-def _weighted(z: Array, weight: Array) -> Array:
+def _weighted_gram(z: Array, weight: Array) -> Array:
     """z'Wz with a weight for each row (n,)."""
-    return np.asarray(sum(z[rows].T @ (z[rows] * weight[rows, None]) for rows in blocks(len(z))))
+    return np.asarray(
+        sum(z[rows].T @ (z[rows] * weight[rows, None]) for rows in row_blocks(len(z)))
+    )
 
 
-def _certified(loss: str, found: Optimum) -> Optimum:
+def _check_gap(loss: str, found: Optimum) -> Optimum:
+    """Refuse an optimum without a certificate."""
     if not found.gap <= RELATIVE_GAP * found.value:
-        raise RuntimeError(f"the {loss} optimum is not known to within {RELATIVE_GAP:g} of its cost")
+        raise RuntimeError(
+            f"the {loss} optimum is not known to within {RELATIVE_GAP:g} of its cost"
+        )
     return found
 
 
 def _hinge_point(z: Array, r: float, theta: Array, a: Array) -> Optimum:
-    """f(theta) and its duality gap at multipliers a in [0, 1], as a sum of terms that are none negative.
+    """f(theta) and its duality gap at multipliers a in [0, 1], as a sum of non-negative terms.
 
-    f - dual = mean[max(0, 1 - m) - a (1 - m)] + r/2 |theta - theta(a)|^2 with m = z theta and theta(a) = mean a z/r:
-    the difference of two nearly equal costs is never taken.
+    f - dual = mean[max(0, 1 - m) - a (1 - m)] + r/2 |theta - theta(a)|^2 with m = z theta and
+    theta(a) = mean a z/r: the difference of two nearly equal costs is never taken.
     """
     slack = 1 - z @ theta
     hinge = np.maximum(slack, 0)
-    apart = theta - z.T @ a / (r * len(z))
-    gap = np.mean(hinge - a * slack) + 0.5 * r * (apart @ apart)
+    distance = theta - z.T @ a / (r * len(z))
+    gap = np.mean(hinge - a * slack) + 0.5 * r * (distance @ distance)
     return Optimum(theta, float(0.5 * r * (theta @ theta) + hinge.mean()), float(gap))
 
 
 def _logistic_point(
     z: Array, r: float, theta: Array, kink: float = 0.0, scale: float = 1.0
 ) -> tuple[Optimum, Array, Array]:
-    """f(theta) with the bound |grad|^2/(2r), the gradient, and the slopes s'(-margin) of all records."""
+    """f(theta) with the bound |grad|^2/(2r), the gradient, and the slopes s'(-margin)."""
     margin = (z @ theta - kink) / scale
     slope = scipy.special.expit(-margin)
     gradient = r * theta - z.T @ slope / len(z)
@@ -151,17 +170,22 @@ def _logistic_point(
     return Optimum(theta, float(value), float(gradient @ gradient / (2 * r))), gradient, slope
 
 
-def _newton(z: Array, r: float, start: Array | None = None, kink: float = 0.0, scale: float = 1.0) -> Optimum:
-    """Newton steps from zero or another start, halved until the cost falls (or, where rounding hides that, the gap does).
+def _newton(
+    z: Array, r: float, start: Array | None = None, kink: float = 0.0, scale: float = 1.0
+) -> Optimum:
+    """Take Newton steps from zero or another start, halved until the cost or the gap falls.
 
     The loss is s log(1 + exp(-(margin - kink)/s)), with s the scale.
     """
-    point, gradient, slope = _logistic_point(z, r, np.zeros(z.shape[1]) if start is None else start, kink, scale)
+    start = np.zeros(z.shape[1]) if start is None else start
+    point, gradient, slope = _logistic_point(z, r, start, kink, scale)
     best = point
     for _ in range(ITERATIONS):
-        hessian = _weighted(z, slope * (1 - slope) / (scale * len(z)))
-        step = _factored(hessian, r)(gradient)
-        fall, length, value = 1e-4 * float(gradient @ step), 1.0, point.value
+        hessian = _weighted_gram(z, slope * (1 - slope) / (scale * len(z)))
+        step = _ridge_solver(hessian, r)(gradient)
+        fall = 1e-4 * float(gradient @ step)
+        length = 1.0
+        value = point.value
         while length > SHORTEST:
             point, gradient, slope = _logistic_point(z, r, best.theta - length * step, kink, scale)
             if point.value <= value - length * fall or (
@@ -177,8 +201,8 @@ def _newton(z: Array, r: float, start: Array | None = None, kink: float = 0.0, s
     return best
 
 
-def _factored(matrix: Array, ridge: float) -> Callable[[Array], Array]:
-    """Solves (matrix + ridge I) v = rhs; near the end rounding may hide that its eigenvalues are all >= ridge."""
+def _ridge_solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
+    """Make a solver of (matrix + ridge I) v = rhs that is safe against rounded eigenvalues."""
     shifted = matrix + ridge * np.eye(len(matrix))
     try:
         factor = scipy.linalg.cho_factor(shifted)
@@ -191,7 +215,7 @@ def _factored(matrix: Array, ridge: float) -> Callable[[Array], Array]:
 
 @dataclass(frozen=True)
 class _Iterate:
-    """theta; and multipliers a of m + xi >= 1 and b = 1 - a of xi >= 0, slacks s and xi: (4, n), kept positive."""
+    """theta; multipliers a of m + xi >= 1, b = 1 - a of xi >= 0, slacks s and xi: (4, n) > 0."""
 
     theta: Array
     positive: Array
@@ -201,47 +225,49 @@ class _Iterate:
         a, b, s, xi = self.positive
         return float(a @ s + b @ xi) / (2 * len(a))
 
-    def moved(self, by: _Iterate, t: float) -> _Iterate:
+    def step_along(self, by: _Iterate, t: float) -> _Iterate:
         return _Iterate(self.theta + t * by.theta, self.positive + t * by.positive)
 
-    def room(self, by: _Iterate) -> float:
-        """The longest step along ``by`` that keeps all four non-negative."""
+    def longest_step(self, by: _Iterate) -> float:
+        """Longest step along ``by`` that keeps all four non-negative."""
         return 1 / max(float(np.max(-by.positive / self.positive)), 1e-300)
 
 
-def _start(z: Array, theta: Array) -> _Iterate:
-    """From a logistic optimum: a = s'(margin) satisfies r n theta = z'a, so this is nearly dual feasible."""
+def _start_iterate(z: Array, theta: Array) -> _Iterate:
+    """Start at a logistic optimum, where a = s'(margin) nearly satisfies r n theta = z'a."""
     margin = z @ theta
     a = np.clip(scipy.special.expit(-margin), INSIDE, 1 - INSIDE)
-    s, xi = np.logaddexp(0, margin - 1), np.logaddexp(0, 1 - margin)
+    s = np.logaddexp(0, margin - 1)
+    xi = np.logaddexp(0, 1 - margin)
     return _Iterate(theta, np.stack([a, 1 - a, np.maximum(s, INSIDE), np.maximum(xi, INSIDE)]))
 
 
-def _direction(z: Array, r: float, at: _Iterate) -> Callable[[Array, Array], _Iterate]:
-    """Newton direction towards a s = first + a s, b xi = second + b xi, with everything else made feasible."""
+def _newton_direction(z: Array, r: float, at: _Iterate) -> Callable[[Array, Array], _Iterate]:
+    """Make the Newton direction towards a s = first + a s, b xi = second + b xi, else feasible."""
     a, b, s, xi = at.positive
     weight = 1 / (xi / b + s / a)
-    solve = _factored(_weighted(z, weight), r * len(z))
+    solve = _ridge_solver(_weighted_gram(z, weight), r * len(z))
     dual = z.T @ a - r * len(z) * at.theta
     primal = 1 - z @ at.theta - xi + s
 
-    def towards(first: Array, second: Array) -> _Iterate:
+    def find_direction(first: Array, second: Array) -> _Iterate:
         rest = primal - second / b + first / a
         theta = solve(dual + z.T @ (weight * rest))
         rise = weight * (rest - z @ theta)
-        return _Iterate(theta, np.stack([rise, -rise, (first - s * rise) / a, (second + xi * rise) / b]))
+        slacks = (first - s * rise) / a, (second + xi * rise) / b
+        return _Iterate(theta, np.stack([rise, -rise, *slacks]))
 
-    return towards
+    return find_direction
 
 
 def _interior_point(z: Array, r: float, theta: Array) -> Optimum:
-    """Predictor-corrector steps until the gap is rounding or, already small, stops falling; the best point seen."""
-    at = _start(z, theta)
+    """Take predictor-corrector steps until the gap is at rounding or stalls; the best point."""
+    at = _start_iterate(z, theta)
     best = _hinge_point(z, r, at.theta, at.positive[0])
     for _ in range(ITERATIONS):
-        with np.errstate(all="ignore"):  # the last steps may leave the range of floats; the certificate sees it
+        with np.errstate(all="ignore"):  # steps may leave the range of floats; the gap shows it
             try:
-                at = _stepped(z, r, at)
+                at = _mehrotra_step(z, r, at)
             except (ValueError, np.linalg.LinAlgError):  # SciPy refuses what is not finite
                 break
             point = _hinge_point(z, r, at.theta, np.clip(at.positive[0], 0, 1))
@@ -254,12 +280,13 @@ def _interior_point(z: Array, r: float, theta: Array) -> Optimum:
     return best
 
 
-def _stepped(z: Array, r: float, at: _Iterate) -> _Iterate:
-    """One step of Mehrotra's method: how far a step to zero complementarity gets sets what is aimed at instead."""
-    towards, mu = _direction(z, r, at), at.complementarity
+def _mehrotra_step(z: Array, r: float, at: _Iterate) -> _Iterate:
+    """Take one step of Mehrotra's method, whose target depends on the predictor's reach."""
+    towards = _newton_direction(z, r, at)
+    mu = at.complementarity
     first, second = -at.positive[:2] * at.positive[2:]
     guess = towards(first, second)
-    reached = at.moved(guess, min(1.0, at.room(guess))).complementarity
+    reached = at.step_along(guess, min(1.0, at.longest_step(guess))).complementarity
     aim = (reached / mu) ** 3 * mu
     step = towards(*(aim + np.stack([first, second]) - guess.positive[:2] * guess.positive[2:]))
-    return at.moved(step, min(1.0, SHORT_OF_THE_WALL * at.room(step)))
+    return at.step_along(step, min(1.0, STEP_SHARE * at.longest_step(step)))

@@ -1,4 +1,4 @@
-"""Records that give second moments and a score: both bounded, record by record, before any are added up."""
+"""Records for releases of second moments and scores, both bounded record by record."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from learning.arrays import Array
 
 @dataclass(frozen=True)
 class Scores:
-    """How records enter a release of sum xx' and of scores sum ux, u = y - centre'x, in the coordinates of training.
+    """Bounds of a release of sum xx' and of scores sum ux, u = y - centre'x, in the coordinates.
 
-    A record's second moments are held to |x|_2^2 <= R^2, R the radius of the coordinates, its score to |u x|_2 <= h. A
-    record that has to give way in one of them may do so ``alike`` in both: it counts w = min(1, R^2/|x|^2, h/|u x|), in
-    w xx' and in w u x, so that moments and scores stay those of one weighted least-squares problem. Or each is held back
-    for itself: moments that are cut while the score is not make steps too long, a score that is cut while moments are not
-    makes them too short.
+    A record's second moments are held to |x|_2^2 <= R^2, R the radius of the coordinates, its score
+    to |u x|_2 <= h. With ``alike`` a record counts w = min(1, R^2/|x|^2, h/|u x|), in w xx' and in
+    w u x, so that moments and scores stay those of one weighted least-squares problem. Otherwise
+    each is bounded by itself: clipped moments with an unclipped score make steps too long, the
+    reverse makes them too short.
 
     Parameters
     ----------
     bound : h, above 0.
-    share : t > 0, of the noise: that on sum xx' has R^2/(2 h t) times the deviation of that on sum ux. Small: little is
-        spent on the moments.
-    alike : whether a record counts for less in both where it would be too long in either.
+    share : t > 0, of the noise: that on sum xx' has R^2/(2 h t) times the deviation of that on sum
+        ux. Small: little is spent on the moments.
+    alike : whether a record has one weight in both.
 
-    Source: ours. Weights that fall with leverage and with residual: Mallows and Schweppe weights of bounded-influence
-    regression (Krasker and Welsch, Efficient Bounded-Influence Regression Estimation).
+    Source: ours. Weights that fall with leverage and with residual: Mallows and Schweppe weights of
+        bounded-influence regression (Krasker and Welsch, Efficient Bounded-Influence Regression
+        Estimation).
     """
 
     bound: float
@@ -35,9 +36,10 @@ class Scores:
     alike: bool = True
 
     def records(self, x: Array, u: Array, lengths: Array, radius: float) -> tuple[Array, Array]:
-        """Records (..., n, p) of these lengths and targets (..., n) as others, whose plain sums xx' and ux are the bounded.
+        """Bound records (..., n, p) of given lengths and targets (..., n) for plain sums xx', ux.
 
-        >>> x, u = Scores(1.0, 0.5).records(np.array([[3.0, 4.0]]), np.array([2.0]), np.array([5.0]), 1.0)
+        >>> x, u = np.array([[3.0, 4.0]]), np.array([2.0])
+        >>> x, u = Scores(1.0, 0.5).records(x, u, np.array([5.0]), 1.0)
         >>> (x.T @ x).round(6).tolist(), (u @ x).round(6).tolist()
         ([[0.36, 0.48], [0.48, 0.64]], [0.24, 0.32])
         """
@@ -50,40 +52,44 @@ class Scores:
         return x * short[..., None], u * held / short
 
 
-def stretch(share: float) -> float:
-    """How much wider Gaussian noise on scores must be for second moments that are released beside them in one query.
+def noise_stretch(share: float) -> float:
+    """Factor on Gaussian noise on scores for second moments released in the same query.
 
-    Let t be the share. The vector (sum ux, (2 h t/R^2) sum xx') moves by at most 2 h stretch(t) in 2-norm when one record is
-    replaced; the score alone moves by 2 h, and sum xx' alone by sqrt(2) R^2: two semi-definite matrices of norm R^2 are
-    furthest apart when they are orthogonal. stretch^2 is 1 + t^2, or (2t + 1/(4t))^2/2 where that is more, from t = 0.653.
-    No pair is worst for both parts: two budgets would pay for 1 + 2 t^2.
+    Let t be the share. The vector (sum ux, (2 h t/R^2) sum xx') moves by at most 2 h stretch(t) in
+    2-norm when one record is replaced; the score alone moves by 2 h, and sum xx' alone by sqrt(2)
+    R^2: two semi-definite matrices of norm R^2 are furthest apart when they are orthogonal.
+    stretch^2 is 1 + t^2, or (2t + 1/(4t))^2/2 where that is more, from t = 0.653. No pair is worst
+    for both parts: two budgets would pay for 1 + 2 t^2.
 
-    Proof. Let the records be x and z of lengths r, s <= R with |cosine| a. Their scores lie along them, each of length h at
-    most, so the scores' squared distance is at most 2 h^2 (1 + a). That of the moments is r^4 + s^4 - 2 r^2 s^2 a^2,
-    convex in (r^2, s^2) and so largest at a corner: R^4 max(1, 2(1 - a^2)) (a corner with one record of length almost 0: its
-    score is h all the same). In units of 4 h^2 the sum is at most (1 + a)/2 + t^2 max(1, 2 (1 - a^2)). The first is largest
-    at a = 1, opposite scores of a long record and a short one: 1 + t^2. The second, (1 + a)/2 + 2 t^2 (1 - a^2),
-    at a = 1/(8 t^2), or at a = 1 where that is beyond 1: 2 t^2 (1 + 1/(8 t^2))^2, or 1. For p = 1 it is an upper bound.
+    Proof. Let the records be x and z of lengths r, s <= R with |cosine| a. Their scores lie along
+    them, each of length h at most, so the scores' squared distance is at most 2 h^2 (1 + a). That
+    of the moments is r^4 + s^4 - 2 r^2 s^2 a^2, convex in (r^2, s^2) and so largest at a corner:
+    R^4 max(1, 2(1 - a^2)) (a corner with one record of length almost 0: its score is h all the
+    same). In units of 4 h^2 the sum is at most (1 + a)/2 + t^2 max(1, 2 (1 - a^2)). The first is
+    largest at a = 1, opposite scores of a long record and a short one: 1 + t^2. The second, (1 +
+    a)/2 + 2 t^2 (1 - a^2), at a = 1/(8 t^2), or at a = 1 where that is beyond 1: 2 t^2 (1 + 1/(8
+    t^2))^2, or 1. For p = 1 it is an upper bound.
 
     Source: ours.
 
-    >>> round(stretch(0.5) ** 2, 12), round(stretch(1.0) ** 2, 12)
+    >>> round(noise_stretch(0.5) ** 2, 12), round(noise_stretch(1.0) ** 2, 12)
     (1.25, 2.53125)
     """
     angled = (2 * share + 1 / (4 * share)) ** 2 / 2 if 8 * share**2 >= 1 else 1.0
     return float(np.sqrt(max(1 + share**2, angled)))
 
 
-def frontier(pairs: int) -> Array:
-    """(score, moments), (pairs, 2): pairs of distances, one of which no two records exceed in both parts.
+def distance_frontier(pairs: int) -> Array:
+    """Pairs (score, moments), (pairs, 2), one of which bounds both distances of any two records.
 
     For one record each: sums over several may lie between the pairs, which are not convex.
 
-    In units of 2 h for scores and R^2 for moments. By the proof of `stretch` two records lie at most
-    (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for some a in [0, 1]: (1, 1) covers all a from 1/sqrt(2), and as the
-    first grows with a and the second falls, the ends of intervals of a cover the rest.
+    In units of 2 h for scores and R^2 for moments. By the proof of `noise_stretch` two records lie
+    at most (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for some a in [0, 1]: (1, 1) covers
+    all a from 1/sqrt(2), and as the first grows with a and the second falls, the ends of intervals
+    of a cover the rest.
 
-    >>> frontier(3).round(3)
+    >>> distance_frontier(3).round(3)
     array([[1.   , 1.   ],
            [0.823, 1.414],
            [0.924, 1.323]])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.linear_records import LinearRecords
-from learning.losses.protocols import GradientOracle
+from learning.losses.protocols import GradientOracle, RecordOracle
 from learning.losses.squared import SquaredStatistics
 
 
 @dataclass(frozen=True)
 class Joint:
-    """Several owners' records, answering as one: the mean over all of them. No record leaves its owner for that."""
+    """Several owners' records with the mean over all of them; no record leaves its owner."""
 
     parts: tuple[GradientOracle, ...] = field(repr=False)
 
@@ -29,40 +30,43 @@ class Joint:
         return self.parts[0].n_parameters
 
     def gradient(self, phi: Array) -> Array:
-        """Mean over all records of the gradient at phi: (runs, p) -> (runs, p)."""
+        """Mean gradient over all records at phi: (runs, p) -> (runs, p)."""
         total = sum(part.n_records * part.gradient(phi) for part in self.parts)
         return np.asarray(total / self.n_records)
 
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
-        """Gradient of one record per run, rows (runs,) counted through all parts; of records that answer singly."""
-        ends = np.cumsum([part.n_records for part in self.parts])
+        """Gradient of one record per run, rows (runs,) counted through all parts."""
         gradient = np.empty(phi.shape)
-        for part, end in zip(self.parts, ends, strict=True):
-            asked = (end - part.n_records <= rows) & (rows < end)
+        first = 0
+        for part in cast(tuple[RecordOracle, ...], self.parts):
+            asked = (first <= rows) & (rows < first + part.n_records)
             if asked.any():
-                gradient[asked] = part.record_gradient(phi[asked], rows[asked] - end + part.n_records)  # type: ignore[attr-defined]
+                gradient[asked] = part.record_gradient(phi[asked], rows[asked] - first)
+            first += part.n_records
         return gradient
 
 
-def together(records: Sequence[GradientOracle]) -> GradientOracle:
-    """Records of several owners as one party's, such as one that trains on all of them.
+def pool_records(records: Sequence[GradientOracle]) -> GradientOracle:
+    """Pool the records of several owners, such as for one party that trains on all of them.
 
-    Added up where all are sums of squared loss, stacked where all are lines of one loss, else asked one by one and averaged.
+    Sums of squared loss are added, lines of one loss stacked, and other records averaged.
 
     Parameters
     ----------
     records : of each owner, at least one.
 
-    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised method.
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
+        method.
 
     >>> from learning.losses.squared import squared_statistics
-    >>> together([squared_statistics(np.eye(2), np.ones(2)), squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
+    >>> one = squared_statistics(np.eye(2), np.ones(2))
+    >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
     5
     """
     sums = [one for one in records if isinstance(one, SquaredStatistics)]
     if len(sums) == len(records):
         return sum(sums[1:], start=sums[0])
     lines = [one for one in records if isinstance(one, LinearRecords)]
-    if len(lines) == len(records) and all(one.loss is lines[0].loss and type(one) is type(lines[0]) for one in lines):
+    if len(lines) == len(records) and len({(type(one), id(one.loss)) for one in lines}) == 1:
         return lines[0].with_more(lines[1:])
     return Joint(tuple(records))

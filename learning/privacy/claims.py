@@ -1,4 +1,4 @@
-"""What is claimed of an owner's answers: the promise in full, and against whom it holds."""
+"""Claims of differential privacy for an owner's answers, each against one kind of onlooker."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ REPLACE = "replace one record"
 
 @dataclass(frozen=True)
 class Claim:
-    """What exactly is claimed, and against whom; never made for an owner that adds no noise.
+    """Claim of differential privacy, and the onlooker that it holds against.
+
+    Never made for an owner that adds no noise.
 
     Parameters
     ----------
     party: the owner whose records are protected.
     unit: the unit of privacy: one record, or one person with its records.
-    adjacency: which data sets are told apart no better than epsilon and delta allow.
-    epsilon, delta: the promise over all rounds.
+    adjacency: the relation of neighbouring data sets.
+    epsilon, delta: the bound over all rounds.
     rounds: T, the answers of an owner that it covers.
-    mechanism: the noise, and by what accounting.
-    protects_against: who looks on.
-    simulation: whether the noise is from a seeded generator: the numbers are honest, but must not be handed out.
-    overlap: kappa, the owners that one record may sit with. An owner's own claim then holds for a record all of whose
-        owners sell as much; what others' budgets add to stands in the joint claim.
+    mechanism: the noise, and its accounting.
+    protects_against: the onlooker.
+    simulation: whether the noise is from a seeded generator: the numbers are right, but must not be
+        handed out.
+    overlap: kappa, the owners that one record may sit with. An owner's own claim then holds for a
+        record all of whose owners sell as much; the joint claim counts what the others sell.
     joint: whether all answers of all owners of a record are counted.
-    surest: how likely one of two versions of a record, alike at first, can become to who looks on; None: not counted.
-    but_for: the chance that it becomes more likely still.
-    assumes: what else it takes for the promise to hold; None: nothing but that owners answer as stated.
-    growth: each answer's share of the budget over that of the one before; None where all spend as much.
+    surest: bound on the posterior of one of two equally likely versions of a record; None: not
+        counted.
+    but_for: the probability that it is exceeded.
+    assumes: further assumptions; None: none but that owners answer as stated.
+    growth: each answer's share of the budget over that of the one before; None of even shares.
     """
 
     party: str

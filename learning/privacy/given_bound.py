@@ -1,4 +1,4 @@
-"""Noise scaled to a gradient bound that somebody gives, where the bound that is proved is larger: what it really promises."""
+"""Noise scaled to a stated gradient bound below the proved one, and its true claims."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.claims import Claim
 from learning.privacy.guarantees import Guarantee
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise_law import where_noisy
-from learning.privacy.wrapped import Wrapped
+from learning.privacy.noise import where_noisy
+from learning.privacy.wrapped import Wrapped, forward_member
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"
 UNPROVED = "scaled to a given gradient bound, where none is proved: no epsilon holds"
@@ -22,18 +22,19 @@ UNPROVED = "scaled to a given gradient bound, where none is proved: no epsilon h
 
 @dataclass(frozen=True)
 class GivenBound(Wrapped):
-    """Another mechanism whose noise is scaled to a gradient bound G, where only r G is proved, r > 1.
+    """Another mechanism with noise scaled to a gradient bound G, where only r G is proved, r > 1.
 
-    Noise is that of the budgets sold, at G. Promises are those of budgets at which r G would ask for as much noise: under
-    Laplace noise with basic composition r epsilon. Where nothing is proved, r is inf, and so is every epsilon claimed.
+    Noise is that of the budgets sold, at G. Claims are those of the budgets at which r G would ask
+    for as much noise: under Laplace noise with basic composition r epsilon. Where nothing is
+    proved, r and every epsilon claimed are inf.
 
     Parameters
     ----------
     mechanism : the mechanism.
     short : r, the bound proved over the bound given.
 
-    Source: ours. Wu et al., The Value of Collaboration, and Farokhi et al., The Cost of Privacy, scale their noise to a bound
-    of records that have none, and do not say which.
+    Source: ours. Wu et al., The Value of Collaboration, and Farokhi et al., The Cost of Privacy,
+        scale their noise to an unstated bound of unbounded records.
 
     >>> from learning.privacy.laplace import Laplace
     >>> [round(claim.epsilon, 9) for claim in GivenBound(Laplace(), 30.0).claims("bank", 1.0, 10)]
@@ -42,72 +43,76 @@ class GivenBound(Wrapped):
 
     short: Any
 
-    def check(self) -> None:
-        super().check()
-        object.__setattr__(self, "in_published_bounds", self.mechanism.in_published_bounds)
+    in_published_bounds = forward_member("in_published_bounds")
 
-    def kept(self, epsilon: ArrayLike) -> Array:
-        """The budgets that hold where so much is sold, of a shape (...): 0 of 0, inf beyond what the accountant covers."""
+    def valid_budget(self, epsilon: ArrayLike) -> Array:
+        """Budgets that hold where ``epsilon`` is sold.
+
+        0 of 0, inf beyond what the accountant covers.
+        """
         if np.isinf(self.short):
             return np.where(np.asarray(epsilon, dtype=float) > 0, np.inf, 0.0)
-        return np.where(
-            np.isinf(epsilon),
-            np.inf,
-            where_noisy(epsilon, lambda sold: self.mechanism.budget(self.mechanism.noise_term(sold) / self.short**2)),
+        mechanism = self.mechanism
+        valid = where_noisy(
+            epsilon, lambda sold: mechanism.budget(mechanism.noise_term(sold) / self.short**2)
         )
+        return np.where(np.isinf(epsilon), np.inf, valid)
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        return self.claims(party, epsilon, horizon, unit)[0]
-
-    def claims(
-        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
-    ) -> list[Claim]:
-        held = float(self.kept(epsilon))
+    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
+        held = float(self.valid_budget(epsilon))
         if np.isinf(held):
-            sold = self.mechanism.claims(party, epsilon, horizon, unit, size=size)[:1]
-            return [replace(one, epsilon=np.inf, mechanism=f"{self.label}, {UNPROVED}") for one in sold]
-        made = self.mechanism.claims(party, held, horizon, unit, size=size)
+            sold = self.mechanism.onlooker_claims(epsilon, horizon, size)[0]
+            return [replace(sold, epsilon=np.inf, mechanism=f"{self.label}, {UNPROVED}")]
+        made = self.mechanism.onlooker_claims(held, horizon, size)
         said = SAID.format(self.short)
         return [replace(one, mechanism=f"{one.mechanism}, {said}") for one in made]
 
     def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
-        held = self.kept(epsilon)
-        return held if np.isinf(self.short) else np.asarray(self.mechanism.claimed_epsilon(held, sizes, horizon))
+        held = self.valid_budget(epsilon)
+        if np.isinf(self.short):
+            return held
+        return np.asarray(self.mechanism.claimed_epsilon(held, sizes, horizon))
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        kept = self.kept(held)
-        known = np.all(np.isfinite(kept), axis=0)
+        valid = self.valid_budget(held)
+        known = np.all(np.isfinite(valid), axis=0)
         found = np.full(held.shape[1], np.inf)
-        found[known] = self.mechanism.joint_epsilon(kept[:, known], horizon)
+        found[known] = self.mechanism.joint_epsilon(valid[:, known], horizon)
         return found
 
-    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """As sure as can be, where nothing is proved."""
-        kept = self.kept(held)
-        known = np.all(np.isfinite(kept), axis=0)
+    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """Bound of the valid budgets; 1 where nothing is proved."""
+        valid = self.valid_budget(held)
+        known = np.all(np.isfinite(valid), axis=0)
         found = np.ones(held.shape[1])
-        found[known] = self.mechanism.surest(kept[:, known], horizon, np.broadcast_to(sizes, known.shape)[known])
+        known_sizes = np.broadcast_to(sizes, known.shape)[known]
+        found[known] = self.mechanism.belief_bound(valid[:, known], horizon, known_sizes)
         return found
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """What answers may spend of the budget that holds.
+        """Guarantee of the budget that holds.
 
         Raises
         ------
         ValueError
             Where none does.
         """
-        held = float(self.kept(epsilon))
+        held = float(self.valid_budget(epsilon))
         if not 0 < held < np.inf:
-            raise ValueError(f"no privacy holds of a budget of {epsilon:g}: no bound on gradients is proved")
+            raise ValueError(
+                f"no privacy holds of a budget of {epsilon:g}: no bound on gradients is proved"
+            )
         return self.mechanism.guarantee(held, horizon, answers, size=size)  # type: ignore[no-any-return]
 
 
 def at_given_bound(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
-    """The mechanism as it holds with noise scaled to `Coordinates.noise_bound`: itself, unless more is proved than that.
+    """Wrap a mechanism with noise scaled to `Coordinates.noise_bound`, if only more is proved.
 
-    A bound that is larger than the one proved is more noise for the same promise, which is still of the budget sold.
+    A larger bound than the proved one is more noise for the same claim, which stays that of the
+    budget sold.
     """
-    sound = mechanism.mechanism if isinstance(mechanism, GivenBound) else mechanism  # of a planner made before
-    proved, given = coordinates.gradient_bound, coordinates.noise_bound
-    return GivenBound(sound, proved / given) if proved > given else sound
+    if isinstance(mechanism, GivenBound):  # of a planner made before
+        mechanism = mechanism.mechanism
+    proved = coordinates.gradient_bound
+    given = coordinates.noise_bound
+    return GivenBound(mechanism, proved / given) if proved > given else mechanism

@@ -1,7 +1,7 @@
-"""What a mechanism guarantees of its answers, in measures in which that can be attacked (`learning.audit`).
+"""Guarantees of answers, in measures in which they can be attacked (`learning.audit`).
 
-A measure turns a test of two neighbouring data sets D and D' into the least parameter under which an event may be so
-likely under D and so unlikely under D'.
+A measure maps the probabilities of an event under two neighbouring data sets D and D' to the least
+parameter under which they are possible.
 """
 
 from __future__ import annotations
@@ -14,28 +14,31 @@ import scipy
 
 from learning.arrays import Array
 
-Measure = Callable[[Array, Array], Array]  # (lower limit of P[S | D], upper limit of P[S | D']) -> what it takes
+# (lower limit of P[S | D], upper limit of P[S | D']) -> least parameter
+Measure = Callable[[Array, Array], Array]
 
-NODES, WIDTH = 81, 8.0  # of a profile's table: from a WIDTH-th of what is guaranteed to WIDTH times as much
+NODES = 81  # of a table of profiles: parameters from 1/WIDTH to WIDTH times the guaranteed one
+WIDTH = 8.0
 EPSILONS = np.concatenate([[0.0], np.geomspace(3e-3, 10.0, 48)])  # at which a profile is compared
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a mechanism guarantees of its answers, jointly and one by one.
+    """Guarantee of a mechanism's answers, jointly and one by one.
 
     Parameters
     ----------
-    measure: `pure`; `gaussian` for who guarantees the trade-off curve of Gaussian noise, from which (epsilon, delta)
-        follows; `profile` for an accountant's delta at every epsilon: such curves are far sharper a target than a point.
-    joint: the bound guaranteed for all answers asked, in ``measure``.
-    single: the bound for one answer, in ``single_measure``; inf where nothing is guaranteed of one. Where shares of the
-        budget grow, that of an answer that gets an even share: over `Mechanism.relative_scales`, that of each.
-    epsilon: what turns a bound in ``measure`` into an epsilon at the mechanism's delta.
+    measure: the measure of all answers together. A trade-off curve or an accountant's profile is a
+        far sharper target than one point (epsilon, delta).
+    joint: the bound for all answers asked, in ``measure``.
+    single: the bound for one answer with an even share of the budget, in ``single_measure``; inf
+        where nothing is guaranteed of one. Over `Mechanism.relative_scales`, that of each answer.
+    epsilon: bound in ``measure`` -> epsilon at the mechanism's delta.
     claimed: the epsilon claimed over all answers that the budget covers.
     single_measure: the measure of a single answer.
-    single_epsilon: what turns ``single`` into an epsilon.
-    chance: the probability that all answers together show anything of a record; 1 but where records are sampled.
+    single_epsilon: bound in ``single_measure`` -> epsilon.
+    chance: the probability that all answers together depend on a record; 1 unless records are
+        sampled.
     """
 
     measure: Measure
@@ -48,67 +51,78 @@ class Guarantee:
     chance: float = 1.0
 
     @classmethod
-    def alike(
-        cls, measure: Measure, joint: float, single: float, epsilon: Callable[[float], float], claimed: float
+    def uniform(
+        cls,
+        measure: Measure,
+        joint: float,
+        single: float,
+        epsilon: Callable[[float], float],
+        claimed: float,
     ) -> Guarantee:
-        """One measure for all answers together and for a single one."""
+        """Make a guarantee with one measure for all answers together and for a single one."""
         return cls(measure, float(joint), float(single), epsilon, float(claimed), measure, epsilon)
 
 
-def pure(low: Array, high: Array) -> Array:
-    """Least epsilon of pure DP under which an event has chance ``low`` under one data set and ``high`` under the other."""
+def measure_pure(low: Array, high: Array) -> Array:
+    """Compute the least epsilon of pure DP for an event of those probabilities."""
     return np.log(np.maximum(low, 1e-300) / high)
 
 
-def approximate(delta: float) -> Measure:
-    """Least epsilon of (epsilon, delta)-DP for such an event."""
-    return lambda low, high: pure(low - delta, high)
+def measure_approximate(delta: float) -> Measure:
+    """Make the measure of (epsilon, delta)-DP: the least epsilon."""
+    return lambda low, high: measure_pure(low - delta, high)
 
 
-def gaussian(low: Array, high: Array) -> Array:
-    """Least distance m of Gaussian noise, sensitivity/deviation, under which an event has those chances.
+def measure_gaussian(low: Array, high: Array) -> Array:
+    """Compute the least distance m = sensitivity/deviation of Gaussian noise for such an event.
 
-    Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the trade-off curve.
+    Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the
+        trade-off curve.
     """
     return scipy.special.ndtri(low) - scipy.special.ndtri(high)
 
 
-def profile(parameters: Array, epsilons: Array, deltas: Array) -> Measure:
-    """Least parameter of a family of mechanisms under which an event has chances low and high: by its whole profile.
+def measure_profile(parameters: Array, epsilons: Array, deltas: Array) -> Measure:
+    """Make the measure of a family of mechanisms by their whole privacy profiles.
 
-    An event refutes a parameter where low - exp(e) high > delta(e) at any e tried. Between nodes it is interpolated; at
-    a node, so of a claim that is one, the verdict is exact.
+    An event refutes a parameter where low - exp(e) high > delta(e) at any e. Between nodes deltas
+    are interpolated; at a node the verdict is exact.
 
     Parameters
     ----------
-    parameters: array (k,), rising; what mechanisms of larger ones give away, those of smaller ones never exceed.
+    parameters: array (k,), rising; profiles rise with them.
     epsilons: array (m,), e >= 0.
     deltas: array (k, m), the least delta of each parameter at each e.
 
-    Source: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function (profiles).
+    Source: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic
+        Function (profiles).
 
-    >>> one = profile(np.array([1.0, 2.0]), np.array([0.0]), np.array([[0.2], [0.4]]))
+    >>> one = measure_profile(np.array([1.0, 2.0]), np.array([0.0]), np.array([[0.2], [0.4]]))
     >>> one(np.array([0.2, 0.5, 0.9]), np.array([0.1, 0.2, 0.1])).round(6).tolist()
     [0.0, 1.5, 2.0]
     """
-    deltas = np.maximum.accumulate(deltas, axis=0)  # rounding of an accountant apart, they rise
+    deltas = np.maximum.accumulate(deltas, axis=0)  # rising up to the accountant's rounding
 
-    def measure(low: Array, high: Array) -> Array:
-        gaps = np.stack([low - np.exp(e) * high for e in epsilons])
-        found = [np.interp(gap, delta, parameters, left=0.0) for gap, delta in zip(gaps, deltas.T, strict=True)]
-        return np.asarray(np.where(gaps > 0, found, 0.0).max(axis=0))
+    def measure_event(low: Array, high: Array) -> Array:
+        found = np.zeros(np.shape(low))
+        for epsilon, delta in zip(epsilons, deltas.T, strict=True):
+            gap = low - np.exp(epsilon) * high
+            parameter = np.interp(gap, delta, parameters, left=0.0)
+            found = np.maximum(found, np.where(gap > 0, parameter, 0.0))
+        return found
 
-    return measure
+    return measure_event
 
 
-def profile_around(parameter: float, deltas_at: Callable[[float], Array]) -> Measure:
-    """The profile of a family of mechanisms, tabulated around the parameter that is guaranteed.
+def tabulate_profiles(parameter: float, deltas_at: Callable[[float], Array]) -> Measure:
+    """Make the measure of a family of profiles tabulated around the guaranteed parameter.
 
     Parameters
     ----------
-    parameter: what is guaranteed, > 0; a node of the table, so that the verdict on it is exact.
+    parameter: the guaranteed parameter, > 0; a node, so that the verdict on it is exact.
     deltas_at: parameter -> array (m,), the least delta at each of EPSILONS.
     """
     nodes = np.geomspace(parameter / WIDTH, parameter * WIDTH, NODES)
     nodes[NODES // 2] = parameter
-    return profile(nodes, EPSILONS, np.stack([deltas_at(float(node)) for node in nodes]))
+    deltas = np.stack([deltas_at(float(node)) for node in nodes])
+    return measure_profile(nodes, EPSILONS, deltas)

@@ -1,18 +1,22 @@
-"""What answers under l2 noise spend together, by their privacy-loss distribution: any ratios, any numbers in an answer.
+"""Privacy-loss distributions of answers under l2 noise, of any ratios and any numbers in an answer.
 
-An answer is z or z + s, z of density proportional to exp(-|z|/b) on p numbers, |s| = D; its ratio is r = D/b. In prolate
-coordinates with foci 0 and s, u = (|z| + |z - s|)/D >= 1 and v = (|z| - |z - s|)/D in [-1, 1], the volume element is
-(u^2 - v^2) ((u^2 - 1)(1 - v^2))^((p - 3)/2) but for a factor, the density exp(-r (u + v)/2), and the privacy loss
-(|z - s| - |z|)/b = -r v. It hangs on v alone, and u integrates to two Bessel functions K: at v = -cos(t), 0 < t < pi, the
-loss is r cos(t) and t has the density
+An answer is z or z + s, z of density proportional to exp(-|z|/b) on p numbers, |s| = D; its ratio
+is r = D/b. In prolate coordinates with foci 0 and s, u = (|z| + |z - s|)/D >= 1 and v = (|z| - |z -
+s|)/D in [-1, 1], the volume element is (u^2 - v^2) ((u^2 - 1)(1 - v^2))^((p - 3)/2) up to a factor,
+the density exp(-r (u + v)/2), and the privacy loss (|z - s| - |z|)/b = -r v. It depends on v alone,
+and u integrates to two Bessel functions K: at v = -cos(t), 0 < t < pi, the loss is r cos(t) and t
+has the density
 
-    exp(r cos(t)/2) sin(t)^(p - 2) (c + sin(t)^2),    c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z),    z = r/2,
+    exp(r cos(t)/2) sin(t)^(p - 2) (c + sin(t)^2),    c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z),    z
+    = r/2,
 
-but for a factor, for p >= 2; for p = 1, Laplace noise, both ends have a chance of their own. By the triangle inequality the
-loss lies in [-r, r]; it is the same whichever of the two data sets is the true one, for z -> s - z swaps them.
+up to a factor, for p >= 2; for p = 1, Laplace noise, both ends have a probability of their own. By
+the triangle inequality the loss lies in [-r, r]; it has the same law under either data set, for z
+-> s - z swaps them.
 
-Source: ours; composition of dominating pairs: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via
-Characteristic Function; rounding: Doroshenko et al., Connect the Dots; convolution: dp-accounting.
+Source: ours; composition of dominating pairs: Zhu, Dong and Wang, Optimal Accounting of
+    Differential Privacy via Characteristic Function; rounding: Doroshenko et al., Connect the Dots;
+    convolution: dp-accounting.
 """
 
 from __future__ import annotations
@@ -27,31 +31,36 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.privacy.composition import ROUNDING, ComposedLoss
 
 Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
 
-FEWEST, MOST, WIDEST = 100, 400, 0.02  # cells of a loss to its deviation, r/sqrt(p) where r is small; none wider
-MANY = 64  # like answers beyond which the ends of their sum, of a chance of 1e-15, count as lost in advance
+FEWEST = 100  # cells per standard deviation of a loss, r/sqrt(p) where r is small; none wider
+MOST = 400
+WIDEST = 0.02
+MANY = 64  # equal answers beyond which the ends of their sum, of probability 1e-15, count as lost
 LAW = np.polynomial.legendre.leggauss(5)  # nodes and weights within a cell
-ROUNDING = 1e-13  # of delta, for each answer: given away to rounding in the accountant's Fourier transform
 STEP = 0.125  # between budgets that a curve is counted at, in log epsilon
-AROUND = np.arange(-2, 4)  # counted budgets that one between the third and the fourth of them is read from
-SLACK = 1e-4  # of log ratio, beyond where the ratio of a neighbouring budget says that one must lie
-FAR = 60.0  # in log ratio, beyond all that is looked for
+AROUND = np.arange(-2, 4)  # counted budgets around one between the third and the fourth of them
+SLACK = 1e-4  # of log ratio, around the bracket by a neighbouring budget
+FAR = 60.0  # largest log ratio looked for
 
 
-def flare(half: float, width: int) -> float:
-    """c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z) at z = r/2, by the recurrence of K, which is stable upwards."""
-    even = width % 2 == 0
-    order, quotient = 0.0 if even else -0.5, scipy.special.kve(1, half) / scipy.special.kve(0, half) if even else 1.0
+def _bessel_term(half: float, width: int) -> float:
+    """Compute c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z) at z = r/2, by the upward recurrence of K."""
+    order = -0.5
+    quotient = 1.0
+    if width % 2 == 0:
+        order = 0.0
+        quotient = scipy.special.kve(1, half) / scipy.special.kve(0, half)
     while order < width / 2 - 1:
         order += 1
         quotient = 2 * order / half + 1 / quotient
     return float((width - 1) / half * quotient)
 
 
-def losses(ratio: float, width: int, edges: Array) -> tuple[Array, Array]:
-    """The privacy loss of one answer as points (nodes, cells) and their chances: a quadrature in every cell.
+def _loss_quadrature(ratio: float, width: int, edges: Array) -> tuple[Array, Array]:
+    """Compute the privacy loss of one answer as points (nodes, cells) and their probabilities.
 
     Parameters
     ----------
@@ -60,31 +69,35 @@ def losses(ratio: float, width: int, edges: Array) -> tuple[Array, Array]:
     edges: array (cells + 1,), rising from at most -r to at least r.
     """
     angles = np.arccos(np.clip(edges / ratio, -1, 1))
-    middle, half = (angles[:-1] + angles[1:]) / 2, (angles[:-1] - angles[1:]) / 2
-    at, weight = middle + half * LAW[0][:, None], half * LAW[1][:, None]
-    loss, sine = ratio * np.cos(at), np.sin(at)
+    middle = (angles[:-1] + angles[1:]) / 2
+    half = (angles[:-1] - angles[1:]) / 2
+    nodes = middle + half * LAW[0][:, None]
+    weight = half * LAW[1][:, None]
+    loss = ratio * np.cos(nodes)
+    sine = np.sin(nodes)
     if width == 1:  # r - 2 min(E, r) with E exponential: at even odds E counts as 0
         chance = weight * sine * ratio * np.exp((loss - ratio) / 2) / 4
         ends = np.zeros((1, len(middle)))
         ends[0, [0, -1]] = np.exp(-ratio) / 2, 0.5
         ends_at = np.where(np.arange(len(middle)) == 0, -ratio, ratio)[None]
         return np.concatenate([loss, ends_at]), np.concatenate([chance, ends])
-    log = loss / 2 + (width - 2) * np.log(sine) + np.log(flare(ratio / 2, width) + sine**2)
+    log = loss / 2 + (width - 2) * np.log(sine) + np.log(_bessel_term(ratio / 2, width) + sine**2)
     chance = weight * np.exp(log - log.max())
     return loss, chance / chance.sum()
 
 
-def dotted(ratio: float, width: int, cell: float) -> Any:
-    """The privacy-loss distribution of one answer, rounded to whole cells by connecting the dots, which is pessimistic.
+def _round_loss(ratio: float, width: int, cell: float) -> Any:
+    """Round the privacy-loss distribution of one answer to whole cells by connecting the dots.
 
-    The chance of every loss within a cell goes to the cell's two ends, so that its sum stays, and its sum weighted by
-    exp(-loss) too. All shares are positive and reckoned without a difference of like numbers.
+    The probability of every loss within a cell goes to the cell's two ends, such that its sum
+    stays, and its sum weighted by exp(-loss) too. All shares are positive and computed without
+    cancellation.
     """
-    from dp_accounting.pld import pld_pmf  # takes seconds to load: only where something is counted
+    from dp_accounting.pld import pld_pmf  # takes seconds to load
 
     cells = int(np.ceil(ratio / cell * (1 - 1e-12)))
     edges = cell * np.arange(-cells, cells + 1, dtype=float)
-    loss, chance = losses(ratio, width, edges)
+    loss, chance = _loss_quadrature(ratio, width, edges)
     loss = np.clip(loss, edges[:-1], edges[1:])
     upper = chance * np.expm1(edges[:-1] - loss) / np.expm1(-cell)
     ends = np.zeros(len(edges))
@@ -94,81 +107,77 @@ def dotted(ratio: float, width: int, cell: float) -> Any:
 
 
 @lru_cache(maxsize=32)
-def composed(parts: Parts) -> Any:
-    """The privacy-loss distribution of answers of any ratios and widths together.
+def compose_parts(parts: Parts) -> ComposedLoss:
+    """Compose answers of any ratios and widths.
 
-    Connecting the dots adds at most a sixth of a squared cell to the variance of an answer's loss, so that the cell goes by
-    the mean variance of all of them; the largest ratio is a whole number of cells, as its loss has the sharpest end.
+    Connecting the dots adds at most a sixth of a squared cell to the variance of an answer's loss,
+    so that the cell is in proportion to the root of the mean variance; the largest ratio is a whole
+    number of cells, as its loss has the sharpest end.
     """
     counted = Counter(parts)
-    spread = np.sqrt(sum(n * ratio**2 / width for (ratio, width), n in counted.items()) / len(parts))
+    variance = sum(n * ratio**2 / width for (ratio, width), n in counted.items()) / len(parts)
+    widest = min(np.sqrt(variance) / max(FEWEST, MOST / np.sqrt(len(parts))), WIDEST)
     largest = max(ratio for ratio, _ in parts)
-    cell = largest / np.ceil(largest / min(spread / max(FEWEST, MOST / np.sqrt(len(parts))), WIDEST))
-    each = (
-        dotted(ratio, width, cell).self_compose(n, 1e-15 if n > MANY else 0.0) if n > 1 else dotted(ratio, width, cell)
-        for (ratio, width), n in counted.items()
-    )
-    return reduce(lambda one, other: one.compose(other), each)
+    cell = largest / np.ceil(largest / widest)
+    made = []
+    for (ratio, width), n in counted.items():
+        one = _round_loss(ratio, width, cell)
+        made.append(one if n == 1 else one.self_compose(n, 1e-15 if n > MANY else 0.0))
+    composed = reduce(lambda one, other: one.compose(other), made)
+    return ComposedLoss(composed, len(parts), float(sum(ratio for ratio, _ in parts)))
 
 
-def spent(parts: Parts, delta: float) -> float:
-    """An epsilon at which answers are (epsilon, delta)-DP together, never below the smallest there is.
+def spent_epsilon(parts: Parts, delta: float) -> float:
+    """Compute an epsilon at which answers are (epsilon, delta)-DP, never below the smallest.
 
     Parameters
     ----------
     parts: (ratio r = sensitivity/scale, width p) of every answer, all in 2-norm.
     delta: the failure probability over all of them; 0 for basic composition, the sum of the ratios.
 
-    >>> round(spent(((1.0912, 10),), 1e-6), 3), spent(((0.5, 3), (0.25, 6)), 0.0)
+    >>> round(spent_epsilon(((1.0912, 10),), 1e-6), 3), spent_epsilon(((0.5, 3), (0.25, 6)), 0.0)
     (1.0, 0.75)
     """
-    added = float(sum(ratio for ratio, _ in parts))
-    left = delta - ROUNDING * len(parts)
-    if left <= 9 * ROUNDING * len(parts):
-        return added
-    return min(added, float(composed(parts).get_epsilon_for_delta(left)))
+    if delta <= 10 * ROUNDING * len(parts):
+        return float(sum(ratio for ratio, _ in parts))
+    return compose_parts(parts).epsilon(delta)
 
 
-def profile(parts: Parts, epsilon: ArrayLike) -> Array:
-    """The least delta of answers together at every epsilon (k,), rising, never below the truth."""
-    return np.asarray(composed(parts).get_delta_for_epsilon(np.asarray(epsilon, dtype=float)) + ROUNDING * len(parts))
-
-
-def scaled(parts: Parts, factor: float) -> Parts:
-    """The same answers with all ratios so many times as large."""
+def scale_ratios(parts: Parts, factor: float) -> Parts:
+    """Multiply the ratios of answers."""
     return tuple((ratio * factor, width) for ratio, width in parts)
 
 
-class Curve:
-    """How many times their ratios answers may have and keep to (epsilon, delta): log factor by log epsilon.
+class FactorCurve:
+    """Log of the factor on the ratios of answers that keeps to (epsilon, delta), by log epsilon.
 
-    Budgets are counted at whole STEPs of log epsilon as they are asked for, each once, and read in between: a handful of
-    budgets asks for a handful of counts, all budgets from 0.001 to 500 for a hundred. A cubic through neighbours with their
-    slopes is within 1e-6 of the accountant.
+    Budgets are counted at whole STEPs of log epsilon as they are asked for, each once, and read in
+    between: a handful of budgets asks for a handful of counts, all budgets from 0.001 to 500 for a
+    hundred. A cubic through neighbours with their slopes is within 1e-6 of the accountant.
 
-    The factor never falls as epsilon rises, nor does it rise faster than in proportion: with log-concave noise
-    f = exp(-V) the loss at shift s is V(z + s) - V(z), convex in s and 0 at s = 0, so shifts c s, c < 1, lose at most c
-    times as much, and (1 - exp(c (epsilon - loss)))_+ is at most (1 - exp(epsilon - loss))_+. That brackets each count.
+    The factor never falls as epsilon rises, nor does it rise faster than in proportion
+    (`learning.privacy.composition.CountedComposition`). That brackets each count.
 
     Parameters
     ----------
-    parts: the answers, whose ratios are to be multiplied.
+    parts: the answers.
     delta: the failure probability over all of them.
     """
 
     def __init__(self, parts: Parts, delta: float) -> None:
-        self.parts, self.left = parts, delta - ROUNDING * len(parts)
-        self.added = float(sum(ratio for ratio, _ in parts))
+        self.parts = parts
+        self.left = delta - ROUNDING * len(parts)
+        self.total_ratio = float(sum(ratio for ratio, _ in parts))
         self.counted: dict[int, float] = {}
 
     def __call__(self, logs: ArrayLike, derivative: int = 0) -> Array:
-        """Log factor at log epsilon (...), or its slope."""
+        """Interpolate log factor at log epsilon (...), or its slope."""
         logs = np.asarray(logs, dtype=float)
         place = np.floor(logs / STEP)
         part = logs / STEP - place
         if derivative == 0 and not part.any():
-            return self._read(place)
-        low, *around, high = (self._read(place + k) for k in AROUND)
+            return self._read_steps(place)
+        low, *around, high = (self._read_steps(place + k) for k in AROUND)
         before, here, there, after = around
         leaves = (low - 8 * before + 8 * there - after) / 12
         arrives = (before - 8 * here + 8 * after - high) / 12
@@ -179,32 +188,34 @@ class Curve:
         rise = here + part**2 * (3 - 2 * part) * (there - here)
         return rise + part * (1 - part) * ((1 - part) * leaves - part * arrives)
 
-    def _read(self, places: Array) -> Array:
-        """What is counted at whole steps (...)."""
+    def _read_steps(self, places: Array) -> Array:
+        """Read the counts at whole steps (...)."""
         distinct, which = np.unique(places.astype(int), return_inverse=True)
-        return np.array([self._count(int(place)) for place in distinct])[which].reshape(places.shape)
+        for place in distinct.tolist():
+            if place not in self.counted:
+                self.counted[place] = self._count_step(place)
+        found = np.array([self.counted[place] for place in distinct.tolist()])
+        return found[which].reshape(places.shape)
 
-    def _count(self, place: int) -> float:
-        if place not in self.counted:
-            self.counted[place] = self._solved(place)
-        return self.counted[place]
+    def _count_step(self, place: int) -> float:
+        epsilon = float(np.exp(place * STEP))
 
-    def _solved(self, place: int) -> float:
-        epsilon = np.exp(place * STEP)
-
-        def excess(log: float) -> float:
-            found = float(composed(scaled(self.parts, float(np.exp(log)))).get_delta_for_epsilon(float(epsilon)))
+        def excess_log(log: float) -> float:
+            composed = compose_parts(scale_ratios(self.parts, float(np.exp(log))))
+            found = float(composed.distribution.get_delta_for_epsilon(epsilon))
             return float(np.log(max(found, 1e-300)) - np.log(self.left))
 
-        low, high = self._bracket(place, float(np.log(epsilon / self.added)))
-        while excess(high) < 0 and high < FAR:
-            low, high = high, high + 1.0
-        while excess(low) > 0:
-            low, high = low - 1.0, low
-        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-9))
+        low, high = self._bracket_step(place, float(np.log(epsilon / self.total_ratio)))
+        while excess_log(high) < 0 and high < FAR:
+            low = high
+            high = high + 1.0
+        while excess_log(low) > 0:
+            high = low
+            low = low - 1.0
+        return float(scipy.optimize.brentq(excess_log, low, high, xtol=1e-9))
 
-    def _bracket(self, place: int, least: float) -> tuple[float, float]:
-        """Between basic composition and no more than a neighbour allows."""
+    def _bracket_step(self, place: int, least: float) -> tuple[float, float]:
+        """Bracket a count between basic composition and the growth from a neighbour."""
         if not self.counted:
             return least - SLACK, least + 1.0
         near = min(self.counted, key=lambda one: abs(one - place))
@@ -213,20 +224,21 @@ class Curve:
 
 
 @lru_cache(maxsize=256)
-def curve(parts: Parts, delta: float) -> Curve:
-    """One curve for the same answers and delta, with all that was counted of it."""
-    return Curve(parts, delta)
+def factor_curve(parts: Parts, delta: float) -> FactorCurve:
+    """Look up the curve of answers and delta, with all counts made before."""
+    return FactorCurve(parts, delta)
 
 
 def common_factor(parts: Sequence[tuple[float, int]], epsilon: float, delta: float) -> float:
-    """The largest number that all ratios may be multiplied by so that the answers keep to (epsilon, delta).
+    """Compute the largest factor on all ratios at which the answers keep to (epsilon, delta).
 
     >>> parts = ((1.0, 3), (2.0, 6))
-    >>> round(spent(scaled(parts, common_factor(parts, 0.7, 1e-6)), 1e-6), 4), common_factor(parts, 0.75, 0.0)
+    >>> factor = common_factor(parts, 0.7, 1e-6)
+    >>> round(spent_epsilon(scale_ratios(parts, factor), 1e-6), 4), common_factor(parts, 0.75, 0.0)
     (0.7, 0.25)
     """
-    told = tuple((float(ratio), int(width)) for ratio, width in parts)
-    added = float(epsilon) / sum(ratio for ratio, _ in told)
-    if delta <= 10 * ROUNDING * len(told):
-        return added
-    return max(added, float(np.exp(curve(told, delta)(np.log(epsilon)))))
+    answers = tuple((float(ratio), int(width)) for ratio, width in parts)
+    basic = float(epsilon) / sum(ratio for ratio, _ in answers)
+    if delta <= 10 * ROUNDING * len(answers):
+        return basic
+    return max(basic, float(np.exp(factor_curve(answers, delta)(np.log(epsilon)))))

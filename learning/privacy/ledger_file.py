@@ -1,13 +1,15 @@
-"""The ledger on disk: what was spent stays spent, through restarts, kills at any moment, and several programs at once.
+"""The ledger on disk: charges survive restarts, kills at any moment, and several programs at once.
 
-The file is text, a line per account, and its last line is a digest of all the others. Each charge takes a lock that
-programs and threads wait for, reads the file, and puts a new one in its place that the disk has confirmed, before anything
-is answered. So a charge that was interrupted is either entered in full or not at all, and then nothing was answered.
+The file is text, a line per account, and its last line is a digest of all the others. Each charge
+takes a lock that programs and threads wait for, reads the file, and replaces it by a new one that
+the disk has confirmed, before anything is answered. So an interrupted charge is either entered in
+full or not at all, and then nothing was answered.
 
-It guards against mistakes, not against its owner: who deletes the file or puts back an older copy has its budget anew.
+It guards against mistakes, not against its owner: deleting the file or restoring an older copy
+restores the budget.
 
-An account that was opened by accepting a contract stands with what was accepted: the owner's limits, and a fingerprint of its
-records under a key of the ledger's own (`learning.privacy.fingerprints`).
+An account that was opened by accepting a contract keeps what was accepted: the owner's limits, and
+a fingerprint of its records under a key of the ledger's own (`learning.privacy.fingerprints`).
 """
 
 from __future__ import annotations
@@ -24,29 +26,31 @@ from pathlib import Path
 from typing import Any
 
 from learning.errors import InputError
-from learning.privacy.accepted import Accepted
 from learning.privacy.budget import Budget
-from learning.privacy.ledger import Account, Ledger
+from learning.privacy.fingerprints import Accepted
+from learning.privacy.ledger import Account, Key, Ledger
 from learning.privacy.lifetime import Lifetime
-from learning.privacy.sealed import locked, read_sealed, write_sealed
+from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
-PLAIN, KEYED = b"dpmarket ledger 1", b"dpmarket ledger 2"  # the first line; with a key, and what was accepted
+PLAIN = b"dpmarket ledger 1"  # the first line; with a key, and what was accepted
+KEYED = b"dpmarket ledger 2"
 KEY = 32  # bytes
 
 
 class LedgerFile(Ledger):
-    """A ledger kept in a file, for release. The file must be there: `LedgerFile.create` makes one, once.
+    """Ledger kept in an existing file, for release. `LedgerFile.create` makes one, once.
 
     Parameters
     ----------
-    path: where it is; ``<path>.lock`` and, while it is written, ``<path>.new`` lie beside it.
+    path: the file; ``<path>.lock`` and, while it is written, ``<path>.new`` lie in the same folder.
     lifetime: as of every `Ledger`; it is not in the file, so every program must state it.
 
     Raises
     ------
     InputError
-        If there is no ledger, or a damaged one: it is never replaced by an empty one. If it cannot be read or written, or
-        another program holds it for a minute. So says every method; nothing may then be answered.
+        By every method: if there is no ledger, or a damaged one, which is never replaced by an
+        empty one; if it cannot be read or written, or another program holds it for a minute.
+        Nothing may then be answered.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -62,111 +66,121 @@ class LedgerFile(Ledger):
         self.path = Path(path).resolve()  # a link keeps leading to the one file
         self.where = str(self.path)
         self._secret = b""
-        self._accepted: dict[tuple[str, str], Accepted] = {}
-        with self._alone():
+        self._accepted: dict[Key, Accepted] = {}
+        with self._lock_accounts():
             pass
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> LedgerFile:
-        """A new ledger without accounts; an InputError if something is there already."""
+        """Make a new ledger without accounts; an InputError if the path exists."""
         place = Path(path).resolve()
-        with locked(place):
+        with locked_file(place):
             if place.exists():
-                raise InputError(str(place), "must be new", "something there", "LedgerFile(path) opens a ledger.")
+                remedy = "LedgerFile(path) opens a ledger."
+                raise InputError(str(place), "must be new", "something there", remedy)
             write_sealed(place, PLAIN, [])
         return cls(place)
 
     @property
     def key(self) -> bytes:
-        """The secret key of its fingerprints, on the disk before it is given."""
-        with self._alone():
+        """Secret key of its fingerprints, on the disk before it is given."""
+        with self._lock_accounts():
             if not self._secret:
                 self._secret = secrets.token_bytes(KEY)
-                self._keep()
+                self._save_accounts()
             return self._secret
 
     @property
     def identity(self) -> str:
-        """The name that this ledger and its copies have, wherever they lie."""
+        """Name that this ledger shares with its copies."""
         return hashlib.blake2b(b"dpmarket ledger", digest_size=16, key=self.key).hexdigest()
 
     def open(self, budget: Budget) -> Account:
-        """Open the account of a budget, or get it, as `Ledger.open`; the budget must be finite."""
+        """Open the account of a finite budget, or return the open one, as `Ledger.open`."""
         if not budget.claimed:
             rule = f"{budget.owner} must state a finite budget: without one nothing is claimed"
             raise InputError(self.where, rule, budget.epsilon)
         return super().open(budget)
 
     def open_accepted(self, budget: Budget, accepted: Accepted) -> Account:
-        """Open the account of a budget, or get it, with what was accepted; refuses as `open`."""
+        """Open the account of a budget as `open`, and keep what was accepted."""
         account = self.open(budget)
-        with self._alone():
+        with self._lock_accounts():
             self._accepted[budget.key] = accepted
-            self._keep()
+            self._save_accounts()
         return account
 
     def accepted(self, budget: Budget) -> Accepted | None:
-        """What was accepted with the account of a budget's owner and data set; None where nothing was."""
-        with self._alone():
+        """Look up what was accepted with the account of a budget's owner and data set."""
+        with self._lock_accounts():
             return self._accepted.get(budget.key)
 
     def discard_unused(self) -> None:
-        """Remove the file and its lock where no account was ever opened."""
-        with self._alone():
-            if not self._books:
+        """Remove the file and its lock if no account was ever opened."""
+        with self._lock_accounts():
+            if not self._accounts:
                 self.path.unlink()
                 self.path.with_name(f"{self.path.name}.lock").unlink()
 
-    def _check_there(self) -> None:
+    def _check_file(self) -> None:
         if not self.path.is_file():
-            remedy = "LedgerFile.create makes one, once. If there was one, find it: what was spent stands there."
+            remedy = (
+                "LedgerFile.create makes one, once. If there was one, find it: what was spent "
+                "stands there."
+            )
             raise InputError(self.where, "must be a ledger", "no file", remedy)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self._check_there()  # without leaving a lock beside it
-        with self._lock, locked(self.path):
-            self._read()
+    def _lock_accounts(self) -> Iterator[None]:
+        self._check_file()  # without leaving a lock there
+        with self._lock, locked_file(self.path):
+            self._read_accounts()
             yield
 
-    def _keep(self) -> None:
+    def _save_accounts(self) -> None:
         lines = []
-        for budget, answers in self._kept():
-            line: dict[str, Any] = {"budget": _kept(budget), "lines": answers}
-            if budget.key in self._accepted:
-                line["accepted"] = self._accepted[budget.key].kept()
+        for key, account in self._accounts.items():
+            answers = [(entry.purpose, entry.last) for entry in account.entries]
+            line: dict[str, Any] = {"budget": budget_to_json(account.budget), "lines": answers}
+            if key in self._accepted:
+                line["accepted"] = self._accepted[key].to_json()
             lines.append(json.dumps(line))
         if self._secret:
             write_sealed(self.path, KEYED, [json.dumps({"key": self._secret.hex()}), *lines])
         else:
             write_sealed(self.path, PLAIN, lines)
 
-    def _read(self) -> None:
-        """Read what the file says now; another program may have written it."""
-        self._books.clear()
+    def _read_accounts(self) -> None:
+        """Read the file anew, since another program may have written it."""
+        self._accounts.clear()
         self._accepted.clear()
         self._secret = b""
-        self._check_there()
+        self._check_file()
         header, lines = read_sealed(self.path, (PLAIN, KEYED), "a ledger")
         try:
             if header == KEYED:
                 self._secret = bytes.fromhex(json.loads(lines.pop(0))["key"])
             for line in lines:
-                self._take_line(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError):  # another version's, or nobody's
-            self._books.clear()
+                self._read_line(json.loads(line))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            self._accounts.clear()
             remedy = "Nothing is answered on it. Use the version of dpmarket that wrote it."
-            raise InputError(self.where, "must be a ledger of this version", "other content", remedy) from None
+            rule = "must be a ledger of this version"
+            raise InputError(self.where, rule, "other content", remedy) from None
 
-    def _take_line(self, kept: Mapping[str, Any]) -> None:
-        """Take one account from its line."""
+    def _read_line(self, kept: Mapping[str, Any]) -> None:
         lines = [(str.__str__(purpose), operator.index(last)) for purpose, last in kept["lines"]]
-        budget = Budget(**kept["budget"])
-        self._restore(budget, lines)
+        account = Account(Budget(**kept["budget"]))
+        for purpose, last in lines:
+            account = account.add_answers(purpose, last - account.answered)
+        self._accounts[account.budget.key] = account
         if "accepted" in kept:
-            self._accepted[budget.key] = Accepted.restored(kept["accepted"])
+            self._accepted[account.budget.key] = Accepted.from_json(kept["accepted"])
 
 
-def _kept(budget: Budget) -> dict[str, Any]:
-    """A budget as it is kept; one that is split evenly says nothing of growth, as it did before shares could grow."""
-    return {name: value for name, value in asdict(budget).items() if name != "growth" or value != 1}
+def budget_to_json(budget: Budget) -> dict[str, Any]:
+    """Content of a budget in the file, without the growth of an even split."""
+    kept = asdict(budget)
+    if budget.growth == 1:
+        del kept["growth"]
+    return kept

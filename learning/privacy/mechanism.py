@@ -1,12 +1,8 @@
-"""What a noise mechanism is: its law of noise, and by default all that follows from it.
-
-Over T answers, noise of variance v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2 per coordinate spends
-(epsilon, delta); N = noise_denominator(sizes), an owner's own records but for what some papers publish.
-"""
+"""Noise mechanisms: a law of noise, its price in (epsilon, delta), and the claims that follow."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,11 +11,10 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import field_types
 from learning.errors import InputError
-from learning.privacy.beliefs import belief
+from learning.privacy.beliefs import bound_belief
 from learning.privacy.claims import EVERYONE, REPLACE, Claim
-from learning.privacy.guarantees import Guarantee, approximate, pure
-from learning.privacy.noise_law import NoiseLaw
-from learning.privacy.noise_settings import NoiseSettings
+from learning.privacy.guarantees import Guarantee, measure_approximate, measure_pure
+from learning.privacy.price import PricedNoise
 from learning.privacy.shares import open_growths
 
 ACCOUNTINGS = {
@@ -30,23 +25,61 @@ ACCOUNTINGS = {
 }
 
 
-class Mechanism(NoiseLaw):
-    """How an owner's answers are made noisy, and what that costs it.
+@dataclass(frozen=True)
+class NoiseSettings:
+    """Public facts that noise is chosen by; mechanisms take their parameters from it by name.
 
-    A mechanism is a frozen dataclass under this class, named in `learning.privacy.mechanisms.MECHANISMS`. It must give the
-    law of its noise (`learning.privacy.noise_law.NoiseLaw`); the rest follows, unless it knows better. Its fields
-    are filled from those of `NoiseSettings` of the same name; one without a field ``delta`` is pure epsilon-DP.
+    Parameters
+    ----------
+    sizes: the records of every owner that takes part.
+    delta: the failure probability, or None where none is stated.
+    accounting: how the cost of all answers is counted, or None for a mechanism's default.
+    overlap: kappa >= 1, the owners one record may sit with.
+    formula: the formula that the algorithm's paper publishes for its noise; empty if none.
+    weights: the kind of weights, on which such a formula may depend.
+    single_record: whether every answer is the gradient of one record.
+    horizon: the number of rounds stated, or None where the learner chooses it.
+    horizons: the numbers of rounds that the algorithm's plans try.
+    width: the numbers in one answer.
+    growth: each answer's share of the budget over the one before, or None where the learner chooses
+        it.
+    unasked: of the rounds that are stated, those in which nothing is asked.
+    """
+
+    sizes: tuple[int, ...]
+    delta: float | None = None
+    accounting: str | None = None
+    overlap: int = 1
+    formula: str = ""
+    weights: str = "size"
+    single_record: bool = False
+    horizon: int | None = None
+    horizons: tuple[int, ...] = ()
+    width: int = 1
+    growth: float | None = 1.0
+    unasked: int = 0
+
+
+class Mechanism(PricedNoise):
+    """Noise on an owner's answers, its price and its claims.
+
+    A mechanism is a frozen dataclass under this class, named in
+    `learning.privacy.mechanisms.MECHANISMS`. It must give ``norm``, ``draw``, ``noise_term`` and
+    ``horizon_factor``; the rest has defaults. Fields are filled from those of `NoiseSettings` of
+    the same name; a mechanism without a field ``delta`` is pure epsilon-DP.
 
     Attributes
     ----------
-    accountings: what the scenario key ``learning.accounting`` may be with it, the default first.
+    accountings: values of ``learning.accounting`` that it knows, the default first.
     published_for: the papers' formulas that it knows, where it is noise as published.
     compared: whether ``mechanism = "best"`` compares it.
-    announced_horizons: the horizons tried where its noise depends on the horizon in its own way.
-    in_published_bounds: whether it is the noise that the convergence theorems of The Value of Collaboration are about.
+    announced_horizons: the horizons tried where noise depends on the horizon in no separable way.
+    in_published_bounds: whether the convergence theorems of The Value of Collaboration are about
+    it.
+    profile_known: whether delta is known at every epsilon.
     delta: the failure probability over all answers.
     overlap: kappa, the owners that one record may sit with.
-    single_record: whether its noise is meant for answers with one record's gradient.
+    single_record: whether answers are gradients of one record.
     """
 
     accountings: ClassVar[tuple[str, ...]] = ("basic",)
@@ -54,6 +87,7 @@ class Mechanism(NoiseLaw):
     compared: ClassVar[bool] = False
     announced_horizons: ClassVar[tuple[int, ...]] = ()
     in_published_bounds: ClassVar[bool] = False
+    profile_known: ClassVar[bool] = False
     delta: float = 0.0
     overlap: int = 1
     single_record: bool = False
@@ -62,89 +96,95 @@ class Mechanism(NoiseLaw):
         cls.name = cls.name or cls.__name__.lower()
         cls.title = cls.title or f"{cls.name.capitalize()} noise"
 
-    # What it is priced for
-
     @property
-    def law(self) -> Mechanism:
-        """The mechanism that training answers under, with what is `left` of budgets: this one, unless something was spent."""
+    def training_mechanism(self) -> Mechanism:
+        """Mechanism that training answers under, at the budgets of `training_budget`."""
         return self
 
-    def left(self, epsilon: ArrayLike) -> Array:
-        """What of budgets training spends: all, unless something was spent before."""
+    def training_budget(self, epsilon: ArrayLike) -> Array:
+        """Part of budgets that training spends: all, unless something was spent before."""
         return np.asarray(epsilon, dtype=float)
 
     def with_moments(self, share: float, rows: int = 1) -> Mechanism:
-        """As priced where moments are released beside scores, of persons of so many rows; itself if that is wider noise."""
+        """Reprice for second moments released with scores, ``rows`` to a person."""
         return self
 
     def for_rounds(self, horizon: int) -> Mechanism:
-        """The mechanism as it is priced for so many rounds; itself unless it is priced for one number of them."""
+        """Reprice for a number of rounds, where the price depends on it."""
         return self
 
-    def among(self, sizes: ArrayLike) -> Mechanism:
-        """The mechanism for the owners that share, of these sizes, where its price hangs on who does; else itself."""
+    def for_owners(self, sizes: ArrayLike) -> Mechanism:
+        """Reprice for the owners that share, where the price depends on their sizes."""
         return self
 
-    def averaging(self, alike: bool) -> Mechanism:
-        """The noise under which owners are averaged all alike, or by their records: the same unless a paper says else."""
+    def for_weights(self, equal: bool) -> Mechanism:
+        """Reprice for owners averaged equally or by size, where a paper's noise depends on it."""
         return self
 
     def noise_among(self, total: ArrayLike) -> Array:
-        """The noise where the owners that share have so many records together, over that where all share: see `among`.
-
-        Parameters
-        ----------
-        total: array (...), records.
-        """
+        """Noise where those that share have ``total`` records, over that where all owners share."""
         return np.ones(np.shape(total))
 
-    # What follows for claims
+    # Claims
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """What is claimed for one owner's records, one ``unit`` at a time.
+    def claims(
+        self,
+        party: str,
+        epsilon: float,
+        horizon: int,
+        unit: str = "one record",
+        *,
+        size: int | None = None,
+    ) -> list[Claim]:
+        """Make every claim for an owner of ``size`` records, one for each kind of onlooker.
 
         Raises
         ------
         ValueError
-            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted one.
+            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted
+            one.
         """
         self.check_horizon(horizon)
         if not 0 <= epsilon < np.inf:
             raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        label, kappa = self.label, self.overlap
-        return Claim(party, unit, REPLACE, float(epsilon), self.delta, horizon, label, EVERYONE, overlap=kappa)
+        made = self.onlooker_claims(epsilon, horizon, size)
+        return [replace(claim, party=party, unit=unit) for claim in made]
 
-    def claims(
-        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
-    ) -> list[Claim]:
-        """Every claim for an owner of ``size`` records, where who looks on makes a difference; else the one."""
-        return [self.claim(party, epsilon, horizon, unit)]
+    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
+        """Make the claims without party and unit."""
+        spent = (float(epsilon), self.delta, horizon, self.label)
+        return [Claim("", "", REPLACE, *spent, EVERYONE, overlap=self.overlap)]
+
+    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
+        """Make the claim against the onlooker who sees most."""
+        return self.claims(party, epsilon, horizon, unit)[0]
 
     def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
-        """The largest epsilon that `claims` names for budgets sold: themselves, but for noise as papers publish it.
+        """Largest epsilon that `claims` names for budgets sold, (...).
 
         Parameters
         ----------
         epsilon: array (...), the budgets sold.
-        sizes: array of a shape that goes with it, the owners' records.
+        sizes: array that broadcasts with it, the owners' records.
         horizon: T, the answers that they cover.
         """
         return np.asarray(epsilon, dtype=float)
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        """What a record loses in all that sits with several owners: sum epsilon_l/kappa under pure DP, array (n,).
+        """Epsilon of all owners' answers about one record, (n,): sum epsilon_l/kappa under pure DP.
 
-        By default under approximate DP no more than if each had sold the most that any of them did.
+        Under approximate DP by default the largest budget that any of them sold.
 
         Parameters
         ----------
-        held: array (k, n), k <= kappa, the budgets of the owners that hold each of n records, in (0, inf).
+        held: array (k, n), k <= kappa, the budgets of the owners that hold each of n records, in
+            (0, inf).
         horizon: T, the answers that each owner's budget covers.
         """
         return np.asarray(held.max(axis=0) if self.delta > 0 else held.sum(axis=0) / self.overlap)
 
     def composed_epsilon(self, sold: Array) -> Array:
-        """What trainings one after another spend of the same records, (n,): by default the sum, by basic composition.
+        """Epsilon of consecutive trainings on the same records, (n,): by default the sum.
 
         Parameters
         ----------
@@ -153,69 +193,86 @@ class Mechanism(NoiseLaw):
         return np.asarray(sold.sum(axis=0))
 
     def composed_delta(self, trainings: ArrayLike) -> Array:
-        """The failure probability of `composed_epsilon` over so many trainings (n,): delta for each."""
+        """Failure probability of `composed_epsilon` over a number of trainings (n,)."""
         return self.delta * np.asarray(trainings, dtype=float)
 
     def remaining_epsilon(self, limit: Array, sold: Array, parts: int = 1) -> Array:
-        """What each of so many equal further trainings may sell so that all together keep to a limit (n,), at least 0.
+        """Budget of each of ``parts`` equal further trainings within a limit, (n,), at least 0.
 
         Parameters
         ----------
         limit: array (n,), finite, for `composed_epsilon` of all trainings.
-        sold: array (k, n), as there.
+        sold: array (k, n), the budgets of each training before.
         """
         return np.maximum(limit - sold.sum(axis=0), 0.0) / parts
 
+    def epsilon_of_parts(self, epsilon: ArrayLike, share: float) -> Array:
+        """Compute the epsilon of noise made of ``share`` times the parts that make up all of it.
+
+        More parts than that cost no more than was sold; of fewer, by default, nothing is known:
+        inf.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        return np.where((share >= 1) | (epsilon == 0), epsilon, np.inf)
+
     @property
     def but_for(self) -> float:
-        """The chance that a belief rises above `surest`: of a mechanism whose profile is not known, twice delta."""
-        return 2 * self.delta
+        """Probability that a belief exceeds `belief_bound`.
 
-    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """How likely one of two versions of a record, alike at first, can become to who sees all owners' answers, (n,).
+        Delta, or 2 delta of an unknown profile.
+        """
+        return self.delta if self.profile_known else 2 * self.delta
 
-        True but for a chance of ``but_for``, by the bound of `learning.privacy.beliefs` at the one point (epsilon, delta)
-        of the profile that any mechanism has; those that know more of it are sharper.
+    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """Bound on the posterior of one of two equally likely versions of a record, (n,).
+
+        It holds except with probability ``but_for``, by `learning.privacy.beliefs` at the one point
+        (epsilon, delta) of the profile that every mechanism has.
 
         Parameters
         ----------
         held, horizon: as in `joint_epsilon`.
         sizes: array (n,), the records of the owner whose record each is.
         """
-        return belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
+        return bound_belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """What some answers may spend of a budget over T, in a measure in which it can be attacked.
+        """Guarantee of some of T answers, in a measure in which it can be attacked.
 
-        By default pure DP, epsilon/(T kappa) for each answer, where ``delta`` is 0; else (epsilon, delta)-DP of all
-        answers together, and nothing of a single one. With kappa owners of a record, each may spend its kappa-th part.
+        By default pure DP, epsilon/(T kappa) for each answer, where ``delta`` is 0; else (epsilon,
+        delta)-DP of all answers together, and nothing of a single one.
 
         Parameters
         ----------
         epsilon: the budget over all answers, in (0, inf).
         horizon: T, the answers that the budget covers.
-        answers: how many of them are asked; of an algorithm that samples records, the rounds.
+        answers: the number asked; of an algorithm that samples records, the rounds.
         size: the records of the owner.
         """
         if self.delta > 0:
-            return Guarantee.alike(approximate(self.delta), epsilon, np.inf, float, epsilon)
+            measure = measure_approximate(self.delta)
+            return Guarantee.uniform(measure, epsilon, np.inf, float, epsilon)
         own = epsilon / self.overlap
-        return Guarantee.alike(pure, own * (answers / horizon), own * (1 / horizon), float, epsilon)
+        bounds = (own * (answers / horizon), own * (1 / horizon))
+        return Guarantee.uniform(measure_pure, *bounds, float, epsilon)
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """What one answer for release may spend: epsilon in 1-norm, rho (zCDP) in 2-norm; None: not for release."""
+        """Budget of one answer for release: epsilon in 1-norm, rho (zCDP) in 2-norm.
+
+        None: refused.
+        """
         return None
 
-    # How it is made from what is announced
+    # Construction
 
     @classmethod
-    def suits(cls, settings: NoiseSettings) -> bool:
-        """Whether its noise goes with the answers that are asked for."""
+    def suits_settings(cls, settings: NoiseSettings) -> bool:
+        """Check that the noise goes with the answers that are asked for."""
         return not settings.single_record
 
     @classmethod
-    def candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
-        """The mechanisms of this kind that the learner may announce: one, or one for each horizon that may be priced.
+    def make_candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
+        """Make the mechanisms of this kind that the learner may announce, by horizon tried.
 
         Raises
         ------
@@ -224,26 +281,36 @@ class Mechanism(NoiseLaw):
         """
         parameters = field_types(cls)
         if settings.overlap > 1 and "overlap" not in parameters:
-            rule = f"must be 1 with {cls.name} noise, which counts no record that sits with several owners"
+            rule = (
+                f"must be 1 with {cls.name} noise, which counts no record that sits with "
+                "several owners"
+            )
             raise InputError("learning.overlap", rule, settings.overlap)
         announced = vars(settings) | {"total_size": sum(settings.sizes)}
         given = {name: announced[name] for name in parameters if name in announced}
         if "horizon" not in parameters:
             return [cls(**given)]
-        only = settings.horizons if len(settings.horizons) == 1 else ()
-        tried = (settings.horizon,) if settings.horizon else only or cls.announced_horizons or settings.horizons
+        tried = cls._horizons_tried(settings)
         if "growth" not in parameters:
             return [cls(**given | {"horizon": horizon}) for horizon in tried]
-        less = settings.unasked if settings.horizon else 0  # where shares grow, only what is asked gets any
+        unasked = settings.unasked if settings.horizon else 0  # growing shares cover what is asked
         return [
-            cls(**given | {"horizon": horizon - less * (growth != 1), "growth": growth})
+            cls(**given | {"horizon": horizon - unasked * (growth != 1), "growth": growth})
             for horizon in tried
             for growth in open_growths(settings.growth, horizon)
         ]
 
+    @classmethod
+    def _horizons_tried(cls, settings: NoiseSettings) -> tuple[int, ...]:
+        if settings.horizon:
+            return (settings.horizon,)
+        if len(settings.horizons) == 1:
+            return settings.horizons
+        return cls.announced_horizons or settings.horizons
+
 
 class FixedHorizon(Mechanism):
-    """What mechanisms share that are priced for one horizon, their field ``horizon``: fewer rounds get its noise too."""
+    """Mechanism priced for one horizon, its field ``horizon``: fewer rounds get the same noise."""
 
     horizon: int
 

@@ -1,9 +1,10 @@
-"""Noise as two papers publish it, and what an accountant says that it gives: to whom, at the same delta.
+"""Noise as two papers publish it, and the guarantee that an accountant gives it at the same delta.
 
-MP is the multi-party write-up (SGD1, SGD2), WD is Kang et al., Weighted Distributed Differential Privacy ERM. Both count
-a record's gradient by its 2-norm; everything here is on the scale of mean gradients. Honest noise: `SubsampledGaussian`
-for SGD1; `learning.privacy.gaussian.Gaussian` for SGD2 and for weighted local training, whose T answers to n_l records
-are just its case.
+MP is the multi-party write-up (SGD1, SGD2), WD is Kang et al., Weighted Distributed Differential
+Privacy ERM. Both bound a record's gradient in 2-norm; everything here is on the scale of mean
+gradients. Correctly accounted noise: `SubsampledGaussian` for SGD1;
+`learning.privacy.gaussian.Gaussian` for SGD2 and for weighted local training, T answers to n_l
+records.
 """
 
 from __future__ import annotations
@@ -18,46 +19,54 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.beliefs import by_column
+from learning.privacy.beliefs import evaluate_columns
 from learning.privacy.claims import EVERYONE, Claim
-from learning.privacy.gaussian import GaussianNoise, exact_epsilon, surest_gaussian
-from learning.privacy.guarantees import Guarantee, gaussian
-from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise_law import where_noisy
-from learning.privacy.noise_settings import NoiseSettings
+from learning.privacy.gaussian import exact_epsilon, gaussian_belief
+from learning.privacy.guarantees import Guarantee, measure_gaussian
+from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.noise import GaussianNoise, where_noisy
 from learning.privacy.subsampled import (
     sampled_epsilon,
+    subsampled_belief,
     subsampled_budget,
     subsampled_epsilon,
     subsampled_guarantee,
-    surest_subsampled,
 )
 
 Formula = Literal["sgd1", "sgd2", "weighted", "plain"]
 
-TITLES: dict[Formula, str] = {"sgd1": "SGD1", "sgd2": "SGD2", "weighted": "WD-DP", "plain": "plain averaging"}
-# c of WD (3), from its proof: sigma^2 n^2 >= 8 lambda G^2 T/epsilon with lambda = 2 ln(1/delta)/epsilon
+TITLES: dict[Formula, str] = {
+    "sgd1": "SGD1",
+    "sgd2": "SGD2",
+    "weighted": "WD-DP",
+    "plain": "plain averaging",
+}
+AVERAGED: tuple[Formula, ...] = ("weighted", "plain")
+# c of WD (3), from its proof: sigma^2 n^2 >= 8 lambda G^2 T/epsilon, lambda = 2 ln(1/delta)/epsilon
 MOMENTS_CONSTANT = 16.0
 
 
 @dataclass(frozen=True)
-class PublishedNoise(GaussianNoise):
-    """Gaussian noise whose deviation is a paper's formula; what it gives is the accountant's business (`claims`).
+class PublishedNoise(GaussianNoise, Mechanism):
+    """Gaussian noise whose deviation is a paper's formula; `claims` are the accountant's.
 
-    On mean gradients, v = G^2 horizon_factor(T) K/(N^2 epsilon^2), N = ``noise_denominator(sizes)``:
+    On mean gradients, v = G^2 horizon_factor(T) K/(N^2 epsilon^2), N =
+    ``noise_denominator(sizes)``:
 
-        sgd1      N = n            K = 16 ln^2(1.25 n^2/delta)   factor = T              MP (3), over n; published for T = n^2
-        sgd2      N = n_l          K = 8 ln(1/delta)             factor = T ln(1.25 T/delta)      MP Theorem 3, Lemma 2
-        weighted  N = n            K = c ln(1/delta)             factor = T                       WD (3)
-        plain     N = m n_(1)      K = c ln(1/delta)             factor = T              WD Table 1, its rival's noise
+        sgd1      N = n        K = 16 ln^2(1.25 n^2/delta)  factor = T    MP (3), over n
+        sgd2      N = n_l      K = 8 ln(1/delta)            factor = T ln(1.25 T/delta)
+                                                            MP Theorem 3, Lemma 2
+        weighted  N = n        K = c ln(1/delta)            factor = T    WD (3)
+        plain     N = m n_(1)  K = c ln(1/delta)            factor = T    WD Table 1, its rival
 
-    MP publishes SGD1 for n^2 rounds; that its variance is in proportion to T elsewhere is our reading. MP assumes
-    epsilon < 1 and delta < 1/n^3. SGD2: "(epsilon/sqrt(T ln(1/delta)), delta/T)-DP a round" by MP's Lemma 2. WD leaves c
-    open ("for some constant c"); its own proof needs c = 16, as long as epsilon <= 2 ln(1/delta).
+    MP publishes SGD1 for n^2 rounds; a variance in proportion to T elsewhere is our reading. MP
+    assumes epsilon < 1 and delta < 1/n^3. SGD2: "(epsilon/sqrt(T ln(1/delta)), delta/T)-DP a round"
+    by MP's Lemma 2. WD leaves c open ("for some constant c"); its own proof needs c = 16, as long
+    as epsilon <= 2 ln(1/delta).
 
-    Only under "sgd2" does the noise fall with an owner's own records. So S = sum q_l^2 v_l is bound^2 horizon_factor(T)
-    sum(q_l^2 term_l)/N^2 with one N for all else; under SGD1 one owner answers a round, and its noise power is
-    sum (n_l/n) v_l on average.
+    Only under "sgd2" does the noise fall with an owner's own records. So S = sum q_l^2 v_l is
+    bound^2 horizon_factor(T) sum(q_l^2 term_l)/N^2 with one N for all else; under SGD1 one owner
+    answers a round, and its noise power is sum (n_l/n) v_l on average.
 
     Parameters
     ----------
@@ -66,7 +75,8 @@ class PublishedNoise(GaussianNoise):
     sizes: the records of every owner that takes part, public.
     constant: c.
 
-    >>> PublishedNoise("weighted", 1e-3, (100, 300)).variance([0.5, 1.0], [100, 300], 1.0, 10).round(6)
+    >>> mechanism = PublishedNoise("weighted", 1e-3, (100, 300))
+    >>> mechanism.variance([0.5, 1.0], [100, 300], 1.0, 10).round(6)
     array([0.027631, 0.006908])
     """
 
@@ -81,17 +91,22 @@ class PublishedNoise(GaussianNoise):
 
     def check(self) -> None:
         if not self.sizes:
-            raise InputError("learning.sizes", "must be the records of at least one owner", self.sizes)
+            rule = "must be the records of at least one owner"
+            raise InputError("learning.sizes", rule, self.sizes)
 
     @classmethod
-    def suits(cls, settings: NoiseSettings) -> bool:
+    def suits_settings(cls, settings: NoiseSettings) -> bool:
         return settings.formula in cls.published_for
 
     @classmethod
-    def candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
-        """The formula of the algorithm; that of plain averaging where weighted training weighs all alike."""
-        plain = settings.formula == "weighted" and settings.weights == "equal"
-        return super().candidates(replace(settings, formula="plain") if plain else settings)
+    def make_candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
+        """Make the algorithm's formula.
+
+        That of plain averaging where weighted training weighs equally.
+        """
+        if settings.formula == "weighted" and settings.weights == "equal":
+            settings = replace(settings, formula="plain")
+        return super().make_candidates(settings)
 
     @property
     def single_record(self) -> bool:  # type: ignore[override]
@@ -106,7 +121,9 @@ class PublishedNoise(GaussianNoise):
         """N, the records that the noise is scaled to, for owners of these sizes."""
         if self.formula == "sgd2":
             return np.asarray(sizes, dtype=float)
-        common = len(self.sizes) * min(self.sizes) if self.formula == "plain" else self.total_size
+        common = self.total_size
+        if self.formula == "plain":
+            common = len(self.sizes) * min(self.sizes)
         return np.full(np.shape(sizes), float(common))
 
     @property
@@ -114,9 +131,10 @@ class PublishedNoise(GaussianNoise):
         """K."""
         if self.formula == "sgd1":
             return float(16 * np.log(1.25 * self.total_size**2 / self.delta) ** 2)
-        return (8.0 if self.formula == "sgd2" else self.constant) * float(np.log(1 / self.delta))
+        constant = 8.0 if self.formula == "sgd2" else self.constant
+        return constant * float(np.log(1 / self.delta))
 
-    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+    def _noise_scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
         return reach / self.noise_denominator(sizes) / epsilon
 
@@ -124,7 +142,7 @@ class PublishedNoise(GaussianNoise):
         """K/epsilon^2: over `noise_denominator` squared, not over sizes squared."""
         return where_noisy(epsilon, lambda e: self.coefficient / e**2)
 
-    def _slope(self, epsilon: Array) -> Array:
+    def _term_slope(self, epsilon: Array) -> Array:
         return -2 * self.noise_term(epsilon) / epsilon
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
@@ -133,59 +151,70 @@ class PublishedNoise(GaussianNoise):
         return horizon * np.log(1.25 * horizon / self.delta) if self.formula == "sgd2" else horizon
 
     def distance(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
-        """How far replacing one of an owner's records moves an answer that uses it, in deviations of its noise."""
+        """Move of an answer when a record that it uses is replaced, in deviations of its noise."""
         reach = 2.0 if self.formula == "sgd1" else 2.0 / np.asarray(sizes, dtype=float)
         with np.errstate(divide="ignore"):  # a budget of inf adds no noise
             return np.asarray(reach / self.scale(epsilon, sizes, 1.0, horizon))
 
-    def among(self, sizes: ArrayLike) -> PublishedNoise:
-        """SGD1 picks records among those of the owners that share; the other formulas' claims say what their noise gives."""
-        return replace(self, sizes=tuple(np.asarray(sizes, int).tolist())) if self.formula == "sgd1" else self
+    def for_owners(self, sizes: ArrayLike) -> PublishedNoise:
+        """Reprice SGD1 for picks among the owners that share.
 
-    def averaging(self, alike: bool) -> PublishedNoise:
-        """WD's noise is scaled to all records; that of plain averaging to the smallest owner's, m times."""
-        if self.formula not in ("weighted", "plain"):
+        Other formulas stay, with claims to match.
+        """
+        if self.formula != "sgd1":
             return self
-        return replace(self, formula="plain" if alike else "weighted")
+        return replace(self, sizes=tuple(np.asarray(sizes, int).tolist()))
+
+    def for_weights(self, equal: bool) -> PublishedNoise:
+        """Reprice averaging: WD's noise is scaled to all records.
+
+        Plain averaging's to m times the smallest owner's.
+        """
+        if self.formula not in AVERAGED:
+            return self
+        return replace(self, formula="plain" if equal else "weighted")
 
     def noise_among(self, total: ArrayLike) -> Array:
-        """Under SGD1's formula K/n^2 of the records n that are picked among."""
+        """Factor K/n^2 under SGD1's formula, n the records that are picked among."""
         if self.formula != "sgd1":
             return super().noise_among(total)
         fewer = np.maximum(np.asarray(total, dtype=float), 1.0)
-        grown = np.log(1.25 * fewer**2 / self.delta) / np.log(1.25 * self.total_size**2 / self.delta)
-        return np.asarray((grown * self.total_size / fewer) ** 2)
+        whole = self.total_size
+        grown = np.log(1.25 * fewer**2 / self.delta) / np.log(1.25 * whole**2 / self.delta)
+        return np.asarray((grown * whole / fewer) ** 2)
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """What the noise published for epsilon gives the smallest owner against whoever sees most; others lose no more."""
-        return self.claims(party, epsilon, horizon, unit, size=min(self.sizes))[0]
+    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
+        """Make the claims for noise published for epsilon, the most informed onlooker first.
 
-    def claims(
-        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
-    ) -> list[Claim]:
-        """What the noise published for epsilon gives one owner's records over T rounds, most informed onlooker first.
+        sgd1: with known samples (exact); with known owners of the samples; with hidden samples.
+        sgd2: against anyone who sees the owner's answers (exact).
+        weighted, plain: against the server, which gets the owner's own model, by composition of its
+        T steps (an upper bound, which a linear loss attains); against the public and the other
+        owners, who get the average of all models, by the same number. Others' noise may protect the
+        average further, by no proved amount. `average_epsilon` is the least that could ever be
+        claimed.
 
-        sgd1: who knows the samples (exact); who sees whose record is used and not which; who sees the answers only.
-        sgd2: whoever sees the owner's answers (exact). weighted, plain: the server, which gets the owner's own model, by
-        composition of its T steps (an upper bound, which a linear loss attains); the public and the other owners, who get
-        the average of all models, by the same number. Others' noise may protect the average further; we know no proof by
-        how much and claim nothing for it. `average_epsilon` is the least that could ever be claimed.
+        ``size`` is that of the smallest owner unless given; others lose no more.
         """
         title = f"gaussian noise as {TITLES[self.formula]} prints it for epsilon = {epsilon:g}"
-        blank = super().claim(party, epsilon, horizon, unit)
+        blank = super().onlooker_claims(epsilon, horizon, size)[0]
+        records = size or min(self.sizes)
+        distance = float(self.distance(epsilon, records, horizon))
         return [
             replace(blank, epsilon=spent, mechanism=f"{title}; {how}", protects_against=who)
-            for who, how, spent in self._views(float(self.distance(epsilon, size, horizon)), size, horizon)
+            for who, how, spent in self._onlookers(distance, records, horizon)
         ]
 
-    def _views(self, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
-        """(against whom, by what accounting, epsilon)."""
-        total, delta = self.total_size, self.delta
+    def _onlookers(self, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
+        """List (onlooker, accounting, epsilon)."""
+        total = self.total_size
+        delta = self.delta
         if self.formula == "sgd1":
             known = subsampled_epsilon(distance, horizon, 1 / total, delta)
             owners = min(known, sampled_epsilon(distance, horizon, size, delta, size / total))
             hidden = min(owners, sampled_epsilon(distance, horizon, total, delta))
-            seen, how = "anyone who sees all answers and", "Renyi, picks hidden"
+            seen = "anyone who sees all answers and"
+            how = "Renyi, picks hidden"
             return [
                 (f"{seen} knows which record each used: the learner, who picks", "exact", known),
                 (f"{seen} whose record each used, not which", how, owners),
@@ -196,61 +225,77 @@ class PublishedNoise(GaussianNoise):
             return [(EVERYONE, "exact", own)]
         server = "the server, who sees the owner's own model, and even its every step"
         public = "the public and the other owners, who see the average of all models"
-        return [(server, "composition of all steps", own), (public, "no more than the server learns", own)]
+        return [
+            (server, "composition of all steps", own),
+            (public, "no more than the server learns", own),
+        ]
 
     def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
-        """What the accountant says that the noise gives against who sees most, from tables."""
+        """Epsilon against the onlooker who sees most, from tables."""
         distance = self.distance(epsilon, sizes, horizon)
         if self.single_record:
             return subsampled_budget(distance, horizon, 1 / self.total_size, self.delta)
         return exact_epsilon(distance * np.sqrt(horizon), self.delta)
 
-    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """By the accountant's profile of the noise, to who sees most; a record sits with one owner."""
+    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """Bound by the profile against the onlooker who sees most; a record sits with one owner."""
         distance = self.distance(held[0], sizes, horizon)
         if not self.single_record:
-            return surest_gaussian(distance * np.sqrt(horizon), self.but_for)
-        told = partial(surest_subsampled, rounds=horizon, chance=1 / self.total_size, but_for=self.but_for)
-        return by_column(lambda column: told(column[0]), distance[None])
+            return gaussian_belief(distance * np.sqrt(horizon), self.but_for)
+        chance = 1 / self.total_size
+        bound = partial(subsampled_belief, rounds=horizon, chance=chance, but_for=self.but_for)
+        return evaluate_columns(lambda column: bound(column[0]), distance[None])
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """What the accountant says of the noise, never the epsilon that it is published for."""
+        """Guarantee what the accountant says of the noise, never the published epsilon."""
         distance = float(self.distance(epsilon, size, horizon))
         claimed = self.claims("", epsilon, horizon, size=size)[0].epsilon
         if self.single_record:
             return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
         exact = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=self.delta)
-        return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, exact, claimed)
+        joint = distance * np.sqrt(answers)
+        return Guarantee.uniform(measure_gaussian, joint, distance, exact, claimed)
 
 
 def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizon: int) -> float:
-    """The epsilon of the owners' noisy steps summed in every round, weighted, by a party that everyone trusts.
+    """Compute the epsilon of the owners' noisy steps, summed in every round by a trusted party.
 
-    The sum moves by q_l 2 G/n_l and carries noise of variance sigma^2 sum q^2, not sigma^2 as in WD (4); q = n_l/n, or
-    1/m for "plain". This is exact if all owners step from one common model and only sums are shown, to who is none of the
-    owners (an owner knows its own noise). For WD's Algorithm 1, which averages once, at the end, it is what the average
-    gives at best: with a linear loss the average is just this Gaussian, so that no accountant can claim less.
+    The sum moves by q_l 2 G/n_l and carries noise of variance sigma^2 sum q^2, not sigma^2 as in WD
+    (4); q = n_l/n, or 1/m for "plain". This is exact if all owners step from one common model and
+    only sums are shown to an outsider (an owner knows its own noise). For WD's Algorithm 1, which
+    averages once, at the end, it is a lower bound: with a linear loss the average is just this
+    Gaussian, so that no accountant can claim less.
 
-    ``size`` is n_l, the owner's records, and ``epsilon`` the budget that the noise is published for.
+    Parameters
+    ----------
+    mechanism: the noise, "weighted" or "plain".
+    size: n_l, the owner's records.
+    epsilon: the budget that the noise is published for.
+    horizon: T.
     """
-    if mechanism.formula not in ("weighted", "plain"):
+    if mechanism.formula not in AVERAGED:
         raise ValueError(f"{TITLES[mechanism.formula]} averages no models")
     if not 0 <= epsilon < np.inf:
         raise ValueError(f"no privacy can be claimed at epsilon = {epsilon}")
     weighted = mechanism.formula == "weighted"
     counts = np.array(mechanism.sizes if weighted else np.ones(len(mechanism.sizes)), dtype=float)
     weight = (size if weighted else 1) / counts.sum()
-    distance = mechanism.distance(epsilon, size, horizon) * weight / np.sqrt(np.sum((counts / counts.sum()) ** 2))
+    noise = np.sqrt(np.sum((counts / counts.sum()) ** 2))
+    distance = mechanism.distance(epsilon, size, horizon) * weight / noise
     return subsampled_epsilon(float(distance), horizon, 1.0, mechanism.delta)
 
 
-def single_use(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float, float]:
-    """Of one round of SGD1 with its sample fixed: MP's epsilon/(2 sqrt(ln(1/delta))), its delta/n^2, the exact epsilon there.
+def fixed_sample_epsilons(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float, float]:
+    """Compute three numbers of one SGD1 round with its sample fixed.
+
+    MP's epsilon/(2 sqrt(ln(1/delta))), its delta/n^2, and the exact epsilon at that delta.
 
     Source: MP, proof of Theorem 1.
     """
     if mechanism.formula != "sgd1":
         raise ValueError("only SGD1's proof fixes a sample")
-    rounds, claimed = mechanism.total_size**2, float(epsilon / (2 * np.sqrt(np.log(1 / mechanism.delta))))
-    delta, distance = mechanism.delta / rounds, float(mechanism.distance(epsilon, 1, rounds))
+    rounds = mechanism.total_size**2
+    claimed = float(epsilon / (2 * np.sqrt(np.log(1 / mechanism.delta))))
+    delta = mechanism.delta / rounds
+    distance = float(mechanism.distance(epsilon, 1, rounds))
     return claimed, delta, subsampled_epsilon(distance, 1, 1.0, delta)

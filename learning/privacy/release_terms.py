@@ -1,4 +1,4 @@
-"""What an owner announces of its answers before the first: all that noise, its account and its claim follow from."""
+"""Terms of release: the announcement that noise, account and claim follow from."""
 
 from __future__ import annotations
 
@@ -8,45 +8,49 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.persons import neighbours, unit_of_privacy
+from learning.data.persons import describe_neighbours, unit_of_privacy
 from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.privacy.budget import Budget, fingerprint, visible
+from learning.privacy.budget import Budget, fingerprint_bounds, visible_name
 from learning.privacy.claims import Claim
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
-from learning.privacy.lattice import WIDEST, tries
+from learning.privacy.lattice import WIDEST, draws_per_sample
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.secure_noise import scale_for, sensitivity
-from learning.privacy.shares import shares
+from learning.privacy.shares import answer_shares
 
 
 @dataclass(frozen=True)
 class ReleaseTerms:
-    """What is announced of all of an owner's answers about one data set, before the first.
+    """Announcement of all of an owner's answers about one data set, before the first.
 
     Parameters
     ----------
-    owner: the name of who answers.
+    owner: the name of the owner.
     data: the name of the data set; the same records under two names have two budgets, which add up.
     n_records: how many records it has, public.
     epsilon: the budget over all answers, in (0, inf).
     horizon: T, the answers that the budget covers.
     coordinates: the public bounds, with the most rows that one person has.
-    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the overlap kappa to
-        divide by.
-    by_person: whether the records of one person are known to be its; they are where a person may have several.
-    growth: each answer's share of the budget over that of the one before; answers are then asked for by number.
-    contract: the digest of the contract that all of this stands in, if any: under another one, every charge is refused.
+    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the
+        overlap kappa to divide by.
+    by_person: whether the records of one person are known to be its; they are where a person may
+        have several.
+    growth: each answer's share of the budget over that of the one before; answers are then asked
+        for by number.
+    contract: the digest of the contract that all of this stands in, if any: under another one,
+        every charge is refused.
 
     Raises
     ------
     InputError
-        If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient, or a
-        question; a bound on scores, which holds at the start alone; a loss other than the squared, unless each record's
-        gradient is clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and Gaussian noise under
-        zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers; announced numbers beyond `LARGEST`.
+        If no release under these terms keeps its claim: a budget of 0, inf or NaN; no bound on a
+        gradient or a query; a bound on scores, which holds at the start alone; a loss other than
+        the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise
+        under basic composition in 1-norm, and Gaussian noise under zCDP or pure l2 noise in 2-norm;
+        l2 noise on too many numbers; announced numbers beyond `LARGEST`.
     """
 
     owner: str
@@ -61,22 +65,28 @@ class ReleaseTerms:
     contract: str = ""
 
     def __post_init__(self) -> None:
-        mechanism, coordinates = self.mechanism, self.coordinates
-        if not self.budget.claimed or not visible(self.data) or self.budget.n_records is None:
+        mechanism = self.mechanism
+        coordinates = self.coordinates
+        if not self.budget.claimed or not visible_name(self.data) or self.n_records is None:
+            rule = "needs a finite budget, a named data set and the number of its records"
             found = f"epsilon {self.epsilon}, data {self.data!r}, n_records {self.n_records}"
-            raise InputError("release", "needs a finite budget, a named data set and the number of its records", found)
-        if mechanism.norm != coordinates.norm or mechanism.release_budget(self.epsilon, self.horizon) is None:
-            rule = "must be Laplace noise (clipped in 1-norm), Gaussian noise accounted by zCDP or pure l2 noise (in 2-norm)"
+            raise InputError("release", rule, found)
+        budget = mechanism.release_budget(self.epsilon, self.horizon)
+        if mechanism.norm != coordinates.norm or budget is None:
+            rule = (
+                "must be Laplace noise (clipped in 1-norm), Gaussian noise accounted by zCDP "
+                "or pure l2 noise (in 2-norm)"
+            )
             found = f"{mechanism.label}, records clipped in {coordinates.norm}-norm"
             raise InputError("release.mechanism", rule, found)
         if self.vectors > WIDEST:
             rule = (
-                f"must answer with at most {WIDEST} numbers under l2 noise, whose exact sampler throws most draws away"
+                f"must answer with at most {WIDEST} numbers under l2 noise, whose exact "
+                "sampler throws most draws away"
             )
-            found = f"{self.vectors} numbers, {tries(self.vectors):.2g} draws for one"
-            raise InputError(
-                "release.mechanism", rule, found, "Use Gaussian noise accounted by zCDP, or Laplace noise."
-            )
+            found = f"{self.vectors} numbers, {draws_per_sample(self.vectors):.2g} draws for one"
+            remedy = "Use Gaussian noise accounted by zCDP, or Laplace noise."
+            raise InputError("release.mechanism", rule, found, remedy)
         loss = coordinates.loss
         if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
             rule = "must be of squared loss, or clip each gradient of a linear model"
@@ -85,22 +95,27 @@ class ReleaseTerms:
 
     @property
     def unit(self) -> str:
-        """The unit that privacy is promised to."""
+        """Unit of privacy."""
         rows = self.coordinates.rows_per_person
         return unit_of_privacy(self.by_person or rows > 1, rows)
 
     @property
     def claim(self) -> Claim:
-        """What is claimed of all answers together; no simulation."""
+        """Claim of all answers together; no simulation."""
         made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
-        label = f"{made.mechanism}, {self.source}"
-        growth = None if self.growth == 1 else self.growth
-        return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False, growth=growth)
+        return replace(
+            made,
+            adjacency=self.budget.adjacency,
+            mechanism=f"{made.mechanism}, {self.source}",
+            simulation=False,
+            growth=None if self.growth == 1 else self.growth,
+        )
 
     @cached_property
     def budget(self) -> Budget:
-        """What its account is opened for; every charge must name the same."""
-        mechanism, rows = self.mechanism, self.coordinates.rows_per_person
+        """Budget of its account; every charge must name an equal one."""
+        mechanism = self.mechanism
+        rows = self.coordinates.rows_per_person
         agreed = f", contract {self.contract}" if self.contract else ""
         return Budget(
             self.owner,
@@ -112,8 +127,8 @@ class ReleaseTerms:
             self.data,
             self.n_records,
             self.unit,
-            Budget.adjacency if rows == 1 else neighbours(rows),
-            fingerprint(self.coordinates) + agreed,
+            Budget.adjacency if rows == 1 else describe_neighbours(rows),
+            fingerprint_bounds(self.coordinates) + agreed,
             self.growth,
         )
 
@@ -124,54 +139,64 @@ class ReleaseTerms:
 
     @property
     def source(self) -> str:
-        """Where noise comes from, in words."""
+        """Source of noise, in words."""
         return "noise from opendp, thinned to l2 noise" if self.vectors else "noise from opendp"
 
     @property
     def sensitivity(self) -> float:
-        """How far an answer as computed moves when a record or all of a person's is replaced, in the mechanism's norm."""
-        bound, width = self.coordinates.gradient_bound, len(self.coordinates.centre)
+        """Largest move of an answer as computed when a record or all of a person's is replaced."""
+        bound = self.coordinates.gradient_bound
+        width = len(self.coordinates.centre)
         return sensitivity(self.n_records, width, bound, self.mechanism.norm)
 
     @cached_property
     def scales(self) -> Array:
-        """b, or s, of each answer, (T,), such that OpenDP's map from `sensitivity` is at most its share.
+        """Scale b or s of each answer, (T,), at which OpenDP's map gives at most its share.
 
-        Its share of epsilon/kappa, or of rho/kappa; where budgets are split evenly, a T-th part.
+        The share is of epsilon/kappa, or of rho/kappa; of an even split, a T-th part.
         """
         even = self.mechanism.release_budget(self.epsilon, self.horizon)
         assert even is not None
-        if self.growth == 1:
-            return np.full(self.horizon, self._scale_for(even))
-        parts = even * self.horizon * shares(self.growth, self.horizon)
-        return np.array([self._scale_for(part) for part in parts.tolist()])
+        parts = [even]
+        if self.growth != 1:
+            parts = (even * self.horizon * answer_shares(self.growth, self.horizon)).tolist()
+        norm = self.mechanism.norm
+        found = [scale_for(part, self.sensitivity, norm, self.vectors) for part in parts]
+        return np.array(found * (self.horizon if self.growth == 1 else 1))
 
     @property
     def scale(self) -> float:
-        """That of the first answer, and of all where budgets are split evenly."""
+        """Scale of the first answer, and of all under an even split."""
         return float(self.scales[0])
-
-    def _scale_for(self, budget: float) -> float:
-        """The scale at which one answer spends so much."""
-        return scale_for(budget, self.sensitivity, self.mechanism.norm, self.vectors)
 
 
 def _check_coordinates(coordinates: Coordinates) -> None:
-    """Refuse coordinates under which an answer is not bounded, or what leads to it is not finite, whatever is asked."""
-    start, scale, ball = coordinates.centre, coordinates.transform, coordinates.theta_max
-    key, bound = "release.coordinates", coordinates.gradient_bound
-    if scale.shape != 2 * start.shape or not (np.abs(np.append(scale, start)) <= LARGEST).all():
+    """Refuse coordinates under which an answer is unbounded or not finite at some query."""
+    start = coordinates.centre
+    transform = coordinates.transform
+    key = "release.coordinates"
+    small = (np.abs(np.append(transform, start)) <= LARGEST).all()
+    if transform.shape != 2 * start.shape or not small:
         rule = f"must be a start of p numbers and a scale of p by p, of at most {LARGEST:g} each"
         raise InputError(key, rule)
     if coordinates.scores is not None:
-        raise InputError(key, "must bound a record's gradient wherever it is asked", "a bound on scores, at the start")
+        rule = "must bound a record's gradient wherever it is asked"
+        raise InputError(key, rule, "a bound on scores, at the start")
+    bound = coordinates.gradient_bound
     if not 0 < bound < np.inf:
         raise InputError(key, "must bound a record's gradient by a finite number above 0", bound)
+    ball = coordinates.theta_max
     if not SMALLEST <= ball <= LARGEST:
         rule = f"must hold every question in a ball, theta_max from {SMALLEST:g} to {LARGEST:g}"
-        remedy = "State one: at a point out of all bounds, whether there is an answer could depend on a record."
+        remedy = (
+            "State one: at a point out of all bounds, whether there is an answer could depend "
+            "on a record."
+        )
         raise InputError(key, rule, f"{ball:g}", remedy)
     target = 0.0 if coordinates.clips_gradients else coordinates.target_bound
     if not (SMALLEST <= coordinates.radius <= LARGEST and 0 <= target <= LARGEST):
-        rule = f"must have a radius from {SMALLEST:g} to {LARGEST:g}, and a bound on targets up to that"
+        rule = (
+            f"must have a radius from {SMALLEST:g} to {LARGEST:g}, and a bound on targets up "
+            "to that"
+        )
         raise InputError(key, rule, f"{coordinates.radius:g} and {target:g}")

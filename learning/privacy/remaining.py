@@ -1,4 +1,7 @@
-"""A mechanism under what remains of each budget once something was spent before: basic composition."""
+"""A mechanism at the part of each budget that remains after an earlier answer.
+
+Basic composition.
+"""
 
 from __future__ import annotations
 
@@ -15,106 +18,108 @@ from learning.privacy.guarantees import Guarantee
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.wrapped import Wrapped
 
-LEAST = 1e-6  # what counts as left of a budget that is spent: noise without end, and still a number
+LEAST = (
+    1e-6  # part of a spent budget that noise is priced at: noise without end, and still a number
+)
 
 
 @dataclass(frozen=True)
 class Remaining(Wrapped):
-    """Another mechanism under epsilon - spent, where an answer under ``spent`` was given before.
+    """Another mechanism at epsilon - spent, after one answer at ``spent``.
 
-    Budgets are whole ones, as owners sell them: noise is that of what remains, and claims are of both together. An
-    (e, delta)-DP answer and an (e', 0)-DP one are (e + e', delta)-DP together, whatever was chosen after the first.
+    Budgets are whole ones, as owners sell them. Noise is that of the remaining part, and claims are
+    of both together: an (e, delta)-DP answer and an (e', 0)-DP one are (e + e', delta)-DP together,
+    however the second was chosen.
 
     Parameters
     ----------
-    mechanism : the mechanism, of all answers but the one before.
-    spent : epsilon of that one, to each owner.
+    mechanism : the mechanism of all later answers.
+    spent : epsilon of the first answer, to each owner.
 
-    Source: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16 and, for what is chosen after
-    the first answer, section 3.5.
+    Source: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16 and,
+        for adaptive choices, section 3.5.
 
     >>> from learning.privacy.laplace import Laplace
-    >>> Remaining(Laplace(), 0.5).noise_term([0.0, 2.5, np.inf]).tolist(), Laplace().noise_term(2.0).tolist()
-    ([0.0, 2.0, 0.0], 2.0)
+    >>> Remaining(Laplace(), 0.5).noise_term([0.0, 2.5, np.inf]).tolist()
+    [0.0, 2.0, 0.0]
+    >>> Laplace().noise_term(2.0).tolist()
+    2.0
     """
 
     spent: Positive
 
-    def check(self) -> None:
-        super().check()  # published bounds are not taken over: they are formulas of the whole budget
-        object.__setattr__(self, "largest", self.mechanism.largest + self.spent)
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return float(self.mechanism.largest + self.spent)
 
     @property
-    def law(self) -> Mechanism:
-        return self.mechanism.law  # type: ignore[no-any-return]
+    def training_mechanism(self) -> Mechanism:
+        return self.mechanism.training_mechanism  # type: ignore[no-any-return]
 
-    def left(self, epsilon: ArrayLike) -> Array:
-        """What remains of whole budgets, 0 of those of 0: what training spends.
+    def training_budget(self, epsilon: ArrayLike) -> Array:
+        """Part of whole budgets that remains, 0 of those of 0.
 
         Raises
         ------
         ValueError
-            Where nothing does: more would be spent than is claimed.
+            Where nothing remains: more would be spent than is claimed.
         """
         given = np.asarray(epsilon, dtype=float)
         if np.any((given > 0) & (given <= self.spent + LEAST)):
-            raise ValueError(f"a budget must be above the {self.spent:g} spent before, or 0, got {given}")
-        return self._rest(given)
+            raise ValueError(
+                f"a budget must be above the {self.spent:g} spent before, or 0, got {given}"
+            )
+        return self._priced_budget(given)
 
-    def _rest(self, epsilon: ArrayLike) -> Array:
-        """The same, and hardly anything where nothing remains."""
+    def _priced_budget(self, epsilon: ArrayLike) -> Array:
+        """Remaining part, at least `LEAST` of positive budgets."""
         epsilon = np.asarray(epsilon, dtype=float)
         return np.where(epsilon > 0, np.maximum(epsilon - self.spent, LEAST), epsilon)
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term(self._rest(epsilon)))
+        return np.asarray(self.mechanism.noise_term(self._priced_budget(epsilon)))
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term_slope(self._rest(epsilon)))
+        return np.asarray(self.mechanism.noise_term_slope(self._priced_budget(epsilon)))
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        return np.asarray(self.mechanism.scale(self.left(epsilon), sizes, bound, horizon))
+        left = self.training_budget(epsilon)
+        return np.asarray(self.mechanism.scale(left, sizes, bound, horizon))
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         found = np.asarray(self.mechanism.epsilon(variance, sizes, bound, horizon))
         return np.where(found > 0, found + self.spent, 0.0)
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        return self._whole(self.mechanism.claim(party, float(self.left(epsilon)), horizon, unit))
-
-    def claims(
-        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
-    ) -> list[Claim]:
-        made = self.mechanism.claims(party, float(self.left(epsilon)), horizon, unit, size=size)
-        return [self._whole(claim) for claim in made]
-
-    def _whole(self, claim: Claim) -> Claim:
-        """A claim of the answers, and of the one before with them."""
-        said = f"{claim.mechanism}, after a loss report"
-        return replace(claim, epsilon=claim.epsilon + self.spent, rounds=claim.rounds + 1, mechanism=said)
+    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
+        """Make claims of all answers, the first one included."""
+        left = float(self.training_budget(epsilon))
+        return [
+            replace(
+                claim,
+                epsilon=claim.epsilon + self.spent,
+                rounds=claim.rounds + 1,
+                mechanism=f"{claim.mechanism}, after a loss report",
+            )
+            for claim in self.mechanism.onlooker_claims(left, horizon, size)
+        ]
 
     def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
         given = np.asarray(epsilon, dtype=float)
-        rest = self.mechanism.claimed_epsilon(self._rest(given), sizes, horizon)
+        rest = self.mechanism.claimed_epsilon(self._priced_budget(given), sizes, horizon)
         return np.where(given > 0, rest + self.spent, rest)
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        """Every owner of a record gave the answer before, at a kappa-th part of ``spent``."""
-        return np.asarray(self.mechanism.joint_epsilon(self._rest(held), horizon) + self.spent)
+        """Joint epsilon, with each owner's first answer at a kappa-th of ``spent``."""
+        rest = self.mechanism.joint_epsilon(self._priced_budget(held), horizon)
+        return np.asarray(rest + self.spent)
 
-    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """The answer before multiplies odds by e^spent at most: e + spent for e at every point of the profile."""
-        return np.asarray(
-            scipy.special.expit(
-                scipy.special.logit(self.mechanism.surest(self._rest(held), horizon, sizes)) + self.spent
-            )
-        )
+    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """Bound whose odds the first answer multiplies by e^spent at most."""
+        rest = self.mechanism.belief_bound(self._priced_budget(held), horizon, sizes)
+        return np.asarray(scipy.special.expit(scipy.special.logit(rest) + self.spent))
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """What answers may spend after the one before, of the whole that is claimed."""
-        made = self.mechanism.guarantee(float(self.left(epsilon)), horizon, answers, size=size)
+        """Guarantee of the later answers, with the claim of all."""
+        left = float(self.training_budget(epsilon))
+        made = self.mechanism.guarantee(left, horizon, answers, size=size)
         return replace(made, claimed=made.claimed + self.spent)
-
-    def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """None: the report is no answer for release."""
-        return None

@@ -1,7 +1,7 @@
-"""Sealed files: text on a disk whose last line is a digest of all the others, under a lock that programs wait for.
+"""Sealed files: text whose last line is a digest of all the others, under a lock.
 
-A file is whole at any moment, and the disk has confirmed it when `write_sealed` returns. A damaged file is refused and never
-replaced by an empty one.
+A file is whole at any moment, and the disk has confirmed it when `write_sealed` returns. A damaged
+file is refused and never replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 from learning.errors import InputError
 
 SEAL = 65  # the length of the last line
-WAIT, PAUSE = 60.0, 0.002  # seconds that another program may hold the lock; between two looks at it
+WAIT = 60.0  # seconds that another program may hold the lock; between two looks at it
+PAUSE = 0.002
 DAMAGED = "Nothing is answered on it. Put back the file as it was when it was last written."
 
 if sys.platform == "win32":  # the first byte is locked, by handle
@@ -38,15 +39,17 @@ else:
         fcntl.flock(handle, fcntl.LOCK_UN)  # not by closing alone: a fork may hold the handle too
 
 
-def read_sealed(path: Path, headers: Sequence[bytes], what: str, remedy: str = DAMAGED) -> tuple[bytes, list[bytes]]:
+def read_sealed(
+    path: Path, headers: Sequence[bytes], noun: str, remedy: str = DAMAGED
+) -> tuple[bytes, list[bytes]]:
     """Read the header and the lines of a sealed file.
 
     Parameters
     ----------
     path: the file.
     headers: the first lines that it may have.
-    what: the noun that messages use, such as "a ledger".
-    remedy: what to do about a damaged one.
+    noun: the noun in messages, such as "a ledger".
+    remedy: the advice for a damaged one.
 
     Raises
     ------
@@ -56,26 +59,26 @@ def read_sealed(path: Path, headers: Sequence[bytes], what: str, remedy: str = D
     raw = path.read_bytes()
     body = raw[:-SEAL]
     header, _, rest = body.partition(b"\n")
-    if raw[-SEAL:] != _seal(body) or header not in headers:
-        rule = f"must be {what.replace('a ', 'a whole ', 1)}"
+    if raw[-SEAL:] != _seal_line(body) or header not in headers:
+        rule = f"must be {noun.replace('a ', 'a whole ', 1)}"
         raise InputError(str(path), rule, "one that was changed or cut off", remedy)
     return header, rest.splitlines()
 
 
 def write_sealed(path: Path, header: bytes, lines: Sequence[str]) -> None:
-    """Put a whole new file in place of the old; both are whole at any moment, and the disk has the new one at the end."""
+    """Replace a file by a whole new one; the disk has confirmed it at the end."""
     body = b"".join([header, b"\n", *(f"{line}\n".encode() for line in lines)])
-    beside = path.with_name(f"{path.name}.new")  # one name: what a kill left behind is written over
-    with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(body + _seal(body))
+    new = path.with_name(f"{path.name}.new")  # one name: what a kill left behind is written over
+    with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(body + _seal_line(body))
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    os.replace(new, path)
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the disk confirm new names in a folder, where systems know of that."""
+    """Make the disk confirm new names in a folder, where the system can."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -85,34 +88,39 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _seal(body: bytes) -> bytes:
-    """The last line: the SHA-256 of all that stands above it."""
+def _seal_line(body: bytes) -> bytes:
+    """Compute the last line: the SHA-256 of all lines above it."""
     return f"{hashlib.sha256(body).hexdigest()}\n".encode()
 
 
 @contextmanager
-def locked(path: Path, what: str = "a ledger") -> Iterator[None]:
-    """Nobody else holds a file meanwhile, by ``<path>.lock`` beside it; what the disk refuses is told in one line."""
+def locked_file(path: Path, noun: str = "a ledger") -> Iterator[None]:
+    """Hold a file alone, by ``<path>.lock``.
+
+    An error of the disk becomes an InputError of one line.
+    """
     try:
-        handle = _take(path.with_name(f"{path.name}.lock"))
+        handle = _take_lock(path.with_name(f"{path.name}.lock"))
         try:
             yield
         finally:
             _unlock(handle)
             os.close(handle)
     except OSError as error:
-        rule, remedy = f"must be {what} that can be read and written", "Nothing may be answered on it."
+        rule = f"must be {noun} that can be read and written"
+        remedy = "Nothing may be answered on it."
         raise InputError(str(path), rule, error.strerror, remedy) from None
 
 
-def _take(beside: Path) -> int:
-    """A handle that holds the lock; it is taken anew if somebody deleted its file meanwhile."""
+def _take_lock(lock: Path) -> int:
+    """Take the lock and return its handle; again if its file was deleted meanwhile."""
     until = time.monotonic() + WAIT
     while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
-        with suppress(BlockingIOError, PermissionError, FileNotFoundError):  # held, held on Windows, deleted
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        # held, held on Windows, deleted
+        with suppress(BlockingIOError, PermissionError, FileNotFoundError):
             _try_lock(handle)
-            if os.path.samestat(os.fstat(handle), os.stat(beside)):
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
                 return handle
         os.close(handle)
         if time.monotonic() > until:

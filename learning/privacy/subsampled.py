@@ -1,4 +1,7 @@
-"""Subsampling, one record a round: what samples that are known, or hidden, give away, and noise for known ones."""
+"""Subsampling, one record a round.
+
+Accounting of known or hidden samples, and noise for known ones.
+"""
 
 from __future__ import annotations
 
@@ -13,55 +16,71 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.beliefs import by_column, surest
+from learning.privacy.beliefs import bound_profile_belief, evaluate_columns
 from learning.privacy.claims import Claim
-from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
-from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
-from learning.privacy.mechanism import FixedHorizon
-from learning.privacy.noise_law import where_noisy
-from learning.privacy.noise_settings import NoiseSettings
-from learning.privacy.tables import check_covered, distance_table, read
+from learning.privacy.gaussian import gaussian_delta, zcdp_distance, zcdp_growth
+from learning.privacy.guarantees import (
+    EPSILONS,
+    Guarantee,
+    Measure,
+    measure_gaussian,
+    tabulate_profiles,
+)
+from learning.privacy.mechanism import FixedHorizon, NoiseSettings
+from learning.privacy.noise import GaussianNoise, where_noisy
+from learning.privacy.tables import check_covered, read_table, tabulate_distance
 
-LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full
+LEFT_OUT = 1e-25  # bound on the probability of uses beyond the sum; counted towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
 FURTHEST = 200.0  # largest order times distance
-CROWDS, DISTANCES = 64, (-30.0, 10.0)  # numbers of records at which a budget of 1 is priced; logs of distances tried
-SMALLEST, LARGEST = 1e-3, 1e2  # budgets that SubsampledGaussian tabulates
-NODES, BISECTIONS, SHAVE = 160, 48, 1e-5  # of its table; the shave is above the error between nodes
+CROWDS = 64  # numbers of records at which a budget of 1 is priced; logs of distances tried
+DISTANCES = (-30.0, 10.0)
+SMALLEST = 1e-3  # budgets that SubsampledGaussian tabulates
+LARGEST = 1e2
+NODES = 160  # of its table; the shave is above the error between nodes
+BISECTIONS = 48
+SHAVE = 1e-5
 
 
 def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chance: float) -> Array:
-    """Smallest delta where everyone sees which record each round uses: sum_k P(K = k) delta_Gauss(epsilon, m sqrt(k)).
+    """Compute the least delta with known samples: sum_k P(K = k) delta_Gauss(epsilon, m sqrt(k)).
 
-    K ~ Binomial(T, chance) counts the uses of the record that is replaced. Sampling reads no records, so the samples are
-    part of what is seen; given them, K answers are one Gaussian mechanism of distance m sqrt(K). Nothing is lost in the sum.
+    K ~ Binomial(T, chance) counts the uses of the record that is replaced. Sampling reads no
+    records, so the samples are part of the observation; given them, K answers are one Gaussian
+    mechanism of distance m sqrt(K). The sum is exact.
 
     Parameters
     ----------
     epsilon: array, >= 0.
     distance: array, m = 2 G/s of one use.
     rounds: T.
-    chance: the probability that a round uses the record: 1/n under uniform sampling, 1 where every round uses it.
+    chance: the probability that a round uses the record: 1/n under uniform sampling, 1 where every
+        round uses it.
 
     Source: ours; `gaussian_delta`.
 
     >>> round(float(subsampled_delta(1.0, 1.0, 1, 0.25)) / float(gaussian_delta(1.0, 1.0)), 9)
     0.25
     """
-    mean, log = rounds * chance, -np.log(LEFT_OUT)
+    mean = rounds * chance
+    log = -np.log(LEFT_OUT)
     # Bernstein: further out with LEFT_OUT at most
     reach = log / 3 + np.sqrt(log**2 / 9 + 2 * log * mean * (1 - chance))
     uses = np.arange(max(0, np.floor(mean - reach)), min(rounds, np.ceil(mean + reach)) + 1)
     odds = scipy.stats.binom.pmf(uses, rounds, chance)
     # fewer uses lose no more than the least that are summed over
     odds[0] = scipy.stats.binom.cdf(uses[0], rounds, chance)
-    apart = np.asarray(distance, float)[..., None] * np.sqrt(uses)
-    lost = np.where(apart > 0, gaussian_delta(np.asarray(epsilon)[..., None], np.where(apart > 0, apart, 1.0)), 0.0)
-    return np.asarray(lost @ odds + (LEFT_OUT if uses[-1] < rounds else 0.0))
+    distances = np.asarray(distance, float)[..., None] * np.sqrt(uses)
+    moved = distances > 0
+    delta = gaussian_delta(np.asarray(epsilon)[..., None], np.where(moved, distances, 1.0))
+    left_out = LEFT_OUT if uses[-1] < rounds else 0.0
+    return np.asarray(np.where(moved, delta, 0.0) @ odds + left_out)
 
 
 def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float) -> float:
-    """The epsilon that T rounds give at delta against who knows the samples; exact. With chance 1, T Gaussian answers.
+    """Compute the exact epsilon of T rounds at delta with known samples.
+
+    With chance 1, T Gaussian answers.
 
     Parameters
     ----------
@@ -74,34 +93,36 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
     if not distance < np.inf:
         return np.inf
 
-    def excess(epsilon: float) -> float:
+    def excess_delta(epsilon: float) -> float:
         return float(subsampled_delta(epsilon, distance, rounds, chance)) - delta
 
-    if distance == 0 or excess(0.0) <= 0:
+    if distance == 0 or excess_delta(0.0) <= 0:
         return 0.0
     high = 1.0
-    while excess(high) > 0:
+    while excess_delta(high) > 0:
         high *= 2
-    root = scipy.optimize.brentq(excess, 0.0, high, xtol=1e-12)
+    root = scipy.optimize.brentq(excess_delta, 0.0, high, xtol=1e-12)
     return float(root * (1 + 1e-9) + 1e-11)
 
 
 @lru_cache(maxsize=256)
-def surest_subsampled(distance: float, rounds: int, chance: float, but_for: float) -> float:
-    """How sure who knows the samples can become of a record, but for so small a chance, by `subsampled_delta`."""
-    return surest(lambda e: subsampled_delta(e, distance, rounds, chance), but_for)
+def subsampled_belief(distance: float, rounds: int, chance: float, but_for: float) -> float:
+    """Bound beliefs with known samples except with probability ``but_for``."""
+    return bound_profile_belief(lambda e: subsampled_delta(e, distance, rounds, chance), but_for)
 
 
-def sampled_epsilon(distance: float, rounds: int, records: int, delta: float, share: float = 1.0) -> float:
-    """An epsilon that T rounds give at delta against who sees the answers and does not know the samples.
+def sampled_epsilon(
+    distance: float, rounds: int, records: int, delta: float, share: float = 1.0
+) -> float:
+    """Bound the epsilon of T rounds at delta with hidden samples.
 
-    A round uses one of N records, unseen. Replacing one moves the output by no more than the profile
-    delta(e) = delta_e(A, B), A = (1 - 1/N) B + P/N, P = N(m, 1), B = N(0, 1), e >= 0, in either direction. A Renyi moment
-    is an integral over that profile, which comes to
+    A round uses one of N records, unseen. Replacing one moves the output by no more than the
+    profile delta(e) = delta_e(A, B), A = (1 - 1/N) B + P/N, P = N(m, 1), B = N(0, 1), e >= 0, in
+    either direction. A Renyi moment is an integral over that profile, which comes to
 
         E[(D/D')^a] - 1 <= E_B[(L^a - 1)(1 - L^(1 - a)); L > 1],   L = A/B,
 
-    and moments multiply over rounds. Never more than to who knows the samples.
+    and moments multiply over rounds. Never more than with known samples.
 
     Parameters
     ----------
@@ -113,25 +134,32 @@ def sampled_epsilon(distance: float, rounds: int, records: int, delta: float, sh
 
     Returns
     -------
-    An upper bound, not the smallest epsilon: a tenth to a quarter above what one bad data set attains.
+    An upper bound, a tenth to a quarter above what one bad data set attains.
 
-    Source: profile: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function, Theorem 11
-    (one pair for e >= 0; taking it for e < 0 too and composing it would be wrong, hence moments); moments from profiles:
-    Sason and Verdu, f-Divergence Inequalities, (204); epsilon from moments: Canonne, Kamath and Steinke, Prop. 12.
+    Source: profile: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via
+        Characteristic Function, Theorem 11
+    (one pair for e >= 0; taking it for e < 0 too and composing it would be wrong, hence moments);
+    moments from profiles: Sason and Verdu, f-Divergence Inequalities, (204); epsilon from moments:
+    Canonne, Kamath and Steinke, Prop. 12.
     """
     known = subsampled_epsilon(distance, rounds, share / records, delta)
     if known == 0:
         return 0.0
     orders = 1 + np.geomspace(1e-2, min(1e6, max(1.0, FURTHEST / distance)), ORDERS)
-    moments = np.array([np.logaddexp(0, np.log(share) + log_moment(a, distance, 1 / records)) for a in orders])
-    spent = rounds * moments / (orders - 1) + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+    logs = np.array([log_moment(order, distance, 1 / records) for order in orders])
+    moments = np.logaddexp(0, np.log(share) + logs)
+    spent = rounds * moments / (orders - 1) + np.log1p(-1 / orders)
+    spent -= np.log(delta * orders) / (orders - 1)
     return float(min(max(0.0, spent.min()), known))
 
 
 def log_moment(order: float, distance: float, chance: float) -> float:
-    """log E_B[(L^a - 1)(1 - L^(1 - a)); L > 1], L = 1 - g + g exp(m z - m^2/2), z ~ N(0, 1): see `sampled_epsilon`.
+    """Compute log E_B[(L^a - 1)(1 - L^(1 - a)).
 
-    By Gauss-Legendre quadrature in z, in logarithms: neither differences nor large orders lose digits.
+    L > 1], L = 1 - g + g exp(m z - m^2/2), z ~ N(0, 1).
+
+    By Gauss-Legendre quadrature in z, in logarithms: neither differences nor large orders lose
+    digits (`sampled_epsilon`).
     """
     edges = np.arange(distance / 2, order * distance + 14.0, 1.0)
     points, weights = np.polynomial.legendre.leggauss(16)
@@ -142,67 +170,82 @@ def log_moment(order: float, distance: float, chance: float) -> float:
     first = order * gain + np.log(-np.expm1(-order * gain))
     second = np.log(-np.expm1((1 - order) * gain))
     density = -(z**2) / 2 - np.log(2 * np.pi) / 2
-    return float(scipy.special.logsumexp(first + second + density, b=np.tile(weights / 2, len(edges) - 1)))
+    weight = np.tile(weights / 2, len(edges) - 1)
+    return float(scipy.special.logsumexp(first + second + density, b=weight))
 
 
 @lru_cache(maxsize=16)
-def _table(delta: float, rounds: int, chance: float) -> scipy.interpolate.PchipInterpolator:
-    """log distance of one use as a function of log epsilon at this delta."""
+def _distance_table(
+    delta: float, rounds: int, chance: float
+) -> scipy.interpolate.PchipInterpolator:
+    """Tabulate log distance of one use as a function of log epsilon at a delta."""
     nodes = np.geomspace(SMALLEST, LARGEST, NODES)
-    return distance_table(nodes, delta, lambda e, m: subsampled_delta(e, m, rounds, chance), 1e-9, BISECTIONS)
+    delta_at = partial(subsampled_delta, rounds=rounds, chance=chance)
+    return tabulate_distance(nodes, delta, delta_at, 1e-9, BISECTIONS)
 
 
 def subsampled_budget(distance: ArrayLike, rounds: int, chance: float, delta: float) -> Array:
-    """`subsampled_epsilon` of many distances, by the table; below it in proportion, inf beyond it."""
-    distance, table = np.asarray(distance, dtype=float), _table(delta, rounds, chance)
+    """Look up `subsampled_epsilon` of many distances.
+
+    Below the table in proportion, inf beyond it.
+    """
+    distance = np.asarray(distance, dtype=float)
+    table = _distance_table(delta, rounds, chance)
     least, most = np.exp(table(table.x[[0, -1]]))
-    logs = scipy.interpolate.PchipInterpolator(table(table.x), table.x)(np.log(np.clip(distance, least, most)))
+    inverse = scipy.interpolate.PchipInterpolator(table(table.x), table.x)
+    logs = inverse(np.log(np.clip(distance, least, most)))
     return np.where(distance > most, np.inf, np.exp(logs) * np.minimum(distance / least, 1.0))
 
 
 @lru_cache(maxsize=64)
-def _profile(distance: float, rounds: int, chance: float) -> Measure:
-    """Least distance of one use at which so many rounds, samples known, can be told apart so well."""
-    return profile_around(distance, lambda m: subsampled_delta(EPSILONS, m, rounds, chance))
+def _profile_measure(distance: float, rounds: int, chance: float) -> Measure:
+    """Make the measure of distances of one use by the profiles of all rounds, samples known."""
+    return tabulate_profiles(distance, lambda m: subsampled_delta(EPSILONS, m, rounds, chance))
 
 
-def subsampled_guarantee(distance: float, rounds: int, total_size: int, delta: float, claimed: float) -> Guarantee:
-    """Of T rounds that each use one record of all n, known to all: an answer that uses it is Gaussian at ``distance``."""
+def subsampled_guarantee(
+    distance: float, rounds: int, total_size: int, delta: float, claimed: float
+) -> Guarantee:
+    """Guarantee T rounds that each use one known record of all n.
+
+    Such an answer is Gaussian at ``distance``.
+    """
     chance = 1 / total_size
     shows = float(-np.expm1(rounds * np.log1p(-chance))) if total_size > 1 else 1.0
     together = partial(subsampled_epsilon, rounds=rounds, chance=chance, delta=delta)
     alone = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=delta)
-    measure = _profile(distance, rounds, chance)
-    return Guarantee(measure, distance, distance, together, claimed, gaussian, alone, shows)
+    measure = _profile_measure(distance, rounds, chance)
+    single = (measure_gaussian, alone)
+    return Guarantee(measure, distance, distance, together, claimed, *single, shows)
 
 
 @lru_cache(maxsize=64)
-def _crowding(delta: float, rounds: int, overlap: int, total: int) -> tuple[Array, Array]:
-    """Logs of so many records to pick among, and of the noise that a budget of 1 takes there, over that of ``total``."""
+def _noise_by_crowd(delta: float, rounds: int, overlap: int, total: int) -> tuple[Array, Array]:
+    """Tabulate logs of numbers of records, and of their noise at a budget of 1 over that of all."""
     logs = np.linspace(np.log(overlap), np.log(total), CROWDS)
 
-    def allowed(records: float) -> float:
-        """log m of one use."""
+    def log_distance(records: float) -> float:
         chance = min(1.0, overlap / records)
-        return float(
-            scipy.optimize.brentq(
-                lambda log: float(subsampled_delta(1.0, np.exp(log), rounds, chance)) - delta, *DISTANCES, xtol=1e-10
-            )
-        )
 
-    distances = np.array([allowed(records) for records in np.exp(logs)])
+        def excess_delta(log: float) -> float:
+            return float(subsampled_delta(1.0, np.exp(log), rounds, chance)) - delta
+
+        return float(scipy.optimize.brentq(excess_delta, *DISTANCES, xtol=1e-10))
+
+    distances = np.array([log_distance(records) for records in np.exp(logs)])
     return logs, 2 * (distances[-1] - distances)
 
 
 @dataclass(frozen=True)
 class SubsampledGaussian(GaussianNoise, FixedHorizon):
-    """Gaussian noise for SGD1: T rounds of one uniformly sampled record are (epsilon, delta)-DP, samples known to all.
+    """Gaussian noise for SGD1: T rounds of one known sample each are (epsilon, delta)-DP.
 
-    A record is used K ~ Binomial(T, kappa/n) times, and each use moves an answer by at most 2 G. "zcdp": K stays below its
-    quantile M but for delta/2, and M answers get the noise of zCDP at delta/2. "pld": the largest m = 2 G/s at which
-    `subsampled_delta` keeps to delta, from a table built once (under a second) and right to 1e-6, shaved by more than that so
-    that the noise errs upwards. The noise does not fall with an owner's own records: v = G^2 term(epsilon)/n^2 with
-    term = 4 n^2/m^2 and horizon factor 1.
+    A record is used K ~ Binomial(T, kappa/n) times, and each use moves an answer by at most 2 G.
+    "zcdp": K exceeds its quantile M with probability delta/2, and M answers get the noise of zCDP
+    at delta/2. "pld": the largest m = 2 G/s at which `subsampled_delta` keeps to delta, from a
+    table built once (under a second), right to 1e-6 and shaved by more, so that noise errs upwards.
+    The noise does not fall with an owner's own records: v = G^2 term(epsilon)/n^2 with term = 4
+    n^2/m^2 and horizon factor 1.
 
     Parameters
     ----------
@@ -214,7 +257,8 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
 
     Source: ours; zCDP as in `Gaussian`.
 
-    >>> [round(float(SubsampledGaussian(1e-6, 100, 1000, how).scale(1.0, 40, 1.0, 1000)), 3) for how in ("zcdp", "pld")]
+    >>> both = [SubsampledGaussian(1e-6, 100, 1000, how) for how in ("zcdp", "pld")]
+    >>> [round(float(one.scale(1.0, 40, 1.0, 1000)), 3) for one in both]
     [59.0, 30.635]
     """
 
@@ -229,15 +273,16 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
 
     def check(self) -> None:
         if self.overlap > self.total_size:
-            raise InputError("learning.overlap", f"must be at most the {self.total_size} records", self.overlap)
+            rule = f"must be at most the {self.total_size} records"
+            raise InputError("learning.overlap", rule, self.overlap)
 
     @classmethod
-    def suits(cls, settings: NoiseSettings) -> bool:
+    def suits_settings(cls, settings: NoiseSettings) -> bool:
         return settings.single_record
 
     @property
-    def chance(self) -> float:
-        """Of a round to use a given record: kappa/n."""
+    def use_chance(self) -> float:
+        """Probability that a round uses a given record, kappa/n."""
         return self.overlap / self.total_size
 
     @property
@@ -249,7 +294,7 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         return np.full(np.shape(sizes), float(self.total_size))
 
     def distance(self, epsilon: ArrayLike) -> Array:
-        """m = 2 G/s of one use. Below a budget of 0.001, that of 0.001 in proportion.
+        """Distance m = 2 G/s of one use; below a budget of 0.001, that of 0.001 in proportion.
 
         Raises
         ------
@@ -257,15 +302,18 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
             Beyond a budget of 100 under "pld", which the table does not cover.
         """
         if self.accounting == "zcdp":
-            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(self._uses(self.total_size))
-        return self._counted(np.asarray(epsilon, dtype=float))[0]
+            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(
+                self._most_uses(self.total_size)
+            )
+        return self._counted_distance(np.asarray(epsilon, dtype=float))[0]
 
-    def _counted(self, epsilon: Array) -> tuple[Array, Array]:
-        """The table's distance and its elasticity d log m/d log epsilon."""
+    def _counted_distance(self, epsilon: Array) -> tuple[Array, Array]:
+        """Read the table's distance and its elasticity d log m/d log epsilon."""
         check_covered(epsilon, LARGEST, "for SGD1 under exact accounting")
-        return read(_table(self.delta, self.horizon, self.chance), epsilon, SMALLEST, LARGEST, SHAVE)
+        table = _distance_table(self.delta, self.horizon, self.use_chance)
+        return read_table(table, epsilon, SMALLEST, LARGEST, SHAVE)
 
-    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+    def _noise_scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         epsilon = np.broadcast_to(epsilon, np.broadcast_shapes(epsilon.shape, sizes.shape))
         return 2 * bound / self.distance(epsilon)
 
@@ -273,43 +321,52 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         """4 n^2/m(epsilon)^2: over `noise_denominator` squared, not over sizes squared."""
         return where_noisy(epsilon, lambda e: 4 * self.total_size**2 / self.distance(e) ** 2)
 
-    def _slope(self, epsilon: Array) -> Array:
-        zcdp = self.accounting == "zcdp"
-        growth = zcdp_growth(epsilon, self.delta / 2) if zcdp else self._counted(epsilon)[1] / epsilon
+    def _term_slope(self, epsilon: Array) -> Array:
+        if self.accounting == "zcdp":
+            growth = zcdp_growth(epsilon, self.delta / 2)
+        else:
+            growth = self._counted_distance(epsilon)[1] / epsilon
         return -2 * self.noise_term(epsilon) * growth
 
-    def among(self, sizes: ArrayLike) -> SubsampledGaussian:
-        """Records are picked among those of the owners that share, so that each is used the more often the fewer they are."""
+    def for_owners(self, sizes: ArrayLike) -> SubsampledGaussian:
+        """Reprice for picks among the records of the owners that share.
+
+        The fewer, the more uses of each.
+        """
         return replace(self, total_size=int(np.sum(sizes)))
 
     def noise_among(self, total: ArrayLike) -> Array:
-        """(m(n)/m(total))^2: the fewer records there are to pick among, the more often each is used.
+        """Factor (m(n)/m(total))^2 of the noise where there are fewer records to pick among.
 
-        Under "zcdp" by the uses allowed for, whatever the budget; under "pld" at a budget of 1, and for budgets from 0.1 to
-        10 within a tenth of that.
+        Under "zcdp" by the uses allowed for, whatever the budget; under "pld" at a budget of 1, and
+        for budgets from 0.1 to 10 within a tenth of that.
         """
         fewer = np.clip(total, self.overlap, self.total_size)
         if self.accounting == "zcdp":
-            return np.asarray(self._uses(fewer) / self._uses(self.total_size))
-        nodes, grown = _crowding(self.delta, self.horizon, self.overlap, self.total_size)
+            return np.asarray(self._most_uses(fewer) / self._most_uses(self.total_size))
+        nodes, grown = _noise_by_crowd(self.delta, self.horizon, self.overlap, self.total_size)
         return np.exp(np.interp(np.log(fewer), nodes, grown))
 
-    def _uses(self, total: ArrayLike) -> Array:
-        """How often a record is used of so many, but for delta/2."""
+    def _most_uses(self, total: ArrayLike) -> Array:
+        """Most uses of a record of ``total``, exceeded with probability delta/2."""
         chance = self.overlap / np.asarray(total, dtype=float)
         return np.maximum(1.0, scipy.stats.binom.isf(self.delta / 2, self.horizon, chance))
 
-    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """By the profile of a mixture over how often the record is used, at the least noise of any of its owners."""
-        return by_column(
-            lambda most: surest_subsampled(float(self.distance(most[0])), horizon, self.chance, self.but_for),
-            held.max(axis=0, keepdims=True),
-        )
+    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """Bound by the mixture over uses of the record, at the least noise of any of its owners."""
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """It holds though everyone knows which record each round used."""
-        return replace(super().claim(party, epsilon, horizon, unit), mechanism=f"{self.label}, picks known to all")
+        def bound_budget(budgets: tuple[float, ...]) -> float:
+            distance = float(self.distance(budgets[0]))
+            return subsampled_belief(distance, horizon, self.use_chance, self.but_for)
+
+        return evaluate_columns(bound_budget, held.max(axis=0, keepdims=True))
+
+    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
+        """Make the claim, which holds with known samples."""
+        made = super().onlooker_claims(epsilon, horizon, size)[0]
+        return [replace(made, mechanism=f"{self.label}, picks known to all")]
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """All rounds are a mixture over how often the record is used."""
-        return subsampled_guarantee(float(self.distance(epsilon)), horizon, self.total_size, self.delta, epsilon)
+        """Guarantee the mixture over uses of the record in all rounds."""
+        distance = float(self.distance(epsilon))
+        return subsampled_guarantee(distance, horizon, self.total_size, self.delta, epsilon)

@@ -1,27 +1,31 @@
-"""A mechanism around another one, whose noise it is: what it claims is for those to say that are built on this."""
+"""Mechanisms around another one, whose noise they add at other budgets or with other claims."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from learning.arrays import Array
 from learning.privacy.mechanism import Mechanism
 
-SAME = (
-    *("name", "title", "delta", "overlap", "accounting", "horizon", "growth", "single_record", "share_power"),
-    "largest",
-    "pairs",
-)
+
+def forward_member(name: str) -> Any:
+    """Make a member that reads the same member of the mechanism inside."""
+    return property(lambda wrapper: getattr(wrapper.mechanism, name))
+
+
+def forward_repricing(name: str) -> Callable[..., Any]:
+    """Make a method that reprices the mechanism inside by its own method."""
+
+    def reprice(wrapper: Any, *arguments: Any) -> Any:
+        return replace(wrapper, mechanism=getattr(wrapper.mechanism, name)(*arguments))
+
+    return reprice
 
 
 @dataclass(frozen=True)
 class Wrapped(Mechanism):
-    """Another mechanism's noise, at the budgets that it is sold for.
+    """Noise of another mechanism, at the budgets that it is sold for.
 
     Parameters
     ----------
@@ -30,69 +34,37 @@ class Wrapped(Mechanism):
 
     mechanism: Any
 
-    def check(self) -> None:
-        for name in SAME:
-            object.__setattr__(self, name, getattr(self.mechanism, name))
+    name = forward_member("name")
+    title = forward_member("title")
+    norm = forward_member("norm")
+    unit_variance = forward_member("unit_variance")
+    length_power = forward_member("length_power")
+    share_power = forward_member("share_power")
+    accounting = forward_member("accounting")
+    pairs = forward_member("pairs")
+    delta = forward_member("delta")
+    overlap = forward_member("overlap")
+    horizon = forward_member("horizon")
+    growth = forward_member("growth")
+    largest = forward_member("largest")
+    single_record = forward_member("single_record")
+    but_for = forward_member("but_for")
 
-    @property
-    def norm(self) -> int:
-        return int(self.mechanism.norm)
+    draw = forward_member("draw")
+    draw_release = forward_member("draw_release")
+    beside_moments = forward_member("beside_moments")
+    length_law = forward_member("length_law")
+    length_quantile = forward_member("length_quantile")
+    deviation_quantile = forward_member("deviation_quantile")
+    noise_term = forward_member("noise_term")
+    noise_term_slope = forward_member("noise_term_slope")
+    horizon_factor = forward_member("horizon_factor")
+    noise_denominator = forward_member("noise_denominator")
+    noise_among = forward_member("noise_among")
+    scale = forward_member("scale")
+    epsilon = forward_member("epsilon")
 
-    @property
-    def unit_variance(self) -> float:
-        return float(self.mechanism.unit_variance)
-
-    @property
-    def but_for(self) -> float:
-        return float(self.mechanism.but_for)
-
-    def noise_term(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term(epsilon))
-
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term_slope(epsilon))
-
-    def horizon_factor(self, horizon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.horizon_factor(horizon))
-
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
-
-    def with_moments(self, share: float, rows: int = 1) -> Self:
-        return replace(self, mechanism=self.mechanism.with_moments(share, rows))
-
-    def beside_moments(self, share: float) -> float:
-        return float(self.mechanism.beside_moments(share))
-
-    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
-        return np.asarray(self.mechanism.draw_release(widths, rng=rng))
-
-    def longest(self, width: int, level: float) -> float:
-        return float(self.mechanism.longest(width, level))
-
-    def length_law(self, width: int) -> tuple[float, float]:
-        return self.mechanism.length_law(width)
-
-    def swing(self, level: float) -> float:
-        return float(self.mechanism.swing(level))
-
-    def noise_denominator(self, sizes: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_denominator(sizes))
-
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        return np.asarray(self.mechanism.scale(epsilon, sizes, bound, horizon))
-
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        return np.asarray(self.mechanism.epsilon(variance, sizes, bound, horizon))
-
-    def for_rounds(self, horizon: int) -> Self:
-        return replace(self, mechanism=self.mechanism.for_rounds(horizon))
-
-    def among(self, sizes: ArrayLike) -> Self:
-        return replace(self, mechanism=self.mechanism.among(sizes))
-
-    def averaging(self, alike: bool) -> Self:
-        return replace(self, mechanism=self.mechanism.averaging(alike))
-
-    def noise_among(self, total: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_among(total))
+    with_moments = forward_repricing("with_moments")
+    for_rounds = forward_repricing("for_rounds")
+    for_owners = forward_repricing("for_owners")
+    for_weights = forward_repricing("for_weights")

@@ -1,4 +1,4 @@
-"""Training: the plan, the exact law of descent, an owner's client, one file per algorithm, and baselines."""
+"""Training: plans, the exact law of descent, clients, algorithms and baselines."""
 
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
@@ -8,4 +8,14 @@ from learning.training.engine import train
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
 
-__all__ = ["ALGORITHMS", "Algorithm", "Client", "Clocks", "Plan", "Task", "Trajectory", "make_clients", "train"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Client",
+    "Clocks",
+    "Plan",
+    "Task",
+    "Trajectory",
+    "make_clients",
+    "train",
+]

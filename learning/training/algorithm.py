@@ -1,12 +1,14 @@
-"""What a training algorithm is: one class, with everything that the rest of the program asks of it.
+"""The interface of a training algorithm.
 
-A new algorithm is a class under `Algorithm` with a name and ``run``, entered in `learning.training.algorithms.ALGORITHMS`:
-it can then be named in a scenario file, forecast, trained, audited and reported.
+A new algorithm is a class under `Algorithm` with a name and ``run``, entered in
+`learning.training.algorithms.ALGORITHMS`. A scenario file can then name it, and the program
+forecasts, trains, audits and reports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,67 +20,55 @@ from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned
 from learning.training.task import Task, Trajectory
 
+Participation = Literal["all", "record", "clock", "local", "release"]
+Theorem = Callable[[BoundInputs], Bound]
+
 
 class Algorithm:
-    """A training algorithm: how it asks, how it steps, what it supports, and how a report speaks of it.
+    """A training algorithm: its queries, its steps, its capabilities and its words in a report.
+
+    A subclass may set a capability that is a property here as a class attribute.
 
     Attributes
     ----------
-    name: what a scenario file calls it.
-    exact: whether the law of `learning.training.law` holds for it under squared loss; else training is rehearsed.
-    sums_answers: whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
-        good as many owners.
-    aggregates: whether all owners answer side by side, so that something else than their mean may be made of the answers.
-    shares_may_grow: whether an answer may get a larger share of its owner's budget than the one before.
-    one_by_one: whether single records answer, and not an owner's mean over all of its records.
-    takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
-        and it is solved at once.
-    scores: whether these sums are second moments and scores, each bounded by itself (`learning.losses.scores`).
-    clippings: what may be clipped of a record there (`learning.losses.coordinates.Coordinates.clipping`).
-    weighs_owners: whether owners may count otherwise than by their records.
-    noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
-    published_formula: the formula that its paper prints for the noise; empty if there is none.
+    name: the name in a scenario file.
+    participation: who answers a query: "all" owners, each with a mean gradient; one "record" drawn
+        at random; the owner whose "clock" ticks; each owner alone in "local" training; or all
+        owners with one "release" of sums, which is solved for the model.
+    exact: whether the law of `learning.training.law` holds under squared loss; other trainings are
+        rehearsed.
+    scores: whether a release holds second moments and scores (`learning.losses.scores`).
+    published_formulas: whether the paper states a noise formula and a step-size constant.
+    theorem: bound of the paper on the excess (`learning.training.theorems`); None without one.
     compared: whether ``algorithm = "best"`` compares it.
-    needs_strong_convexity: whether it is proved under a cost with regularisation above 0 only.
-    asks_at_random: whether who is asked, and how often, is drawn by lot.
-    clocked: whether owners talk as their clocks tick, so that a plan's clocks matter.
-    stops_short: whether nothing is asked in the last of T rounds, as the loop is printed.
-    rounds: the fewest and the most rounds T that make sense.
-    returned: the points that the learner may return, the first by default.
-    decline: the power of k that the step of query k falls with.
-    horizon_power: the power of T that all steps fall with.
-    prints_step: whether its paper states a step-size constant.
-    step_lengths: step-size constants tried in a rehearsal, in units of 1/(largest curvature).
-    trial_horizons: numbers of rounds worth rehearsing.
-    coarse_horizons: those of a loss whose rounds cost some twenty times as much.
-    says: what it does, in one sentence of a report.
-    counts: what T counts there.
-    answer: what of an owner's is weighed there.
-    falls_short: reasons, beside a last round, for which a model trained without noise is not the best one.
+    needs_strong_convexity: whether it is proved only for a cost with regularisation above 0.
+    stops_short: whether the last of T rounds has no query.
+    rounds: smallest and largest sensible T.
+    returned: points that the learner may return; the first is the default.
+    decline: power of k by which the step of query k falls.
+    horizon_power: power of T by which all steps fall.
+    step_lengths: step-size constants to rehearse, in units of 1/(largest curvature).
+    trial_horizons: numbers of rounds to rehearse.
+    coarse_horizons: numbers of rounds to rehearse for a loss whose rounds cost much.
+    says: what the algorithm does, in a sentence of a report.
+    counts: the unit of T there.
+    answer: what of an owner is weighted there.
+    falls_short: reasons for which a model trained without noise is not the best one.
     """
 
     name: str = ""
+    participation: Participation = "all"
     exact: bool = False
-    sums_answers: bool = False
-    aggregates: bool = False
-    shares_may_grow: bool = False
-    one_by_one: bool = False
-    takes_steps: bool = True
     scores: bool = False
-    clippings: tuple[ClippedBy, ...] = (PARTS, RECORD)
-    weighs_owners: bool = True
-    noise_norm: int | None = None
-    published_formula: str = ""
+    published_formulas: bool = False
+    theorem: staticmethod[[BoundInputs], Bound] | None = None
     compared: bool = False
     needs_strong_convexity: bool = False
-    asks_at_random: bool = False
-    clocked: bool = False
     stops_short: bool = False
     rounds: tuple[int, int] = (2, 100_000)
     returned: tuple[Returned, ...] = ("last",)
     decline: float = 0
     horizon_power: int = 0
-    prints_step: bool = False
     step_lengths: Array = np.geomspace(0.03, 6, 12)
     trial_horizons: tuple[int, ...] = (2, 3, 5, 9, 17, 33, 100)
     coarse_horizons: tuple[int, ...] = (2, 5, 17)
@@ -87,8 +77,68 @@ class Algorithm:
     answer: str = "answer"
     falls_short: tuple[str, ...] = ()
 
+    @property
+    def sums_answers(self) -> bool:
+        """True if only the weighted sum of the answers counts, so that one stand-in is enough."""
+        return self.exact
+
+    @property
+    def aggregates(self) -> bool:
+        """True if another aggregate than the mean may replace the sum of the answers."""
+        return self.exact
+
+    @property
+    def shares_may_grow(self) -> bool:
+        """True if later answers may get larger shares of an owner's budget."""
+        return self.exact
+
+    @property
+    def one_by_one(self) -> bool:
+        """True if single records answer, and not an owner's mean over its records."""
+        return self.participation == "record"
+
+    @property
+    def clocked(self) -> bool:
+        """True if the clocks of a plan matter."""
+        return self.participation == "clock"
+
+    @property
+    def asks_at_random(self) -> bool:
+        """True if owners to ask are drawn at random."""
+        return self.one_by_one or self.clocked
+
+    @property
+    def takes_steps(self) -> bool:
+        """True if the model is reached by steps along gradients."""
+        return self.participation != "release"
+
+    @property
+    def weighs_owners(self) -> bool:
+        """True if owners may have other weights than their numbers of records."""
+        return self.takes_steps and not self.one_by_one
+
+    @property
+    def clippings(self) -> tuple[ClippedBy, ...]:
+        """Ways to clip a record (`learning.losses.coordinates.Coordinates.clipping`)."""
+        return (PARTS, RECORD) if self.takes_steps else (PARTS,)
+
+    @property
+    def noise_norm(self) -> int | None:
+        """Norm that the noise must be scaled to, 1 or 2; None for either."""
+        return None if self.takes_steps else 2
+
+    @property
+    def published_formula(self) -> str:
+        """Name of the paper's noise formula in `learning.privacy.published_noise`, or empty."""
+        return self.name * self.published_formulas
+
+    @property
+    def prints_step(self) -> bool:
+        """True if the paper states a step-size constant."""
+        return self.published_formulas
+
     def queries(self, horizon: int) -> int:
-        """Rounds of T in which something is asked, each with a step."""
+        """Number of queries, each with a step, in a horizon of T rounds."""
         return max(0, horizon - self.stops_short)
 
     def steps(self, constant: ArrayLike, horizon: int, decline: float | None = None) -> Array:
@@ -96,49 +146,51 @@ class Algorithm:
 
         Parameters
         ----------
-        constant: array (...), the step-size constant c; several are several schedules at once.
+        constant: array (...), the step-size constant c of each of several schedules.
         horizon: T >= 1.
-        decline: the power of k, where it is not the algorithm's own.
+        decline: the power of k; that of the algorithm unless given.
 
         Returns
         -------
         array (queries, ...)
         """
         constant = np.asarray(constant, dtype=float)
-        k = np.arange(1, self.queries(horizon) + 1, dtype=float).reshape((-1,) + (1,) * constant.ndim)
-        return np.asarray(constant / (self.step_unit(horizon) * k ** (self.decline if decline is None else decline)))
+        power = self.decline if decline is None else decline
+        k = np.arange(1.0, self.queries(horizon) + 1).reshape((-1,) + (1,) * constant.ndim)
+        return np.asarray(constant / (self.step_unit(horizon) * k**power))
 
     def step_unit(self, horizon: int) -> float:
-        """What a step-size constant is divided by in the first step: 1, or a power of T."""
+        """Divisor of the step-size constant in the first step: T^horizon_power."""
         return horizon**self.horizon_power
 
-    def answers(self, task: Task) -> list[int]:
-        """Queries that each owner answers, told before any noise is drawn: one a round unless drawn by lot."""
+    def count_answers(self, task: Task) -> list[int]:
+        """Count each owner's answers before any noise is drawn."""
         return [len(task.plan.steps)] * len(task.owners)
 
     def answer_width(self, n_parameters: int) -> int:
-        """The numbers in one answer: a gradient's."""
+        """Count the numbers in one answer: those of a gradient."""
         return n_parameters
 
-    def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
-        """Answers that an owner's budget is split over, where they are not the rounds."""
+    def priced_answers(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
+        """Count the answers that a budget is split over; None for the rounds."""
         return None
 
-    def talks(self, task: Task) -> Talks | None:
-        """Who talked when, where owners go by clocks; None elsewhere."""
+    def reconstruct_talks(self, task: Task) -> Talks | None:
+        """Draw the talks of a training again, where owners talk by clocks; None elsewhere."""
         return None
 
     def run(self, task: Task) -> Trajectory:
-        """Train, all replications at once; after each step ``task.watch`` is called."""
+        """Train all replications at once, calling ``task.watch`` after each step."""
         raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
 
     def noise_told(self, task: Task, asked: Array, moved: Array) -> list[Array] | None:
-        """The noise that owners' answers held, as the steps tell it; None where the answers themselves do.
+        """Noise of the owners' answers as the steps reveal it; None where the answers do.
 
         Parameters
         ----------
-        task: the training, with a weight for each owner, in which every run draws its own noise.
-        asked, moved: array (queries, runs, p), the points asked at, and where the steps led from there before any projection.
+        task: the training, with a weight for each owner and runs that draw their own noise.
+        asked, moved: array (queries, runs, p), the points of the queries, and the points after the
+            steps, before any projection.
 
         Returns
         -------
@@ -147,29 +199,29 @@ class Algorithm:
         return None
 
     def published_bound(self, at: BoundInputs) -> Bound | None:
-        """What the theorem of its paper says of it under the paper's noise; None where there is no theorem."""
-        return None
+        """Bound of the paper's theorem under its own noise; None without a theorem."""
+        return None if self.theorem is None else self.theorem(at)
 
     def printed_step(self, at: BoundInputs) -> float | None:
-        """The step-size constant that its paper states, for steps that fall as ``at`` has it; None where it leaves it open.
+        """Step-size constant that the paper states for steps of ``at.decline``; None if open.
 
         Parameters
         ----------
-        at: what is known before training; its own step size and excess are not looked at.
+        at: facts known before training; its step size and excess are not read.
         """
         return None
 
-    # ---- what a learner who plans may choose from
-
-    def trial_constants(self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False) -> Array:
-        """Step-size constants worth rehearsing.
+    def trial_constants(
+        self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False
+    ) -> Array:
+        """Step-size constants to rehearse.
 
         Parameters
         ----------
         horizon: T.
         curvature: the largest curvature of the cost.
         weights: array (n_owners,), q of each owner.
-        coarse: whether a round is so dear that half as many are tried.
+        coarse: whether to try half as many, as rounds are costly.
 
         Returns
         -------
@@ -179,5 +231,5 @@ class Algorithm:
         return lengths * self.step_unit(horizon) / curvature
 
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
-        """The points of those in ``returned`` that are worth rehearsing: all, but for the start itself."""
+        """Points of those in ``returned`` to rehearse; never the start itself."""
         return list(returned)

@@ -1,8 +1,8 @@
-"""Bounds on how good a trained model is: what they are made of, what they say, and the inequalities that their proofs share.
+"""Bounds on the quality of a trained model: their inputs, their form, and common inequalities.
 
-All on the scale of mean gradients. f is the training cost, L and lambda its smallest and largest curvature, V = p S
-the expected squared 2-norm of a round's aggregated noise, S its variance per coordinate. What each paper makes of them is in
-`learning.training.theorems`.
+All on the scale of mean gradients. f is the training cost, L and lambda its smallest and largest
+curvature, V = p S the expected squared 2-norm of a round's aggregated noise, S its variance per
+coordinate. The theorems of the papers are in `learning.training.theorems`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Unmet = Literal[
 
 @dataclass(frozen=True)
 class BoundInputs:
-    """What the published bounds are made of, in the coordinates that are trained.
+    """Inputs of the published bounds, in the coordinates that are trained.
 
     Parameters
     ----------
@@ -91,29 +91,46 @@ class BoundInputs:
         return self.n_parameters * self.noise_power
 
     @property
-    def budgets(self) -> float:
+    def inverse_squares(self) -> float:
         """The sum of 1/epsilon^2."""
         return float(np.sum(1 / self.epsilon**2))
 
     @property
     def start_distance(self) -> float:
-        """The most that |theta[1] - theta*|^2 can be."""
-        by_excess = 2 * self.start_excess / self.strong_convexity if self.strong_convexity > 0 else np.inf
-        return float(min(by_excess, self.ball_diameter**2))
+        """Upper bound on |theta[1] - theta*|^2."""
+        by_ball = self.ball_diameter**2
+        if self.strong_convexity > 0:
+            return float(min(2 * self.start_excess / self.strong_convexity, by_ball))
+        return float(by_ball)
+
+    def squared_gradient(self, squared_noise: float) -> float:
+        """Bound on E|g|^2 of a noisy gradient: (G + |grad g_1|)^2 + E|w|^2."""
+        return (self.lipschitz + self.own_gradient_bound) ** 2 + squared_noise
+
+    def descent_path(self) -> Array:
+        """Bounds on the excess along the path, by `descent_path`."""
+        return descent_path(
+            self.start_excess,
+            self.strong_convexity,
+            self.smoothness,
+            self.steps,
+            self.squared_noise,
+        )
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a theorem says of one training; None for what it does not say.
+    """A theorem's bound on one training; None for what it does not bound.
 
     Parameters
     ----------
     theorem: its name in its paper.
-    point: the point that it is about: the one returned, or the best on the way.
+    point: the point that it is about: the one returned, or the best of the path.
     excess: bound on E f - f* as printed.
     distance: bound on E |theta - theta*|^2 as printed, in the coordinates that are trained.
-    constant: where the paper leaves one open, that at which its bound meets the forecast; another horizon needs another.
-    corrected: bound on E f - f* as the same proof gives it without its slips, for these very steps.
+    constant: an open constant's value at which the bound meets the forecast; another horizon needs
+        another.
+    corrected: bound on E f - f* by the same proof without its slips, for these very steps.
     corrected_distance: the same on E |theta - theta*|^2.
     unmet: assumptions of the theorem that do not hold here, as codes.
     """
@@ -128,20 +145,25 @@ class Bound:
     unmet: tuple[Unmet, ...] = ()
 
 
-def finite(value: float) -> float | None:
-    """A bound, or None where it bounds nothing."""
+def finite_or_none(value: float) -> float | None:
+    """Return a bound, or None for one that is not finite."""
     return float(value) if np.isfinite(value) else None
 
 
 def descent_path(
-    start_excess: float, strong_convexity: float, smoothness: float, steps: ArrayLike, squared_noise: float
+    start_excess: float,
+    strong_convexity: float,
+    smoothness: float,
+    steps: ArrayLike,
+    squared_noise: float,
 ) -> Array:
-    """Bounds on E f(theta[k]) - f* at k = 1 .. T of theta[k+1] = theta[k] - rho_k (grad f + w_k), without projection.
+    """Bounds on E f(theta[k]) - f* at k = 1 .. T of theta[k+1] = theta[k] - rho_k (grad f + w_k).
 
         e[k+1] = a e[k] + (lambda/2) rho_k^2 E|w_k|^2,   a = 1 - 2 L rho_k + L lambda rho_k^2,
 
-    or a = (1 - lambda rho_k)^2 of steps beyond 2/lambda. From f(y) <= f(x) + grad f(x)'(y - x) + lambda/2 |y - x|^2 and
-    |grad f|^2 >= 2 L (f - f*), the Polyak-Lojasiewicz condition, which strong convexity implies.
+    or a = (1 - lambda rho_k)^2 of steps beyond 2/lambda, without projection. From f(y) <= f(x) +
+    grad f(x)'(y - x) + lambda/2 |y - x|^2 and |grad f|^2 >= 2 L (f - f*), the Polyak-Lojasiewicz
+    condition, which strong convexity implies.
 
     Parameters
     ----------
@@ -155,22 +177,26 @@ def descent_path(
     -------
     array (T,)
 
-    Source: the argument of Wu et al., The Value of Collaboration, Appendix B (there E|w|^2 lacks the factor p, and the noise
-    term the factor lambda/2), and of Kang et al., (8)-(11), whose steps are 1/lambda.
+    Source: the argument of Wu et al., The Value of Collaboration, Appendix B (there E|w|^2 lacks
+        the factor p, and the noise term the factor lambda/2), and of Kang et al., (8)-(11), whose
+        steps are 1/lambda.
 
-    >>> descent_path(1.0, 0.5, 1.0, [1.0, 1.0], 0.2).tolist()      # Kang et al.: halved each time, and 0.1 added
+    >>> descent_path(1.0, 0.5, 1.0, [1.0, 1.0], 0.2).tolist()      # Kang et al.: e/2 + 0.1
     [1.0, 0.6, 0.4]
     """
     path = [float(start_excess)]
     for step in np.asarray(steps, dtype=float):
-        slow = 1 - 2 * strong_convexity * step + strong_convexity * smoothness * step**2
-        left = slow if step * smoothness <= 2 else (1 - smoothness * step) ** 2
+        left = 1 - 2 * strong_convexity * step + strong_convexity * smoothness * step**2
+        if step * smoothness > 2:
+            left = (1 - smoothness * step) ** 2
         path.append(left * path[-1] + 0.5 * smoothness * step**2 * squared_noise)
     return np.array(path)
 
 
-def averaged_bound(diameter: float, squared_gradient: float, steps: ArrayLike, weights: ArrayLike) -> float:
-    """Bound on E f(sum u_k theta[k]) - f* of projected steps along noisy subgradients of a convex f.
+def averaged_bound(
+    diameter: float, squared_gradient: float, steps: ArrayLike, weights: ArrayLike
+) -> float:
+    """Bound on E f(sum u_k theta[k]) - f* of projected steps along noisy subgradients of convex f.
 
         D^2/2 (u_1/rho_1 + sum max(0, u_k/rho_k - u_{k-1}/rho_{k-1})) + E|g|^2/2 sum u_k rho_k
 
@@ -181,14 +207,16 @@ def averaged_bound(diameter: float, squared_gradient: float, steps: ArrayLike, w
     steps : array (T-1,), rho_k.
     weights : array (T-1,), u_k >= 0 with sum 1, of the points that steps are taken from.
 
-    Source: |theta[k+1] - theta*|^2 <= |theta[k] - theta*|^2 - 2 rho_k g'(theta[k] - theta*) + rho_k^2 |g|^2, summed up with
-    weights u_k/(2 rho_k); ours for the weights of Algorithm 2 of The Value of Collaboration, whose own proof needs
-    differences of weights below 2/(sqrt(T) T (T+1)): those of early rounds are larger.
+    Source: |theta[k+1] - theta*|^2 <= |theta[k] - theta*|^2 - 2 rho_k g'(theta[k] - theta*) +
+        rho_k^2 |g|^2, summed up with weights u_k/(2 rho_k); ours for the weights of Algorithm 2 of
+        The Value of Collaboration, whose own proof needs differences of weights below 2/(sqrt(T) T
+        (T+1)): those of early rounds are larger.
 
     >>> averaged_bound(2.0, 1.0, [1.0], [1.0])
     2.5
     """
-    steps, weights = np.asarray(steps, dtype=float), np.asarray(weights, dtype=float)
+    steps = np.asarray(steps, dtype=float)
+    weights = np.asarray(weights, dtype=float)
     rising = np.maximum(np.diff(weights / steps, prepend=0.0), 0.0).sum()
     return float(diameter**2 / 2 * rising + squared_gradient / 2 * (weights * steps).sum())
 
@@ -201,9 +229,12 @@ def last_point_bound(squared_gradient: float, rounds: int, *, strong_convexity: 
     return 17 * squared_gradient * (1 + np.log(rounds)) / (strong_convexity * rounds)
 
 
-def last_point_bound_convex(squared_gradient: float, rounds: int, *, diameter: float, constant: float) -> float:
-    """(D^2/c + c E|g|^2)(2 + ln T)/sqrt(T), of the last point under steps c/sqrt(k), f being convex only.
+def last_point_bound_convex(
+    squared_gradient: float, rounds: int, *, diameter: float, constant: float
+) -> float:
+    """(D^2/c + c E|g|^2)(2 + ln T)/sqrt(T), of the last point under steps c/sqrt(k), f convex.
 
     Source: Shamir & Zhang 2013, Theorem 2.
     """
-    return (diameter**2 / constant + constant * squared_gradient) * (2 + np.log(rounds)) / np.sqrt(rounds)
+    sides = diameter**2 / constant + constant * squared_gradient
+    return sides * (2 + np.log(rounds)) / np.sqrt(rounds)

@@ -1,4 +1,4 @@
-"""The owners' side of training: what answers a query, with what noise; the learner gets answers and nothing else."""
+"""The owners' side of training: an owner's noise, its answers to queries, and groups of owners."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.protocols import GradientOracle
+from learning.losses.together import Joint
 from learning.privacy.budget import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -21,14 +22,14 @@ from learning.training.conduct import HONEST, Conduct
 class Noise:
     """One owner's noise, taken round after round, each replication from its own stream.
 
-    Taking it in pieces gives the same numbers as taking it at once.
+    Noise taken in pieces has the same numbers as noise taken at once.
 
     Parameters
     ----------
     shape: (runs, p), of the noise on one answer.
-    draws: number of replications that are drawn apart; the runs repeat them in turn.
-    parts: what is added up, of a group one part for each member: (scale (runs,), a stream for each draw).
-    relative: the factor on the scale of each answer in turn, as many as are priced; all alike unless given.
+    draws: number of independent replications; the runs repeat them in turn.
+    parts: summands, one for each member of a group: (scale (runs,), a stream for each draw).
+    relative: the factor on the scale of each priced answer in turn; 1 for all unless given.
     """
 
     mechanism: Mechanism
@@ -38,37 +39,37 @@ class Noise:
     relative: Iterator[float] | None = field(default=None, repr=False)
 
     def take(self, queries: int) -> Array:
-        """Noise of the next queries, (queries, runs, p).
+        """Draw the noise of the next queries, (queries, runs, p).
 
         Raises
         ------
         ValueError
             If shares of the budget grow and fewer answers are left.
         """
-        (runs, width), draws = self.shape, self.draws
-        taken, drawn = np.zeros((queries, runs, width)), np.empty((queries, draws, width))
+        runs, width = self.shape
+        taken = np.zeros((queries, runs, width))
+        drawn = np.empty((queries, self.draws, width))
         for scale, streams in self.parts:
             for run, stream in enumerate(streams):
                 drawn[:, run] = self.mechanism.draw(1.0, (queries, width), rng=stream)
-            for first in range(0, runs, draws):  # they repeat the draws in turn
-                again = slice(first, min(first + draws, runs))
+            for first in range(0, runs, self.draws):  # the runs repeat the draws in turn
+                again = slice(first, min(first + self.draws, runs))
                 taken[:, again] += drawn[:, : again.stop - first] * scale[again, None]
         if self.relative is not None:
             taken *= np.fromiter(islice(self.relative, queries), float, queries)[:, None, None]
         return taken
 
     def of_run(self, run: int, queries: int) -> Array:
-        """Noise of the next queries of one run and of those that repeat its draws, (queries, 1 + repeats, p).
+        """Draw the next queries' noise of one run and its repeats, (queries, 1 + repeats, p).
 
-        Rehearsals share draws between runs, so that what differs between them is no chance.
+        Rehearsals share draws between runs, so that chance makes no difference between them.
         """
-        shape = queries, self.shape[1]
-        parts = [
-            self.mechanism.draw(1.0, shape, rng=streams[run])[:, None] * scale[run :: self.draws, None]
-            for scale, streams in self.parts
-        ]
-        alike = len(range(run, self.shape[0], self.draws))
-        return sum(parts[1:], parts[0]) if parts else np.zeros((queries, alike, self.shape[1]))
+        runs, width = self.shape
+        noise = np.zeros((queries, len(range(run, runs, self.draws)), width))
+        for scale, streams in self.parts:
+            drawn = self.mechanism.draw(1.0, (queries, width), rng=streams[run])
+            noise += drawn[:, None] * scale[run :: self.draws, None]
+        return noise
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,15 @@ class Client:
 
     Parameters
     ----------
-    name : str, key of its noise.
-    records : Answers of its clipped records, in phi; stays here. Of a dishonest owner whatever it answers from.
-    scale : b, of the noise that it sold on each coordinate of each answer; (runs,) where runs differ in it.
-    horizon : rounds its budget was split over; it answers no longer training.
+    name : key of its noise.
+    records : its clipped records, in phi, which stay here; a dishonest owner may have others.
+    scale : b, of the noise that it sold on each coordinate of each answer; (runs,) where runs
+        differ in it.
+    horizon : rounds its budget was split over, the most that it answers.
     epsilon : the budget that scale was priced for; None if unknown: answers are then counted.
-    conduct : what it does when it answers; the learner does not know.
-    growth : each answer's share of its budget over that of the one before; ``scale`` is that of the even split.
+    conduct : its conduct as it answers, which the learner does not know.
+    growth : each answer's share of its budget over that of the one before; ``scale`` is that of the
+        even split.
     """
 
     name: str
@@ -96,25 +99,24 @@ class Client:
 
     @property
     def silent(self) -> bool:
-        """Whether it adds no noise."""
+        """True if it adds no noise."""
         return not np.any(self.scale)
 
     @property
     def as_sold(self) -> Client:
-        """The same owner were it honest: what the learner reckons with."""
+        """The same owner with honest conduct, as the learner assumes it."""
         return replace(self, conduct=HONEST)
 
     @property
     def asked(self) -> tuple[Client, ...]:
-        """Who answers, and is charged, when it is asked."""
+        """Owners that answer, and are charged, when it is asked."""
         return (self,)
 
     def budget(self, mechanism: Mechanism, bounds: str = "") -> Budget:
-        """What its answers may spend under a mechanism and the announced bounds; inf if it adds no noise."""
-        epsilon = np.inf if self.silent else self.epsilon
+        """Budget of its answers under a mechanism and announced bounds; inf without noise."""
         return Budget(
             self.name,
-            epsilon,
+            np.inf if self.silent else self.epsilon,
             self.horizon,
             mechanism.delta,
             mechanism.label,
@@ -124,17 +126,26 @@ class Client:
             growth=self.growth,
         )
 
-    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
-        """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
-        draws, scale = (
-            n_draws or runs,
-            np.broadcast_to(np.asarray(self.scale * self.conduct.noise, dtype=float), (runs,)),
-        )
-        parts = [] if self.silent else [(scale, streams.rngs(self.name, count=draws))]
-        return Noise(mechanism, (runs, self.records.n_parameters), draws, parts, self.relative(mechanism))
+    def noise(
+        self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None
+    ) -> Noise:
+        """Source of its noise; ``n_draws`` replications are drawn and repeated over the runs."""
+        draws = n_draws or runs
+        parts = self.noise_parts(mechanism, runs, streams, draws)
+        shape = runs, self.records.n_parameters
+        return Noise(mechanism, shape, draws, parts, self.relative_scales(mechanism))
 
-    def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
-        """The factor on ``scale`` of each answer that its budget covers, in turn; None where they are all alike."""
+    def noise_parts(
+        self, mechanism: Mechanism, runs: int, streams: Streams, draws: int
+    ) -> list[tuple[Array, Sequence[np.random.Generator]]]:
+        """Scales (runs,) and streams of the summands of its noise."""
+        if self.silent:
+            return []
+        scale = np.asarray(self.scale * self.conduct.noise, dtype=float)
+        return [(np.broadcast_to(scale, (runs,)), streams.rngs(self.name, count=draws))]
+
+    def relative_scales(self, mechanism: Mechanism) -> Iterator[float] | None:
+        """Yield the factor on ``scale`` of each answer of its budget; None if all are 1."""
         if self.growth == 1 or self.silent:
             return None
         return iter(mechanism.relative_scales(self.growth, self.horizon).tolist())
@@ -144,8 +155,35 @@ class Client:
         return self.noised(self.records.gradient(phi), noise)
 
     def noised(self, gradient: Array, noise: Array) -> Array:
-        """What is told of gradients (runs, p): of an owner's own, or where single records answer of all owners' at once."""
+        """Add noise to gradients (runs, p) of its own records, or of single records of owners."""
         return gradient + noise
+
+
+@dataclass(frozen=True)
+class Group(Client):
+    """Owners that are always asked together: one fictitious owner. Made by `group_owners`."""
+
+    members: tuple[Client, ...] = field(default=(), repr=False)
+
+    @property
+    def as_sold(self) -> Client:
+        """The same group of honest members."""
+        return replace(self, members=tuple(one.as_sold for one in self.members))
+
+    @property
+    def asked(self) -> tuple[Client, ...]:
+        """Its members: a group has no budget of its own."""
+        return self.members
+
+    def noise_parts(
+        self, mechanism: Mechanism, runs: int, streams: Streams, draws: int
+    ) -> list[tuple[Array, Sequence[np.random.Generator]]]:
+        """Parts of its members' noise, each scaled to its share of the records."""
+        return [
+            (scale * (owner.records.n_records / self.records.n_records), sources)
+            for owner in self.members
+            for scale, sources in owner.noise(mechanism, runs, streams, draws).parts
+        ]
 
 
 def make_clients(
@@ -158,15 +196,73 @@ def make_clients(
     conducts: Sequence[Conduct] = (),
     growth: float = 1.0,
 ) -> tuple[Client, ...]:
-    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys; honest unless given.
+    """Make clients of the owners with epsilon > 0, each with the noise scale of its budget.
 
-    Budgets are shared evenly between the answers unless ``growth`` says else.
+    Owners are honest unless ``conducts`` are given, and budgets are split evenly between the
+    answers unless ``growth`` differs from 1.
     """
     epsilon = np.asarray(epsilon, dtype=float)
-    sizes = [r.n_records for r in records]
+    sizes = [one.n_records for one in records]
     scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
+    conducts = conducts or [HONEST] * len(sizes)
     return tuple(
         Client(n, c.answers_from(r), float(b), horizon, float(e), c, growth)
-        for n, r, b, e, c in zip(names, records, scales, epsilon, conducts or [HONEST] * len(sizes), strict=True)
+        for n, r, b, e, c in zip(names, records, scales, epsilon, conducts, strict=True)
         if e > 0
+    )
+
+
+def group_owners(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[Client, ...]:
+    """Average owners group by group, weighted by records.
+
+        answer = sum_{i in group} (n_i/n_group) answer_i,
+        scale = sqrt(sum (n_i/n_group)^2 b_i^2).
+
+    Members keep their own noise, by their own key and scale, and answer whenever their group talks.
+    Clocks, weights and the N of the steps are then those of the groups.
+
+    Parameters
+    ----------
+    owners : the clients to group.
+    groups : numbers of the owners of each group; every owner in one of them.
+
+    Returns
+    -------
+    One Client per group, in order; a group of one is that owner itself.
+
+    Raises
+    ------
+    ValueError
+        If an owner is in no group or in several, or a group is empty.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, Remark 2 (the way to average
+        is left open there).
+    """
+    grouped = sorted(i for group in groups for i in group)
+    if grouped != list(range(len(owners))) or not all(len(group) for group in groups):
+        raise ValueError(
+            f"every one of {len(owners)} owners must be in one group, and no group empty; "
+            f"got {groups}"
+        )
+    return tuple(_join_members([owners[i] for i in group]) for group in groups)
+
+
+def _join_members(members: Sequence[Client]) -> Client:
+    """Join members to one client."""
+    if len(members) == 1:
+        return members[0]
+    records = Joint(tuple(owner.records for owner in members))
+    parts = [
+        (owner.records.n_records / records.n_records * np.asarray(owner.scale)) ** 2
+        for owner in members
+    ]
+    scale = np.sqrt(np.asarray(sum(parts), dtype=float))
+    horizons = [owner.horizon for owner in members if not owner.silent]
+    return Group(
+        " + ".join(owner.name for owner in members),
+        records,
+        float(scale) if scale.ndim == 0 else scale,
+        min(horizons, default=members[0].horizon),
+        growth=members[0].growth,
+        members=tuple(members),
     )

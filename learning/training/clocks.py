@@ -1,4 +1,4 @@
-"""Who talks when in asynchronous training: clocks of the owners, chances of a talk, and how many talks a budget covers."""
+"""Clocks of the owners in asynchronous training: probabilities of a talk, and covered talks."""
 
 from __future__ import annotations
 
@@ -12,42 +12,47 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from learning.arrays import Array
-from learning.declaration import ListOf, PerOwnerRule, shown
+from learning.declaration import ListOf, PerOwnerRule, format_value
 from learning.errors import InputError
 
-SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
+SPACING = 0.125  # of the quadrature in log time: its error is far below rounding
 
 
-def _disjoint(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    names = [name for group in groups for name in group]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ValueError(f"{shown(name)} twice")
+def _refuse_repeats(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    seen = set()
+    for name in (name for group in groups for name in group):
+        if name in seen:
+            raise ValueError(f"{format_value(name)} twice")
+        seen.add(name)
     return groups
 
 
 Groups = Annotated[
     tuple[Annotated[tuple[Annotated[str, MinLen(1)], ...], ListOf("a group")], ...],
     ListOf("a list of groups, each a list of different names of owners"),
-    AfterValidator(_disjoint),
+    AfterValidator(_refuse_repeats),
 ]
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """Who talks when in asynchronous training: the table [learning.clocks]. `chances` refuses what does not fit the owners.
+    """Clocks of the owners in asynchronous training: the table [learning.clocks].
 
     Parameters
     ----------
     rates: relative rate of each owner's Poisson clock, one for all or (n_owners,).
-    dropout: chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
-    talk: "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
-        calls everybody and takes who answers first).
+    dropout: probability that an owner that is called does not answer, one for all or (n_owners,);
+        the tick is lost then.
+    talk: "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the
+        learner's clock ticks, it calls all owners and takes the first answer).
     scaled: whether gradients are scaled by the inverse of how often their owner talks.
-    reading: "proved" or "printed": which step of the learner's copy, where the paper's text and proof differ.
-    priced: what an owner's budget is split over: the "talks" it will hardly ever exceed, and never does since it then
-        falls silent, or the whole "horizon" as the paper has it, of which it answers a small part.
-    groups: names of the owners that answer as one, their records counting as one owner's; each of the others is alone.
+    reading: "proved" or "printed": the step of the learner's copy, where the paper's text and proof
+        differ.
+    priced: what an owner's budget is split over: the "talks" that it hardly ever exceeds, and never
+        does since it then falls silent, or the whole "horizon" as the paper has it, of which it
+        answers a small part.
+    groups: names of the owners that answer as one, their records counting as one owner's; each of
+        the others is alone.
     """
 
     rates: Annotated[Any, PerOwnerRule(strict=True)] = 1.0
@@ -61,14 +66,15 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Talks:
-    """Who talked when in one training.
+    """Talks of the owners in one training.
 
     Parameters
     ----------
-    owners: array (ticks,), number of the owner that talked at each tick of the first run, -1 where the tick was lost.
-    times: array (ticks,), when: of owners that ask for updates, in the time in which a clock of rate 1 ticks once; of a
-        broadcast, the number of the call.
-    counts: array (runs, n_owners), how often each owner talked in each run that is drawn apart.
+    owners: array (ticks,), number of the owner that talked at each tick of the first run, -1 where
+        the tick was lost.
+    times: array (ticks,), of owners that ask for updates, in the time in which a clock of rate 1
+        ticks once; of a broadcast, the number of the call.
+    counts: array (runs, n_owners), number of talks of each owner in each independent run.
 
     Source: Farokhi et al., The Cost of Privacy, Figs 3 and 8.
     """
@@ -78,15 +84,16 @@ class Talks:
     counts: NDArray[np.intp] = field(repr=False)
 
 
-def chances(clocks: Clocks, n_owners: int) -> Array:
-    """Chance that a tick makes each owner talk; what is missing to 1 is the chance that the tick is lost.
+def talk_probabilities(clocks: Clocks, n_owners: int) -> Array:
+    """Probability that each owner talks at a tick; with the rest to 1 the tick is lost.
 
-    Request: r_i/sum(r) (1 - d_i). Broadcast: all are called, i answers first, after an exponential delay of rate r_i,
+    Request: r_i/sum(r) (1 - d_i). Broadcast: all are called, i answers first, after an exponential
+        delay of rate r_i,
 
         (1 - d_i) int_0^inf r_i exp(-r_i t) prod_{j != i} (d_j + (1 - d_j) exp(-r_j t)) dt.
 
-    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule in log t errs on each
-    by the same tiny share: no subsets of owners need be counted.
+    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule
+    in log t errs on each by the same tiny share: no subsets of owners need be counted.
 
     Parameters
     ----------
@@ -102,14 +109,16 @@ def chances(clocks: Clocks, n_owners: int) -> Array:
     InputError
         If there is not one rate above 0, or one dropout from 0 to below 1, for each owner.
 
-    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III (both ways to talk); formula ours.
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III (both ways to
+        talk); formula ours.
 
-    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0)), 2)
+    >>> talk_probabilities(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0)), 2)
     array([0.125, 0.75 ])
-    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0), talk="broadcast"), 2).round(12)
+    >>> clocks = Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0), talk="broadcast")
+    >>> talk_probabilities(clocks, 2).round(12)
     array([0.125, 0.875])
     """
-    rates, dropout = _per_owner(clocks, n_owners)
+    rates, dropout = _rates_and_dropouts(clocks, n_owners)
     if clocks.talk == "request":
         return rates / rates.sum() * (1 - dropout)
     if not dropout.any():
@@ -118,59 +127,65 @@ def chances(clocks: Clocks, n_owners: int) -> Array:
     logs = np.arange(-40.0, np.log(50 / rates.min()) + SPACING, SPACING)
     aged = np.exp(logs)[:, None] * rates
     with np.errstate(divide="ignore"):
-        silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log chance of no answer by that time
+        silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log, by that time
     others = silent.sum(axis=1, keepdims=True) - silent
     return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
 
 
 def tick_times(clocks: Clocks, n_owners: int, horizon: int, *, rng: np.random.Generator) -> Array:
-    """When clocks tick, (horizon,): waits of N Poisson clocks together are exponential, at the sum of their rates.
+    """Draw the times of the ticks, (horizon,): waits are exponential, at the sum of the rates.
 
-    A broadcasting learner calls at regular times, one apart.
+    A broadcasting learner calls at regular times, one unit of time between them.
 
     Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III.
     """
     if clocks.talk == "broadcast":
         return np.arange(1.0, horizon + 1)
-    return np.cumsum(rng.exponential(1 / _per_owner(clocks, n_owners)[0].sum(), horizon))
+    rates, _ = _rates_and_dropouts(clocks, n_owners)
+    return np.cumsum(rng.exponential(1 / rates.sum(), horizon))
 
 
 def relative_steps(clocks: Clocks, n_owners: int) -> Array:
-    """How much longer each owner's steps are for talking less often: (1/N)/(its share of the talks), (n_owners,).
+    """Factor on each owner's steps for talking less often: (1/N)/(its share of the talks), (N,).
 
     >>> relative_steps(Clocks(rates=(1.0, 3.0)), 2).round(12)
     array([2.        , 0.66666667])
     """
-    talks = chances(clocks, n_owners)
+    talks = talk_probabilities(clocks, n_owners)
     return np.asarray(talks.sum() / (n_owners * talks))
 
 
-def _per_owner(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
+def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
     """Rates and dropouts, (n_owners,) each."""
-    rates, dropout = (np.asarray(one, dtype=float) for one in (clocks.rates, clocks.dropout))
-    rates, dropout = (np.full(n_owners, one) if one.ndim == 0 else one for one in (rates, dropout))
-    for name, values, rule, kept in (
-        ("rates", rates, "above 0", (rates > 0) & np.isfinite(rates)),
-        ("dropout", dropout, "from 0 to below 1", (dropout >= 0) & (dropout < 1)),
-    ):
+    found = []
+    for name, rule in (("rates", "above 0"), ("dropout", "from 0 to below 1")):
+        values = np.asarray(getattr(clocks, name), dtype=float)
+        if values.ndim == 0:
+            values = np.full(n_owners, values)
+        kept = (values > 0) & np.isfinite(values)
+        if name == "dropout":
+            kept = (values >= 0) & (values < 1)
         if values.shape != (n_owners,) or not kept.all():
             rule = f"must be one number {rule} for each of {n_owners} owners"
             raise InputError(f"learning.clocks.{name}", rule, values.tolist())
+        found.append(values)
+    rates, dropout = found
     return rates, dropout
 
 
-def most_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
-    """Talks that budgets need to cover: exceeded by the most talkative owner in one training of a hundred at most.
+def covered_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
+    """Talks that budgets cover: some owner would talk more in one training of a hundred at most.
 
-    The binomial quantile of T ticks at the largest of the owners' chances; T itself where ``priced`` says so. Clocks are
-    public and do not depend on records. An owner that has answered so often falls silent, so its promise never depends on
-    chance.
+    The binomial quantile of T ticks at the largest of the owners' probabilities; T itself for
+    ``priced = "horizon"``. Clocks are public and do not depend on records. An owner that has
+    answered so often falls silent, so its promise never depends on chance.
 
     Source: ours; the paper splits budgets over T, of which an owner answers about T/N.
 
-    >>> most_talks(Clocks(), 86, 1000), most_talks(Clocks(priced="horizon"), 86, 1000)
+    >>> covered_talks(Clocks(), 86, 1000), covered_talks(Clocks(priced="horizon"), 86, 1000)
     (20, 1000)
     """
     if clocks.priced == "horizon":
         return horizon
-    return max(1, min(horizon, int(scipy.stats.binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))
+    largest = talk_probabilities(clocks, n_owners).max()
+    return max(1, min(horizon, int(scipy.stats.binom.isf(0.01, horizon, largest))))

@@ -1,4 +1,4 @@
-"""Descent in rounds that every owner answers: what the synchronous and averaged algorithms and SGD2 have in common."""
+"""Descent in rounds that every owner answers: the synchronous and averaged algorithms and SGD2."""
 
 from __future__ import annotations
 
@@ -8,33 +8,44 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.training.algorithm import Algorithm
+from learning.training.bounds import BoundInputs
 from learning.training.client import Noise
-from learning.training.law import Returned, averaging
+from learning.training.law import Returned, averaging_coefficients
 from learning.training.task import Task, Trajectory
+from learning.training.theorems import (
+    averaged_training_bound,
+    step_as_printed,
+    summed_steps_bound,
+    synchronous_bound,
+)
 
-NUMBERS_HELD = 4_000_000  # of noise, over all owners: what is drawn ahead
+NUMBERS_HELD = 4_000_000  # of noise, over all owners, drawn ahead
 
 
 class Walk:
-    """The points phi of all runs on their way: theta[k+1] = Pi[theta[k] - rho_k gradient], and their running mean.
+    """Points phi of all runs and their running mean: theta[k+1] = Pi[theta[k] - rho_k gradient].
 
     Parameters
     ----------
-    task: whose steps rho_k are taken, from whose start, in whose ball.
-    part: of the training that this walk is.
+    task: gives the steps rho_k, the start and the ball.
+    part: share of the training that this walk makes up.
     """
 
     def __init__(self, task: Task, part: float = 1.0) -> None:
-        self.task, self.phi, self.mean = task, task.start(), task.start()
-        self.steps, self.scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
-        self.path, self.rounds, self.moved = np.zeros((len(self.steps) + 1, task.width)), 0, 0
+        self.task = task
+        self.phi = task.start()
+        self.mean = task.start()
+        self.steps = task.steps
+        self.path = np.zeros((len(self.steps) + 1, task.width))
+        self.rounds = 0
+        self.moved = 0
         self.share = part / max(1, len(self.steps))
 
     def move(self, gradient: Array) -> None:
-        """The next step, along a gradient (runs, p) of the whole cost."""
-        a, b = averaging(self.rounds + 1, self.task.plan.horizon)
-        self.mean = a * self.mean + b * self.phi
-        free = self.phi - self.steps[self.rounds] * self.scale * gradient
+        """Take the next step along a gradient (runs, p) of the whole cost."""
+        kept, added = averaging_coefficients(self.rounds + 1, self.task.plan.horizon)
+        self.mean = kept * self.mean + added * self.phi
+        free = self.phi - self.steps[self.rounds] * gradient
         self.phi = self.task.coordinates.project(free)
         self.moved += int((self.phi != free).sum())
         self.rounds += 1
@@ -43,39 +54,100 @@ class Walk:
         self.task.watch(self.rounds, self.phi, self.mean)
 
     def trajectory(self) -> Trajectory:
-        """What was walked."""
-        return Trajectory(self.phi, self.mean, self.path, self.moved / max(1, len(self.steps) * self.phi.size))
+        """Return the result of the walk."""
+        projected = self.moved / max(1, len(self.steps) * self.phi.size)
+        return Trajectory(self.phi, self.mean, self.path, projected)
 
 
 class Descent(Algorithm):
-    """Descent in rounds that every owner answers; subclasses say how long the steps are and which point is returned."""
+    """Descent in rounds that every owner answers; subclasses set steps and returned points."""
 
     exact = True
-    sums_answers = True
-    aggregates = True
-    shares_may_grow = True
 
     def run(self, task: Task) -> Trajectory:
-        """theta[k+1] = Pi[theta[k] - rho_k (grad g_1 + sum_l q_l answer_l(theta[k]))], and the running mean beside it.
+        """Iterate theta[k+1] = Pi[theta[k] - rho_k (grad g_1 + sum_l q_l answer_l(theta[k]))].
 
-        In the place of the sum stands what the task's aggregation makes of the answers.
+        The task's aggregation may replace the sum.
 
-        Source: Wu et al., The Value of Collaboration, Algorithms 1 (no projection there) and 2; the multi-party write-up,
-        SGD2 (sums there, means here: the step size takes up the factor n).
+        Source: Wu et al., The Value of Collaboration, Algorithms 1 (no projection there) and 2; the
+            multi-party write-up, SGD2 (sums there, means here: the step size takes the factor n).
         """
-        walk, combine = Walk(task), task.aggregation.begin(task)
-        for noises in zip(*(by_round(task, noise, len(task.owners)) for noise in task.noises()), strict=True):
-            answers = (owner.answer(walk.phi, noise) for owner, noise in zip(task.owners, noises, strict=True))
+        walk = Walk(task)
+        combine = task.aggregation.make_combiner(task)
+        sources = [iterate_noise(task, noise, len(task.owners)) for noise in task.noises()]
+        for noises in zip(*sources, strict=True):
+            answers = (
+                owner.answer(walk.phi, noise)
+                for owner, noise in zip(task.owners, noises, strict=True)
+            )
             walk.move(combine(task.own_gradient(walk.phi), answers))
         return walk.trajectory()
 
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
-        """All but the running mean of a single step, which is the start itself: doing nothing at a price."""
+        """Points to rehearse; the running mean of a single step is the start itself."""
         return [point for point in returned if point == "last" or self.queries(horizon) != 1]
 
 
-def by_round(task: Task, noise: Noise, owners: int) -> Iterator[Array]:
-    """The noise of each query, (runs, p), drawn a few rounds ahead: memory stays bounded however many rounds there are."""
-    queries, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (task.runs * task.width * owners))
+class Synchronous(Descent):
+    """Step c/(T^2 k) at query k = 1 .. T - 1.
+
+    Source: Wu et al., The Value of Collaboration, Algorithm 1.
+    """
+
+    name = "synchronous"
+    decline = 1
+    stops_short = True
+    horizon_power = 2
+    theorem = staticmethod(synchronous_bound)
+    says = "every owner answers in every round, and the steps shrink with the rounds (synchronous)"
+
+
+class Averaged(Descent):
+    """Step c/sqrt(k) at query k = 1 .. T - 1; the mean of all rounds may be returned.
+
+    Source: Wu et al., The Value of Collaboration, Algorithm 2.
+
+    >>> Averaged().steps(0.5, 5)
+    array([0.5       , 0.35355339, 0.28867513, 0.25      ])
+    """
+
+    name = "averaged"
+    compared = True
+    decline = 0.5
+    stops_short = True
+    returned = ("last", "averaged")
+    theorem = staticmethod(averaged_training_bound)
+    says = (
+        "every owner answers in every round, and the steps shrink with the root of the rounds "
+        "(averaged)"
+    )
+
+
+class SGD2(Descent):
+    """Step c/sqrt(k) at query k = 1 .. T on means; the paper has sums, so c takes the factor n.
+
+    Source: the multi-party write-up, Algorithm SGD2 and (4).
+    """
+
+    name = "sgd2"
+    compared = True
+    decline = 0.5
+    published_formulas = True
+    theorem = staticmethod(summed_steps_bound)
+    says = "every owner answers in every round with the sum over its records (sgd2)"
+
+    def printed_step(self, at: BoundInputs) -> float | None:
+        """|C|/sqrt(G^2 + V) of steps c/sqrt(k), as (4) for SGD1; 1/Delta of steps c/k; else open.
+
+        Theorem 4 says "pick eta(t) appropriately": both are those of Theorem 2, with the noise of a
+        whole round.
+        """
+        return step_as_printed(at, at.noise_power)
+
+
+def iterate_noise(task: Task, noise: Noise, owners: int) -> Iterator[Array]:
+    """Draw the noise of each query, (runs, p), a few rounds ahead in bounded memory."""
+    queries = len(task.plan.steps)
+    ahead = max(1, NUMBERS_HELD // (task.runs * task.width * owners))
     for first in range(0, queries, ahead):
         yield from noise.take(min(ahead, queries - first))

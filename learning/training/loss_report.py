@@ -1,4 +1,4 @@
-"""The owners' side of a question before trading: how much each one's records lose under a public model, under noise."""
+"""Loss reports before trading: the noisy mean loss of each owner's records under a public model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from learning.data.owner_data import Holding
 from learning.losses.loss import Loss
 from learning.privacy.claims import Claim
 from learning.privacy.laplace import Laplace
-from learning.privacy.promises import promises
+from learning.privacy.promises import make_claims
 
 
 @dataclass(frozen=True)
 class LossQuery:
-    """One question to every owner, announced with all its terms: the mean loss of its records, each between 0 and a bound.
+    """One announced query to every owner: the mean loss of its records, clipped to [0, bound].
 
-    Replacing one of n records moves the mean by at most bound/n, so Laplace noise of scale kappa bound/(n epsilon) makes
-    the report epsilon-DP (delta = 0).
+    Replacing one of n records moves the mean by at most bound/n, so Laplace noise of scale kappa
+    bound/(n epsilon) makes the report epsilon-DP (delta = 0).
 
     Parameters
     ----------
     loss : the loss that is trained.
-    model : array (p,), the public model that records are tried on.
-    bound : the loss above which a record counts as much as at it, public, > 0.
-    epsilon : what every owner spends on its report, in (0, inf).
-    overlap : kappa >= 1, the owners that one record may sit with: each spends epsilon/kappa.
+    model : array (p,), the public model.
+    bound : the public bound that losses of records are clipped to, > 0.
+    epsilon : spending of every owner on its report, in (0, inf).
+    overlap : kappa >= 1, the largest number of owners of one record: each spends epsilon/kappa.
 
-    Source: the Laplace mechanism, Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.6.
+    Source: the Laplace mechanism, Dwork and Roth, The Algorithmic Foundations of Differential
+        Privacy, Theorem 3.6.
     """
 
     loss: Loss
@@ -40,26 +41,28 @@ class LossQuery:
     overlap: int = 1
 
     def losses(self, x: Array, y: Array) -> Array:
-        """What each of some records (n, p) and (n,) loses, between 0 and the bound, (n,)."""
+        """Clipped losses of records (n, p) and (n,), each from 0 to the bound, (n,)."""
         found = self.loss.value(self.loss.scores(x, y, self.model[None]))[0]
         return np.clip(np.asarray(found, dtype=float), 0.0, self.bound)
 
     def scale(self, sizes: Array) -> Array:
-        """Scale of the noise on the report of an owner of so many records."""
-        return np.asarray(self.overlap * self.bound / (np.asarray(sizes, dtype=float) * self.epsilon))
+        """Noise scale of reports on given numbers of records."""
+        sizes = np.asarray(sizes, dtype=float)
+        return np.asarray(self.overlap * self.bound / (sizes * self.epsilon))
 
     def report(self, owner: Holding, *, rng: np.random.Generator) -> float:
-        """What an owner answers; the only thing that leaves its house.
+        """Draw an owner's noisy report, all that leaves the owner.
 
         Parameters
         ----------
         owner : its records.
-        rng : of the noise.
+        rng : source of the noise.
         """
-        return float(self.losses(owner.x, owner.y).mean() + rng.laplace(scale=self.scale(np.array(owner.n_records))))
+        noise = rng.laplace(scale=self.scale(np.array(owner.n_records)))
+        return float(self.losses(owner.x, owner.y).mean() + noise)
 
     def claims(self, parties: Sequence[str], unit: str = "one record") -> list[Claim]:
-        """What is claimed of the owners' reports by themselves, one ``unit`` at a time."""
-        alike = np.full(len(parties), self.epsilon)
-        made = promises(Laplace(self.overlap), parties, np.ones(len(parties)), alike, 1, unit)
+        """Privacy claims of the owners' reports, one ``unit`` at a time."""
+        epsilon = np.full(len(parties), self.epsilon)
+        made = make_claims(Laplace(self.overlap), parties, np.ones(len(parties)), epsilon, 1, unit)
         return [replace(claim, mechanism=f"{claim.mechanism}, a loss report") for claim in made]

@@ -1,4 +1,4 @@
-"""A trained model as it is handed over: the public facts that code a row, and one vector of parameters."""
+"""A trained model to hand over: the public facts that code a row, and a vector of parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from learning.losses.loss import Loss
 
 @dataclass(frozen=True)
 class Model:
-    """What a training returned, together with all that it takes to use it on other rows; no record is in it.
+    """Parameters of a training, and the encoder and loss to use them; it holds no record.
 
     Parameters
     ----------
@@ -29,37 +29,45 @@ class Model:
     theta: Array = field(repr=False)
 
     def predict(self, columns: Mapping[str, NDArray], n_rows: int) -> Array:
-        """The target of each row where it is a number; else its score, above 0 for the positive label; (n_rows,).
+        """Predict the target of each row, or the score of its positive label, (n_rows,).
 
         Parameters
         ----------
-        columns: name -> (n_rows,), floats, NaN where missing, of columns of numbers; texts, None where missing, of others.
-            Numbers outside the public ranges count as their nearest end, as in training.
-        n_rows: how many rows there are.
+        columns: name -> (n_rows,), floats, NaN where missing, of columns of numbers; texts, None
+            where missing, of others. Numbers outside the public ranges count as their nearest end,
+            as in training.
+        n_rows: number of rows.
         """
         x, _ = self.encoder.encode(columns, np.arange(n_rows))
-        said = self.loss.predicted(x, self.theta[None])[0]
-        return np.asarray(said if self.loss.labels else said + self.encoder.target.centre)
+        return np.asarray(self.loss.predicted(x, self.theta[None])[0] + self._offset)
 
     def coefficients(self) -> tuple[dict[str, float], float] | None:
-        """What one more unit of each column adds, on the scale of the table; and the intercept, where all of them are 0.
+        """Effect of one more unit of each column, and the intercept where all columns are 0.
 
-        In units of the target where it is a number, else of the score; a category counts against the first one of its
-        column. It holds within the public ranges. None of a loss whose model is not linear.
+        In units of the target, or of the score for labels; a category counts against the first one
+        of its column. Effects hold within the public ranges. None for a loss whose model is not
+        linear.
 
-        Numbers enter as 2 (v - low)/(high - low) - 1, so that a coefficient is 2 theta/(high - low); components are
-        combinations of standardised columns, and their coefficients are added up over them.
+        Numbers enter as 2 (v - low)/(high - low) - 1, so that a coefficient is 2 theta/(high -
+        low); components are combinations of standardised columns, whose coefficients are added up.
         """
         if not self.loss.linear:
             return None
-        encoder, slopes, intercept = self.encoder, self.theta[:-1], float(self.theta[-1])
+        encoder = self.encoder
+        slopes = self.theta[:-1]
+        intercept = float(self.theta[-1])
         if encoder.components is not None:
             slopes = slopes @ encoder.components.axes / encoder.components.spread
             intercept -= float(slopes @ encoder.components.centre)
-        low, high = encoder.numbers.low, encoder.numbers.high
-        scaled = slopes[: len(low)]
-        per_unit = 2 * scaled / (high - low)
+        low = encoder.numbers.low
+        high = encoder.numbers.high
+        per_unit = 2 * slopes[: len(low)] / (high - low)
         intercept -= float(per_unit @ (low + high) / 2)
         names = (*encoder.numbers.names, *encoder.categories.coded_names)
-        found = dict(zip(names, [*per_unit.tolist(), *slopes[len(low) :].tolist()], strict=True))
-        return found, intercept + (0.0 if self.loss.labels else encoder.target.centre)
+        slopes = np.concatenate([per_unit, slopes[len(low) :]])
+        return dict(zip(names, slopes.tolist(), strict=True)), intercept + self._offset
+
+    @property
+    def _offset(self) -> float:
+        """Public centre of a numeric target; 0 for labels."""
+        return 0.0 if self.loss.labels else self.encoder.target.centre

@@ -1,4 +1,4 @@
-"""Training watched step by step: what a watcher is told, and one that keeps relative fitness of all runs on their way."""
+"""Watchers of training, called step by step; one keeps the relative fitness of all runs."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ Watch = Callable[[int, Array, Array], None]
 QUARTILES = (0.25, 0.5, 0.75)
 
 
-def unwatched(step: int, phi: Array, mean: Array) -> None:
-    """Nobody watches."""
+def ignore_step(step: int, phi: Array, mean: Array) -> None:
+    """Ignore a step of a training."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Keeps relative fitness of every run, step by step: give it to a `learning.training.task.Task` as its ``watch``.
+    """Relative fitness of every run by step: the ``watch`` of a `learning.training.task.Task`.
 
-    Points are those of simulated trainings, and fitness is counted on the records themselves: no party to a market sees it.
+    Points are those of simulated trainings, and fitness is counted on the records themselves: no
+    party to a market sees it.
 
     Parameters
     ----------
-    model: makes model parameters (runs, p) of points phi, as `learning.losses.coordinates.Coordinates.model` does.
-    cost: what relative fitness is counted against.
+    model: maps points phi (runs, p) to model parameters, as
+        `learning.losses.coordinates.Coordinates.model` does.
+    cost: the cost that gives relative fitness.
     steps: the steps that are kept, 0 being the start; all unless given.
     kept: step -> relative fitness (runs,) of the points.
-    kept_means: the same of the running means; empty where an algorithm has none but its points.
+    kept_means: the same of the running means; empty where an algorithm has none.
 
-    Source: Wu et al., The Value of Collaboration, Figs 2 and 7; Farokhi et al., The Cost of Privacy, Figs 2 and 7.
+    Source: Wu et al., The Value of Collaboration, Figs 2 and 7; Farokhi et al., The Cost of
+        Privacy, Figs 2 and 7.
     """
 
     model: Callable[[Array], Array] = field(repr=False)
@@ -57,17 +60,21 @@ class Paths:
 
         Parameters
         ----------
-        of_means: whether those of the running means are asked for, where there are any.
+        of_means: whether to use running means, where there are any.
         """
-        kept = self.kept_means if of_means and self.kept_means else self.kept
+        kept = (of_means and self.kept_means) or self.kept
         values = np.array(list(kept.values()))
         return np.array(list(kept), dtype=np.intp), np.quantile(values, QUARTILES, axis=1).T
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each step and point, "last" or "averaged", with the quartiles over all runs."""
-        return [
-            {"round": int(step), "point": point, "q25": low, "median": middle, "q75": high}
-            for point, kept in (("last", self.kept), ("averaged", self.kept_means))
-            if kept
-            for step, (low, middle, high) in zip(*map(np.ndarray.tolist, self.quartiles(point != "last")), strict=True)
-        ]
+        """Make a row with the quartiles of each step and point, "last" or "averaged"."""
+        rows = []
+        for point, kept in (("last", self.kept), ("averaged", self.kept_means)):
+            if kept:
+                steps, quartiles = self.quartiles(point == "averaged")
+                for step, (low, middle, high) in zip(
+                    steps.tolist(), quartiles.tolist(), strict=True
+                ):
+                    row = {"round": step, "point": point, "q25": low, "median": middle, "q75": high}
+                    rows.append(row)
+        return rows

@@ -1,4 +1,4 @@
-"""What every training algorithm is given, and what it gives back."""
+"""The input and the output of a training algorithm."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
-from learning.progress import Did, unnoticed
+from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
 from learning.training.client import Client, Noise
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from learning.training.paths import Watch, unwatched
+from learning.training.paths import Watch, ignore_step
 
 
 @dataclass(frozen=True)
 class Schedule(ABC):
-    """How the learner will train; the steps of its algorithm are added by `learning.training.plan.Plan`.
+    """The plan of a training; `learning.training.plan.Plan` adds the steps of its algorithm.
 
     Parameters
     ----------
     algorithm: a name of `learning.training.algorithms.ALGORITHMS`.
-    returned: the point that is returned, the last one or the mean of all rounds.
+    returned: the returned point, the last one or the mean of all rounds.
     horizon: T, the number of rounds.
-    step_size: the step-size constant c; 0 asks nothing of anybody.
-    clocks: who talks when, where the algorithm goes by clocks.
-    answers: number of answers that budgets are split over, T unless given: no owner answers more often.
+    step_size: the step-size constant c; 0 for no queries.
+    clocks: clocks of the owners, where the algorithm uses them.
+    answers: number of answers that budgets are split over, and the most of any owner; T unless
+        given.
     decline: the power of k that steps fall with; the algorithm's own unless given.
     growth: each answer's share of a budget over that of the one before; 1 for the even split.
     """
@@ -50,20 +51,20 @@ class Schedule(ABC):
 
     @property
     def priced(self) -> int:
-        """Answers that budgets are split over: T, or where shares grow those that are asked: the last must not be wasted."""
+        """Number of answers that budgets are split over: T, or the queries where shares grow."""
         if self.answers is not None:
             return self.answers
         return self.horizon if self.growth == 1 else len(self.steps)
 
     def relative_scales(self, mechanism: Mechanism) -> Array:
-        """Scale of the noise on each answer that is asked over that of the even split, (queries,)."""
+        """Noise scale of each answer over that of the even split, (queries,)."""
         if self.growth == 1 and mechanism.growth in (1, None):
             return np.ones(len(self.steps))
         return mechanism.relative_scales(self.growth, self.priced)[: len(self.steps)]
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked of the owners; a plan without a step leaves the learner its own model."""
+        """True if owners are asked at all; without steps the learner keeps its own model."""
         return self.step_size > 0
 
     @property
@@ -74,26 +75,26 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Task:
-    """One training, all its replications at once.
+    """One training, with all its replications.
 
     Parameters
     ----------
-    owners: who answers, with what noise.
-    coordinates: the start, the scale and the ball that phi is kept in.
-    plan: the Plan that is followed.
+    owners: the clients that answer.
+    coordinates: the start, the scale and the ball of phi.
+    plan: the Plan of the training.
     mechanism: the Mechanism that draws the noise.
     runs: number of replications.
     streams: the randomness, keyed by an owner's name and the number of a run.
     regularisation: r of g_1 = r/2 |theta|^2, known to the learner.
-    weights: array (n_owners,), how much each owner's answers count; by records unless given.
-    n_draws: number of replications drawn apart, all unless given; the runs repeat them in turn, so that rehearsals
-        compare runs of equal chance.
-    step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
-    aggregation: what is made of the answers of a round, where several are given at once.
-    data: the name of the data set that owners answer about, as a ledger keeps it; empty where they have but one.
+    weights: array (n_owners,), weight of each owner's answers; by records unless given.
+    n_draws: number of independent replications, all unless given; the runs repeat them in turn, so
+        that rehearsals compare runs of equal chance.
+    step_scale: array (runs, 1), the factor on every step size by run, for rehearsals.
+    aggregation: the aggregation of simultaneous answers.
+    data: the name of the data set in the ledger; empty where owners have only one.
     did: called with the share of the training that each round was.
-    watch: called after each step, and first with step 0 at the start, with all runs' points and running means, arrays
-        (runs, p) in phi that may change later: what is kept of them must be copied.
+    watch: called at the start with step 0, and after each step, with all runs' points and running
+        means, arrays (runs, p) in phi that may change later: copy them to keep them.
     """
 
     owners: Sequence[Client]
@@ -108,8 +109,8 @@ class Task:
     step_scale: Array | None = field(default=None, repr=False)
     aggregation: Aggregation = MEAN
     data: str = ""
-    did: Did = field(default=unnoticed, repr=False, compare=False)
-    watch: Watch = field(default=unwatched, repr=False, compare=False)
+    did: ReportWork = field(default=ignore_work, repr=False, compare=False)
+    watch: Watch = field(default=ignore_step, repr=False, compare=False)
 
     @property
     def width(self) -> int:
@@ -118,33 +119,35 @@ class Task:
 
     @property
     def steps(self) -> Array:
-        """Step size of each query, (queries, 1, 1), or (queries, runs, 1) where runs differ in it."""
+        """Step size of each query, (queries, 1, 1), or (queries, runs, 1) where runs differ."""
         steps = self.plan.steps[:, None, None]
         return steps if self.step_scale is None else steps * self.step_scale
 
     @property
     def draws(self) -> int:
-        """Number of replications that are drawn apart."""
+        """Number of independent replications."""
         return self.n_draws or self.runs
 
     @property
     def sizes(self) -> Array:
-        """Records of each owner, (n_owners,)."""
+        """Number of records of each owner, (n_owners,)."""
         return np.array([owner.records.n_records for owner in self.owners], dtype=float)
 
     @property
     def shares(self) -> Array:
-        """Weights q of the owners, (n_owners,): n_l/n, or those given, which `train` makes sum to 1."""
-        return self.sizes / self.sizes.sum() if self.weights is None else np.asarray(self.weights, dtype=float)
+        """Weights q of the owners, (n_owners,): n_l/n, or those given, which `train` normalises."""
+        if self.weights is None:
+            return self.sizes / self.sizes.sum()
+        return np.asarray(self.weights, dtype=float)
 
     @property
     def relative_scales(self) -> Array:
-        """Scale of the noise on each answer over that which owners state, (queries,)."""
+        """Noise scale of each answer over that which owners state, (queries,)."""
         return self.plan.relative_scales(self.mechanism)
 
     @property
     def scale_factors(self) -> Iterator[float]:
-        """The same, answer by answer in turn; without end where they are all alike."""
+        """Yield the relative scale of each answer in turn; without end where all are 1."""
         return repeat(1.0) if self.plan.growth == 1 else iter(self.relative_scales.tolist())
 
     def start(self) -> Array:
@@ -152,26 +155,29 @@ class Task:
         return np.zeros((self.runs, self.width))
 
     def noises(self) -> list[Noise]:
-        """Each owner's source of noise."""
-        return [owner.noise(self.mechanism, self.runs, self.streams, self.n_draws) for owner in self.owners]
+        """Source of noise of each owner."""
+        return [
+            owner.noise(self.mechanism, self.runs, self.streams, self.n_draws)
+            for owner in self.owners
+        ]
 
     @cached_property
-    def _penalty(self) -> tuple[Array, Array]:
+    def _own_penalty(self) -> tuple[Array, Array]:
         return self.coordinates.penalty(self.regularisation)
 
     def own_gradient(self, phi: Array) -> Array:
-        """Gradient of g_1 in phi, (runs, p); the learner's own, without noise."""
-        penalty, pull = self._penalty
+        """Gradient of g_1 in phi, (runs, p), without noise."""
+        penalty, pull = self._own_penalty
         return phi @ penalty - pull
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What an algorithm did, in phi.
+    """Result of an algorithm, in phi.
 
     Parameters
     ----------
-    last: array (runs, p), the point where it stopped.
+    last: array (runs, p), the last point.
     mean: array (runs, p), its running mean, or the last point again.
     path: array (rounds + 1, p), the learner's point of the first run, round by round.
     projected: share of the coordinates that the projection moved.

@@ -1,12 +1,10 @@
-"""Which start leads to which equilibrium: play from given starts, and where between two equilibria it turns.
+"""Basins of attraction: the equilibrium that play reaches from each start, and their borders.
 
-Where best responses from nearby starts part, there may be a further equilibrium that no play comes to rest in; it is
-looked for there, and counts only with a certificate of its own.
+Where best responses from nearby starts diverge, there may be an unstable equilibrium that no play
+reaches; it is sought there, and counts only with a certificate of its own.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -15,15 +13,21 @@ import numpy as np
 import scipy
 
 from learning.randomness import Streams
-from market.equilibrium.solver import SAME, Equilibrium, certify, follow, solve
+from market.columns import Array
+from market.equilibrium.solver import SAME, Equilibrium, certify, follow_path, solve
 from market.equilibrium.stopping import Path, PlayRules, upper_ends
 from market.game.game import Game
 
-HALVINGS = 20  # of the line between two equilibria: the turn is known to six digits
-NEAR = 1e-2  # profiles closer than this part of every owner's upper end are near each other
-NUDGE = 1e-3  # how far beside an equilibrium play starts that shows whether it comes back, as a part of the upper ends
-ROUGH = 1e-5  # moves by which play that looks for a turn has come to rest
-STEP = 1e-5  # relative step of the differences by which a root is found: best responses are known to nine digits
+# Bisections of the line between two equilibria: its border is known to six digits.
+HALVINGS = 20
+# Profiles closer than this part of every owner's upper end are near each other.
+NEAR = 1e-2
+# Perturbation of an equilibrium that tests its stability, as a part of the upper ends.
+NUDGE = 1e-3
+# Moves by which play that looks for a border has come to rest.
+ROUGH = 1e-5
+# Relative step of the differences for a root: best responses are known to nine digits.
+STEP = 1e-5
 NOWHERE = -1
 
 
@@ -33,8 +37,8 @@ class Play:
 
     Attributes
     ----------
-    path : its profiles round by round, from the start, and how it ended
-    leads_to : int, the number of the equilibrium it comes to rest in; -1 for none
+    path : its profiles round by round, and its end
+    leads_to : int, the number of the equilibrium that it reaches; -1 for none
     """
 
     path: Path
@@ -43,31 +47,31 @@ class Play:
 
 @dataclass(frozen=True)
 class Turn:
-    """Where, on the straight line between two equilibria, play turns from one to the other.
+    """The border between two basins on the straight line between their equilibria.
 
     Attributes
     ----------
     between : (int, int), numbers of the two equilibria
-    epsilon : (n_owners,), the profile at which it turns
-    part : float, 0 to 1, how much of the way from the first to the second that is
-    through : int, the number of a further equilibrium found there; -1 where best responses jump and there is none
+    epsilon : (n_owners,), the profile at which play turns from one to the other
+    part : float, 0 to 1, its position from the first to the second
+    through : int, the number of a further equilibrium found there; -1 where best responses jump
     """
 
     between: tuple[int, int]
-    epsilon: np.ndarray
+    epsilon: Array
     part: float
     through: int
 
 
 @dataclass(frozen=True)
 class Basins:
-    """Equilibria of a game, by what all owners share in all, and what leads to them.
+    """Equilibria of a game, by total epsilon, and their basins.
 
     Attributes
     ----------
     equilibria : each with its certificate
     plays : one for each start, in the order given
-    stable : (n_equilibria,), whether play that starts a little above it, or below it, comes back
+    stable : (n_equilibria,), whether play from slightly above or below returns
     turns : between neighbouring stable equilibria
     """
 
@@ -77,11 +81,11 @@ class Basins:
     turns: tuple[Turn, ...]
 
     def starts_of(self, number: int) -> list[int]:
-        """The numbers of the starts that lead to an equilibrium."""
+        """Numbers of the starts that lead to an equilibrium."""
         return [at for at, play in enumerate(self.plays) if play.leads_to == number]
 
 
-def basins(
+def basins_of_attraction(
     game: Game,
     starts: Sequence[Any],
     *,
@@ -91,131 +95,147 @@ def basins(
     turns: bool = True,
     **rules: Any,
 ) -> Basins:
-    """Play a game from every start, certify where it ends, search for other equilibria, and tell which start leads where.
+    """Play a game from every start, certify the ends, and search for further equilibria.
 
     Parameters
     ----------
     game : Game
     starts : each (n_owners,) budgets, or one for all owners
-    streams : Streams
-        Each start has draws of its own: one more start changes no other's path.
-    activation : str
-        The order of moves, a name in `market.equilibrium.activation.ACTIVATIONS`.
-    search : int
-        Further starts that the solver tries by all its ways.
-    turns : bool
-        Whether to look where play turns between neighbouring equilibria.
-    **rules
-        Of `market.equilibrium.stopping.PlayRules`.
+    streams : Streams, with independent draws for each start
+    activation : str, the order of moves, a name in `market.equilibrium.activation.ACTIVATIONS`
+    search : int, further starts of the solver
+    turns : bool, whether to look for borders between neighbouring equilibria
+    **rules : of `market.equilibrium.stopping.PlayRules`
 
-    Returns
-    -------
-    Basins
+    Play never rests in the equilibrium in the middle:
 
     >>> from market.analysis.thesis_games import thesis_game
     >>> game = thesis_game("utility", 1e4, n_owners=3, epsilon=(0.001, 2.4))
-    >>> found = basins(game, [0.2, 0.3, 1.5], streams=Streams(1, "starts"), search=2)
-    >>> [float(one.epsilon[0].round(3)) for one in found.equilibria], [play.leads_to for play in found.plays]
-    ([0.001, 0.286, 0.783], [0, 2, 2])
-    >>> found.stable, found.turns[0].through  # play never rests in the one in the middle
-    ((True, False, True), 1)
+    >>> starts = [0.2, 0.3, 1.5]
+    >>> found = basins_of_attraction(game, starts, streams=Streams(1, "starts"), search=2)
+    >>> [float(one.epsilon[0].round(3)) for one in found.equilibria]
+    [0.001, 0.286, 0.783]
+    >>> [play.leads_to for play in found.plays], found.stable, found.turns[0].through
+    ([0, 2, 2], (True, False, True), 1)
     """
-    limits, width = PlayRules(**rules), upper_ends(game.owners)
-
-    def played(start: Any, *key: Any, **changed: Any) -> Path:
-        origin = np.clip(np.broadcast_to(start, len(game.owners)), game.owners.epsilon_min, game.owners.epsilon_max)
-        return follow(game, activation, origin, rng=streams.rng(*key), rules=replace(limits, **changed))
-
-    paths = [played(start, f"start {number}") for number, start in enumerate(starts)]
+    player = _Player(game, activation, streams, PlayRules(**rules))
+    paths = [player.play_from(start, f"start {at}") for at, start in enumerate(starts)]
     ends = [certify(game, path.epsilon, path=path, method=activation) for path in paths]
     whole = solve(game, rng=streams.rng("search"), starts=search, **rules)
-    ours = [one for one in (whole, *whole.others) if one.converged]
     known: list[Equilibrium] = []
-    for one in [*ours, *ends]:
-        if one.converged and place(known, one.epsilon, width) == NOWHERE:
+
+    def number_of(profile: Array) -> int:
+        return equilibrium_number(known, profile, upper_ends(game.owners))
+
+    def add_if_new(one: Equilibrium | None) -> None:
+        if one is not None and one.converged and number_of(one.epsilon) == NOWHERE:
             known.append(one)
-    known.sort(key=in_all)
 
-    def comes_back(one: Equilibrium) -> bool:
-        nudged = (played(one.epsilon + part * width, "stable", tol=ROUGH).epsilon for part in (NUDGE, -NUDGE))
-        return all(float(np.max(np.abs(end - one.epsilon) / width)) < NUDGE / 2 for end in nudged)
-
-    parted = []
-    for first, second in pairwise([at for at, one in enumerate(known) if comes_back(one)]) if turns else ():
-        low, high = known[first].epsilon, known[second].epsilon
-        part, hovers = _turn(lambda profile: played(profile, "turns", tol=ROUGH).epsilon, low, high, width)
+    for one in [whole, *whole.others, *ends]:
+        add_if_new(one)
+    known.sort(key=_total_epsilon)
+    borders = []
+    stable = [one.epsilon for one in known if player.is_stable(one)] if turns else []
+    for low, high in pairwise(stable):
+        part, hovers = player.find_border(low, high)
         if part is not None:
-            through = _through(game, hovers)
-            new = through is not None and place(known, through.epsilon, width) not in (first, second)
-            parted.append((low, high, part, through if new else None))
-    for *_, through in parted:
-        if through is not None and place(known, through.epsilon, width) == NOWHERE:
-            known.append(through)
-    known.sort(key=in_all)
-
-    def number(profile: np.ndarray) -> int:
-        return place(known, profile, width)
-
-    return Basins(
-        tuple(known),
-        tuple(
-            Play(path, number(one.epsilon) if one.converged else NOWHERE) for path, one in zip(paths, ends, strict=True)
-        ),
-        tuple(map(comes_back, known)),
-        tuple(
-            Turn(
-                (number(low), number(high)),
-                low + part * (high - low),
-                part,
-                NOWHERE if through is None else number(through.epsilon),
-            )
-            for low, high, part, through in parted
-        ),
-    )
+            borders.append((low, high, part, _unstable_equilibrium(game, hovers, [low, high])))
+    for *_, through in borders:
+        add_if_new(through)
+    known.sort(key=_total_epsilon)
+    found_turns = []
+    for low, high, part, through in borders:
+        number = NOWHERE if through is None else number_of(through.epsilon)
+        between = number_of(low), number_of(high)
+        found_turns.append(Turn(between, low + part * (high - low), part, number))
+    reached = [number_of(end.epsilon) if end.converged else NOWHERE for end in ends]
+    plays = tuple(Play(path, number) for path, number in zip(paths, reached, strict=True))
+    return Basins(tuple(known), plays, tuple(map(player.is_stable, known)), tuple(found_turns))
 
 
-def in_all(one: Equilibrium) -> float:
-    """What all owners share in all."""
+def _total_epsilon(one: Equilibrium) -> float:
     return float(one.epsilon.sum())
 
 
-def place(known: Sequence[Equilibrium], profile: np.ndarray, width: np.ndarray) -> int:
-    """The number of the equilibrium that a profile (n_owners,) is, by parts of ``width``; -1 for none of them."""
-    apart = (np.max(np.abs(one.epsilon - profile) / width) for one in known)
-    return next((at for at, gap in enumerate(apart) if gap <= SAME), NOWHERE)
+def equilibrium_number(known: Sequence[Equilibrium], profile: Array, width: Array) -> int:
+    """Number of the equilibrium at a profile (n_owners,), by parts of ``width``; -1 for none."""
+    distances = (_distance(one.epsilon, profile, width) for one in known)
+    return next((at for at, gap in enumerate(distances) if gap <= SAME), NOWHERE)
 
 
-def _turn(
-    end: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, width: np.ndarray
-) -> tuple[float | None, np.ndarray]:
-    """How much of the way from one resting point to another play turns, and the profile about which it lingers there.
+@dataclass(frozen=True)
+class _Player:
+    """Play of a game in one order of moves."""
 
-    None where some of the way leads elsewhere.
-    """
-    below, above, middle = 0.0, 1.0, 0.5
-    for _ in range(HALVINGS):
+    game: Game
+    activation: str
+    streams: Streams
+    rules: PlayRules
+
+    def play_from(self, start: Any, key: str, **changed: Any) -> Path:
+        """Path from a start, with draws of its own."""
+        owners = self.game.owners
+        origin = np.broadcast_to(start, len(owners))
+        origin = np.clip(origin, owners.epsilon_min, owners.epsilon_max)
+        rules = replace(self.rules, **changed)
+        rng = self.streams.rng(key)
+        return follow_path(self.game, self.activation, origin, rng=rng, rules=rules)
+
+    def rest_point(self, start: Array, key: str) -> Array:
+        """End of rough play from a start (n_owners,)."""
+        return self.play_from(start, key, tol=ROUGH).epsilon
+
+    def is_stable(self, one: Equilibrium) -> bool:
+        """True if play from slightly above or below returns to an equilibrium."""
+        width = upper_ends(self.game.owners)
+        starts = (one.epsilon + part * width for part in (NUDGE, -NUDGE))
+        ends = (self.rest_point(start, "stable") for start in starts)
+        return all(_distance(end, one.epsilon, width) < NUDGE / 2 for end in ends)
+
+    def find_border(self, low: Array, high: Array) -> tuple[float | None, Array]:
+        """Position where play turns between two rest points, and the profile where it lingers.
+
+        The position is None where a part of the line leads elsewhere.
+        """
+        width = upper_ends(self.game.owners)
+        below = 0.0
+        above = 1.0
+        for _ in range(HALVINGS):
+            middle = (below + above) / 2
+            now = low + middle * (high - low)
+            at = self.rest_point(now, "turns")
+            to_low = _distance(at, low, width)
+            to_high = _distance(at, high, width)
+            if min(to_low, to_high) > NEAR:
+                return (middle if _distance(at, now, width) <= NEAR else None), at
+            if to_low < to_high:
+                below = middle
+            else:
+                above = middle
         middle = (below + above) / 2
-        now = low + middle * (high - low)
-        at = end(now)
-        to_low, to_high = (float(np.max(np.abs(at - one) / width)) for one in (low, high))
-        if min(to_low, to_high) > NEAR:
-            near = float(np.max(np.abs(at - now) / width)) <= NEAR
-            return (middle if near else None), at
-        below, above = (middle, above) if to_low < to_high else (below, middle)
-    middle = (below + above) / 2
-    return middle, low + middle * (high - low)
+        return middle, low + middle * (high - low)
 
 
-def _through(game: Game, profile: np.ndarray) -> Equilibrium | None:
-    """An equilibrium near a profile, as a root of what best responses move by, whether or not play comes to rest there."""
-    low, high, width = game.owners.epsilon_min, game.owners.epsilon_max, upper_ends(game.owners)
+def _distance(one: Array, other: Array, width: Array) -> float:
+    """Largest difference of two profiles in parts of ``width`` (n_owners,)."""
+    return float(np.max(np.abs(one - other) / width))
 
-    def moves(at: np.ndarray) -> np.ndarray:
+
+def _unstable_equilibrium(game: Game, profile: Array, ends: Sequence[Array]) -> Equilibrium | None:
+    """Equilibrium near a profile but not at the ``ends``, as a root of best-response moves."""
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
+    width = upper_ends(game.owners)
+
+    def response_moves(at: Array) -> Array:
         return (game.best_responses(np.clip(at, low, high)) - at) / width
 
-    found = scipy.optimize.root(moves, profile, options={"eps": STEP, "maxfev": 60 * len(profile)})
+    found = scipy.optimize.root(
+        response_moves, profile, options={"eps": STEP, "maxfev": 60 * len(profile)}
+    )
     at = np.clip(found.x, low, high)
-    if np.max(np.abs(at - profile) / width) > 10 * NEAR:
+    if _distance(at, profile, width) > 10 * NEAR:
         return None
     certificate = certify(game, at, method="root")
-    return certificate if certificate.converged else None
+    apart = all(_distance(at, end, width) > SAME for end in ends)
+    return certificate if certificate.converged and apart else None

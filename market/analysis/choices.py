@@ -1,6 +1,4 @@
-"""What owners choose at prices for the sums through which they meet: each by itself, whatever the others do."""
-
-from __future__ import annotations
+"""Owners' choices at prices for the sums through which they meet."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,21 +6,30 @@ from itertools import product
 
 import numpy as np
 
+from market.columns import Array, Pair
 from market.game.deviations import Deviations, in_threads
 from market.game.game import Game
 from market.game.search import log_grid, root_uphill
 
-NEAR = 1e-8  # relative width at which a maximum is found
-ENUMERATED = 10  # owners who may stay out, up to which every set of sharers is looked at
-POINTS, ENTRIES = 257, 300_000  # of each owner's interval; fewer where all owners together would have too many
-PRICES, RESPONSES = 96, 10_000  # tried at once; fewer where all owners together would respond to too many
-FEW = 8  # sets of sharers in each order that prices are first read off, where not every set is looked at
-NUDGE = 1e-6  # relative step of the differences that give prices
+# Relative width at which a maximum is found.
+NEAR = 1e-8
+# Owners who may stay out, up to which every set of sharers is considered.
+ENUMERATED = 10
+# Points of each owner's interval; fewer where all owners together exceed the entries.
+POINTS = 257
+ENTRIES = 300_000
+# Prices tried at once; fewer where all owners together exceed the responses.
+PRICES = 96
+RESPONSES = 10_000
+# Sets of sharers in each order that first give prices, where not every set is considered.
+FEW = 8
+# Relative step of the differences that give prices.
+NUDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What each owner can add to the sums, and loses by it, as long as it shares.
+    """Terms and costs of each owner on a grid of budgets above 0.
 
     Parameters
     ----------
@@ -32,7 +39,7 @@ class Choices:
     game: Game
 
     @cached_property
-    def grid(self) -> np.ndarray:
+    def budget_grid(self) -> Array:
         """Budgets above 0 (n, m), in equal ratios."""
         owners = self.game.owners
         points = int(np.clip(ENTRIES // len(owners), 17, POINTS))
@@ -41,138 +48,152 @@ class Choices:
         return grid
 
     @cached_property
-    def terms(self) -> np.ndarray:
-        """What is added to the sums (n, m, k)."""
-        return self.game.forecast.terms(self.grid)
+    def grid_terms(self) -> Array:
+        """Terms of the sums (n, m, k)."""
+        return self.game.forecast.terms(self.budget_grid)
 
     @cached_property
-    def costs(self) -> np.ndarray:
-        """Money lost (n, m)."""
-        return self.game.owners.costs(self.grid)
+    def grid_costs(self) -> Array:
+        """Costs (n, m)."""
+        return self.game.owners.costs(self.budget_grid)
 
     @cached_property
-    def varying(self) -> np.ndarray:
-        """The sums (j,) that budgets change; the others depend on who shares alone."""
-        return np.flatnonzero(np.ptp(self.terms, axis=1).max(axis=0, initial=0.0) > 0)
+    def varying_sums(self) -> Array:
+        """Sums (j,) that budgets change; the others depend on the set of sharers alone."""
+        return np.flatnonzero(np.ptp(self.grid_terms, axis=1).max(axis=0, initial=0.0) > 0)
 
     @cached_property
-    def may_stay_out(self) -> np.ndarray:
-        """Whether an owner can choose to share or not (n,)."""
+    def may_stay_out(self) -> Array:
+        """True if an owner can choose to share or not (n,)."""
         return (self.game.owners.epsilon_min == 0) & (self.game.owners.epsilon_max > 0)
 
     @property
     def every_set(self) -> bool:
-        """Whether few enough may stay out for every set of sharers to be looked at."""
+        """True if few enough owners may stay out to consider every set of sharers."""
         return bool(self.may_stay_out.sum() <= ENUMERATED)
 
     @property
-    def bounded(self) -> bool:
-        """Whether prices bound the welfare: every set is looked at, and budgets move one sum at most, all the same way."""
-        change = np.diff(self.terms, axis=1)
-        return self.every_set and len(self.varying) <= 1 and bool((change >= 0).all() or (change <= 0).all())
+    def is_bounded(self) -> bool:
+        """True if prices bound the welfare: every set, and one monotone sum at most."""
+        change = np.diff(self.grid_terms, axis=1)
+        monotone = bool((change >= 0).all() or (change <= 0).all())
+        return self.every_set and len(self.varying_sums) <= 1 and monotone
 
     @property
     def prices_at_once(self) -> int:
-        """Prices to be tried at once: fewer in large markets, in which each owner matters less."""
+        """Prices tried at once: fewer in large markets, in which each owner matters less."""
         return int(np.clip(RESPONSES // len(self.game.owners), 6, PRICES))
 
     @cached_property
-    def sets(self) -> np.ndarray:
-        """Sets of sharers (r, n), bool: every one but the empty; or, of too many, some that owners join in two orders.
+    def sharer_sets(self) -> Array:
+        """Sets of sharers (r, n), bool: all but the empty; if too many, some in two orders.
 
-        Those with most records and budget first, and those first whom all of their interval costs least.
+        The orders are most records and budget first, and least cost of the whole interval first.
         """
+        owners = self.game.owners
         free = np.flatnonzero(self.may_stay_out)
         if self.every_set:
-            sets = np.tile(self.game.owners.epsilon_max > 0, (2 ** len(free), 1))
+            sets = np.tile(owners.epsilon_max > 0, (2 ** len(free), 1))
             sets[:, free] = list(product([True, False], repeat=len(free)))
             return sets[sets.any(axis=1)]
-        reach = self.game.owners.sizes * self.game.owners.epsilon_max**2
-        return np.vstack([self.joined(-reach, FEW), self.joined(self.costs[:, -1], FEW)])
+        reach = owners.sizes * owners.epsilon_max**2
+        return np.vstack([self.join_in(-reach, FEW), self.join_in(self.grid_costs[:, -1], FEW)])
 
-    def joined(self, order: np.ndarray, most: int) -> np.ndarray:
-        """Sets of sharers (r, n), bool, at most so many: who must share, and of the others ever more in an order (n,)."""
+    def join_in(self, order: Array, most: int) -> Array:
+        """At most ``most`` growing sets of sharers (r, n), bool: optional owners join in order."""
         free = np.flatnonzero(self.may_stay_out)
         rank = np.full(len(order), -1)
         rank[free[np.argsort(order[free], kind="stable")]] = np.arange(len(free))
-        counts = np.unique(np.append(0, np.geomspace(1, len(free), min(len(free), most)).round())).astype(int)
+        sizes = np.geomspace(1, len(free), min(len(free), most)).round()
+        counts = np.unique(np.append(0, sizes)).astype(int)
         sets = (rank < counts[:, None]) & (self.game.owners.epsilon_max > 0)
         return sets[sets.any(axis=1)]
 
-    def gain(self, sums: np.ndarray, sharing: np.ndarray) -> np.ndarray:
-        """The learner's gain and the benefits where some share (..., n), before costs: (..., k) -> (...)."""
-        owners, fitness = self.game.owners, self.game.forecast.excess(sums)
-        has = sharing | sharing.any(axis=-1, keepdims=True) if owners.model_for_all else sharing
+    def gross_gain(self, sums: Array, sharing: Array) -> Array:
+        """Learner's gain and benefits, before costs, of sets (..., n): (..., k) -> (...)."""
+        owners = self.game.owners
+        fitness = self.game.forecast.excess(sums)
         gain = self.game.value * (self.game.forecast.outside - fitness)
-        if owners.benefit.any():
-            gain = gain + (has * owners.benefit * np.maximum(owners.isolated - fitness[..., None], 0.0)).sum(axis=-1)
-        return gain
+        if not owners.benefit.any():
+            return gain
+        has = sharing | sharing.any(axis=-1, keepdims=True) if owners.model_for_all else sharing
+        better = np.maximum(owners.isolated - fitness[..., None], 0.0)
+        return gain + (has * owners.benefit * better).sum(axis=-1)
 
-    def prices(self, sums: np.ndarray, sharing: np.ndarray, most: int) -> np.ndarray:
-        """What a further unit of each varying sum is worth at sums (c, k): so many different ones at most (p, k)."""
+    def marginal_prices(self, sums: Array, sharing: Array, most: int) -> Array:
+        """Values of a further unit of each varying sum at sums (c, k): at most ``most`` (p, k)."""
         found = np.zeros_like(sums)
-        for k in self.varying:
+        for k in self.varying_sums:
             step = np.zeros_like(sums)
             step[:, k] = NUDGE * np.abs(sums[:, k])
-            rise = self.gain(sums + step, sharing) - self.gain(sums - step, sharing)
+            rise = self.gross_gain(sums + step, sharing) - self.gross_gain(sums - step, sharing)
             np.divide(rise, 2 * step[:, k], out=found[:, k], where=step[:, k] > 0)
-        different = np.unique(found, axis=0)
-        return different[np.unique(np.linspace(0, len(different) - 1, most).round().astype(int))]
+        distinct = np.unique(found, axis=0)
+        return distinct[np.unique(np.linspace(0, len(distinct) - 1, most).round().astype(int))]
 
-    def respond(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The budgets (n, p) that make most of each of the prices (p, k), and how much that is, costs deducted (n, p)."""
-        everyone = self.game.blocks(self.game.owners.epsilon_max, self.game.others(self.game.owners.epsilon_max))
-        found = in_threads(lambda some: self._respond(some, prices), everyone)
-        budgets, made = (np.concatenate(part) for part in zip(*found, strict=True))
-        return budgets, made
+    def respond_to(self, prices: Array) -> Pair:
+        """Profit-maximising budgets (n, p) at each of the prices (p, k), and the profits (n, p)."""
+        high = self.game.owners.epsilon_max
+        blocks = self.game.deviation_blocks(high, self.game.others(high))
+        found = in_threads(lambda some: self._respond_block(some, prices), blocks)
+        budgets, profits = (np.concatenate(part) for part in zip(*found, strict=True))
+        return budgets, profits
 
-    def _respond(self, some: Deviations, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`respond` of some owners: the best points of their grids, and where the slope is 0 beside them."""
-        grid, terms, costs = (whole[some.index] for whole in (self.grid, self.terms, self.costs))
+    def _respond_block(self, some: Deviations, prices: Array) -> Pair:
+        """`respond_to` for some owners: the best grid points, refined to a root of the slope."""
+        grid = self.budget_grid[some.index]
+        terms = self.grid_terms[some.index]
+        costs = self.grid_costs[some.index]
         at = np.stack([(terms @ price - costs).argmax(axis=1) for price in prices], axis=1)
         best = np.take_along_axis(grid, at, 1)
 
-        def earned(budgets: np.ndarray) -> np.ndarray:
-            return np.einsum("npk,pk->np", some.rows.terms(budgets), prices)
+        def revenue_of(budgets: Array) -> Array:
+            return np.einsum("npk,pk->np", some.forecast_view.terms(budgets), prices)
 
-        def slope(budgets: np.ndarray) -> np.ndarray:
-            budgets = np.where(budgets > 0, budgets, 1.0).reshape(best.shape)  # 0 for who cannot share, and stays so
-            rise = earned(budgets * (1 + NUDGE)) - earned(budgets * (1 - NUDGE))
-            slopes = rise / (2 * NUDGE * budgets) - some.owners.cost.slope(budgets, some.owners.sizes)
-            return slopes.reshape(-1, 1)
+        def slope_of(budgets: Array) -> Array:
+            # An owner that cannot share has budget 0, and keeps it.
+            budgets = np.where(budgets > 0, budgets, 1.0).reshape(best.shape)
+            rise = revenue_of(budgets * (1 + NUDGE)) - revenue_of(budgets * (1 - NUDGE))
+            cost = some.owners.cost.marginal_cost(budgets, some.owners.sizes)
+            return (rise / (2 * NUDGE * budgets) - cost).reshape(-1, 1)
 
-        def value(budgets: np.ndarray) -> np.ndarray:
-            return earned(budgets) - some.costs(budgets)
+        def profit_of(budgets: Array) -> Array:
+            return revenue_of(budgets) - some.costs(budgets)
 
-        top, steepness = best.ravel(), slope(best)[:, 0]
-        uphill = np.clip(at + np.where(steepness > 0, 1, -1).reshape(at.shape), 0, grid.shape[1] - 1)
-        near = np.take_along_axis(grid, uphill, 1).ravel()
-        found = np.clip(
-            root_uphill(slope, top, near, steepness, exact=NEAR).reshape(at.shape), grid[:, :1], grid[:, -1:]
-        )
-        made, before = value(found), value(best)
-        return np.where(made > before, found, best), np.maximum(made, before)
+        steepness = slope_of(best)[:, 0]
+        uphill = at + np.where(steepness > 0, 1, -1).reshape(at.shape)
+        near = np.take_along_axis(grid, np.clip(uphill, 0, grid.shape[1] - 1), 1)
+        root = root_uphill(slope_of, best.ravel(), near.ravel(), steepness, exact=NEAR)
+        found = np.clip(root.reshape(at.shape), grid[:, :1], grid[:, -1:])
+        after = profit_of(found)
+        before = profit_of(best)
+        return np.where(after > before, found, best), np.maximum(after, before)
 
-    def profiles(self, budgets: np.ndarray, made: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Profiles (c, n) of budgets (n, p) that make so much of prices (n, p), their sums (c, k) and their welfare (c,).
+    def best_profiles(self, budgets: Array, profits: Array) -> tuple[Array, Array, Array]:
+        """Best profiles (c, n) of budgets and profits (n, p); their sums (c, k) and welfare (c,).
 
-        For every set of sharers the best; or, where those are too many, for every price the best of the sets that owners
-        join in the order of what they make for their weight in the sums, as in
+        The best for every set of sharers; or, where those are too many, the best for every price
+        of the sets that owners join in the order of profit over their weight in the sums, as in
         `learning.forecast.weighting.best_coalition`.
         """
-        terms, costs = self.game.forecast.terms(budgets), self.game.owners.costs(budgets)
+        terms = self.game.forecast.terms(budgets)
+        costs = self.game.owners.costs(budgets)
         if self.every_set:
-            sums = np.einsum("rn,npk->rpk", self.sets, terms)
-            totals = self.gain(sums, self.sets[:, None, :]) - self.sets @ costs
-            rows, at = np.arange(len(sums)), totals.argmax(axis=1)
-            return np.where(self.sets, budgets[:, at].T, 0.0), sums[rows, at], totals[rows, at]
-        constant = np.delete(self.terms[:, -1], self.varying, axis=-1)
-        weight = constant[:, 0] if constant.shape[1] else np.ones(len(made))  # 0 for who cannot share
+            sets = self.sharer_sets
+            sums = np.einsum("rn,npk->rpk", sets, terms)
+            totals = self.gross_gain(sums, sets[:, None, :]) - sets @ costs
+            rows = np.arange(len(sums))
+            at = totals.argmax(axis=1)
+            return np.where(sets, budgets[:, at].T, 0.0), sums[rows, at], totals[rows, at]
+        constant = np.delete(self.grid_terms[:, -1], self.varying_sums, axis=-1)
+        # An owner that cannot share has weight 0.
+        weight = constant[:, 0] if constant.shape[1] else np.ones(len(profits))
+        scale = np.maximum(weight, np.finfo(float).tiny)
         found = []
         for price in range(budgets.shape[1]):
-            sets = self.joined(-made[:, price] / np.maximum(weight, np.finfo(float).tiny), POINTS)
+            sets = self.join_in(-profits[:, price] / scale, POINTS)
             sums = sets @ terms[:, price]
-            totals = self.gain(sums, sets) - sets @ costs[:, price]
+            totals = self.gross_gain(sums, sets) - sets @ costs[:, price]
             at = totals.argmax()
             found.append((np.where(sets[at], budgets[:, price], 0.0), sums[at], totals[at]))
         profiles, sums, totals = (np.array(part) for part in zip(*found, strict=True))

@@ -1,29 +1,31 @@
-"""Rules of a market: caps on epsilon, floors under prices, a tax on leakage.
+"""Rules of a market: caps on epsilon, price floors, a tax on leakage, audits, matching payments.
 
-Each rule makes a game from a game, so that rules compose: ``tax_leakage(cap_epsilon(game, 1.0), 0.01)``.
-`market.analysis.assessment` says what a set of rules does to whom.
+Each rule makes a game from a game, so that rules compose: ``tax_leakage(cap_epsilon(game, 1.0),
+0.01)``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from learning.declaration import PerOwner, TwoOrMorePerOwner
-from market.columns import as_parameter, column, take
+from learning.declaration import Declaration, NonNegative, PerOwner, TwoOrMorePerOwner
+from market.columns import Array, as_parameter, column, take_owners
 from market.costs.base import Cost
 from market.costs.leakage import leakage_bits, leakage_slope
+from market.equilibrium.solver import certify
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.base import OverPolicy
+from market.policies.base import ProfilePolicy
+from market.policies.marginal import Marginal
 from market.policies.posted import Posted, Unit
 
 
 def cap_epsilon(game: Game, cap: Any) -> Game:
-    """Nobody may share more than ``cap`` (scalar or (n_owners,)); who was bound to share more is bound to the cap.
+    """Cap every owner's epsilon, and its least epsilon, at ``cap``, scalar or (n_owners,).
 
     Raises
     ------
@@ -31,14 +33,14 @@ def cap_epsilon(game: Game, cap: Any) -> Game:
         A negative or non-finite cap.
     """
     cap = as_parameter("regulation.epsilon_cap", cap)
-    owners = game.owners
-    low, high = np.minimum(owners.epsilon_min, cap), np.minimum(owners.epsilon_max, cap)
-    return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
+    low = np.minimum(game.owners.epsilon_min, cap)
+    high = np.minimum(game.owners.epsilon_max, cap)
+    return replace(game, owners=replace(game.owners, epsilon_min=low, epsilon_max=high))
 
 
 @dataclass(frozen=True)
 class Taxed(Cost):
-    """A privacy cost with a tax per bit that a record can leak: ``cost + leakage_tax * n * bits(epsilon)``.
+    """A privacy cost with a tax per bit that a record can leak: ``cost + tax * n * bits``.
 
     Parameters
     ----------
@@ -57,87 +59,82 @@ class Taxed(Cost):
     leakage_tax: PerOwner
     values: TwoOrMorePerOwner = 10
 
-    def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...), tax included."""
-        return self.cost.value(epsilon, sizes) + self._levy(epsilon, sizes)
+    def value(self, epsilon: Array, sizes: Array) -> Array:
+        return self.cost.value(epsilon, sizes) + self._leakage_levy(epsilon, sizes)
 
-    def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...), tax included."""
-        levy = column(self.leakage_tax * sizes, epsilon) * leakage_slope(epsilon, column(self.values, epsilon))
-        return self.cost.slope(epsilon, sizes) + levy
+    def marginal_cost(self, epsilon: Array, sizes: Array) -> Array:
+        slope = leakage_slope(epsilon, column(self.values, epsilon))
+        levy = column(self.leakage_tax * sizes, epsilon) * slope
+        return self.cost.marginal_cost(epsilon, sizes) + levy
 
-    def tax(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money that goes to the treasury (n_owners, ...)."""
-        return self._levy(epsilon, sizes) + self.cost.tax(epsilon, sizes)
+    def tax(self, epsilon: Array, sizes: Array) -> Array:
+        return self._leakage_levy(epsilon, sizes) + self.cost.tax(epsilon, sizes)
 
     @property
     def untaxed(self) -> Cost:
-        """The cost without any tax."""
         return self.cost.untaxed
 
-    def _levy(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return column(self.leakage_tax * sizes, epsilon) * leakage_bits(epsilon, column(self.values, epsilon))
+    def _leakage_levy(self, epsilon: Array, sizes: Array) -> Array:
+        bits = leakage_bits(epsilon, column(self.values, epsilon))
+        return column(self.leakage_tax * sizes, epsilon) * bits
 
 
 def tax_leakage(game: Game, rate: Any, *, values: Any = 10) -> Game:
-    """Owners pay the treasury ``rate`` money per bit that a record can leak, for each of their records.
+    """Tax owners ``rate`` money per bit that a record can leak, for each of their records.
 
-    ``values`` is the number of values a record can take. It counts as a cost of theirs, not of the market: welfare
-    includes what the treasury gets.
+    ``values`` is the number of values a record can take. The tax is a cost to owners, not to the
+    market: welfare includes the treasury's revenue.
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
     >>> game = Game(Owners(("A",), 1000, 0.0, 5.0, Linear(1.0)), Posted(3.0), None, 0.0)
-    >>> epsilon = np.array([5.0])
     >>> taxed = tax_leakage(game, 0.001)
-    >>> round(float((game.payoffs(epsilon) - taxed.payoffs(epsilon))[0]), 6) == round(float(leakage_bits(5.0)), 6)
+    >>> paid = (game.payoffs(np.full(1, 5.0)) - taxed.payoffs(np.full(1, 5.0)))[0]
+    >>> round(float(paid), 6) == round(float(leakage_bits(5.0)), 6)
     True
     """
     return replace(game, owners=replace(game.owners, cost=Taxed(game.owners.cost, rate, values)))
 
 
 @dataclass(frozen=True)
-class Floored(OverPolicy):
-    """A policy under which nobody is paid less than a posted price: ``max(payment, floor)``; additive where the policy is.
+class Floored(ProfilePolicy):
+    """A policy with a posted price as a floor: ``max(payment, floor)``; additive if the policy is.
 
-    The floor keeps the columns of all owners, whichever of them are looked at.
+    The floor keeps the columns of all owners.
     """
 
     policy: Any
     floor: Any = field(metadata={"whole": True})
 
-    @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """Whether owners meet in sums only: as under the policy without a floor."""
-        return self.policy.additive
+    # As under the policy without a floor.
+    additive = property(attrgetter("policy.additive"))  # type: ignore[assignment]
+    grain = property(attrgetter("policy.grain"))  # type: ignore[assignment]
+    paid_unasked = property(attrgetter("policy.paid_unasked"))  # type: ignore[assignment]
+    pays_for_fitness = property(attrgetter("policy.pays_for_fitness"))  # type: ignore[assignment]
 
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """What the policy sums: (n_owners, ..., j)."""
+    def terms(self, epsilon: Array, owners: Owners) -> Array:
         return self.policy.terms(epsilon, owners)
 
-    def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
-        """Money each owner is paid at a profile (n_owners,)."""
+    def settle(self, epsilon: Array, game: Game) -> Array:
         least = self.floor.payments(epsilon[:, None], game.deviations(epsilon))[:, 0]
         return np.maximum(self.policy.settle(epsilon, game), least)
 
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
-        least = take(self.floor, deviations.index).payments(epsilon, deviations)
+    def payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        least = take_owners(self.floor, deviations.index).payments(epsilon, deviations)
         return np.maximum(self.policy.payments(epsilon, deviations), least)
 
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
-        posted = take(self.floor, deviations.index)
-        below = self.policy.payments(epsilon, deviations) < posted.payments(epsilon, deviations)
-        return np.where(below, posted.slopes(epsilon, deviations), self.policy.slopes(epsilon, deviations))
+    def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        floor = take_owners(self.floor, deviations.index)
+        below = self.policy.payments(epsilon, deviations) < floor.payments(epsilon, deviations)
+        slopes = [one.marginal_payments(epsilon, deviations) for one in (floor, self.policy)]
+        return np.where(below, *slopes)
 
-    def breakpoints(self, owners: Owners) -> np.ndarray:
-        """Where the policy's payments may jump (n_owners, j)."""
-        return self.policy.breakpoints(owners)
+    def payment_jumps(self, owners: Owners) -> Array:
+        return self.policy.payment_jumps(owners)
 
 
 def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any = 10) -> Game:
-    """Whatever the policy, an owner is paid at least ``price`` per unit sold, as under `market.policies.posted.Posted`.
+    """Pay owners at least ``price`` per unit sold, as under `market.policies.posted.Posted`.
 
     Parameters
     ----------
@@ -152,3 +149,73 @@ def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any =
     """
     posted = Posted(as_parameter("regulation.price_floor", price), per, values)
     return replace(game, policy=Floored(game.policy, posted))
+
+
+@dataclass(frozen=True)
+class Audit(Declaration):
+    """Random audits of owners: an owner that did not answer as it sold pays back, and a penalty.
+
+    The auditor is trusted by the owners and independent of the learner. It sees an owner's records
+    and the seed of its noise, and compares its answers with recomputed ones, so it detects every
+    deviation, and promises to an owner about its records do not count against it.
+
+    Parameters
+    ----------
+    chance : that an owner is looked into, of each for itself, once a training
+    penalty : money that an owner found out pays, beside all that it was paid
+
+    Source: Becker, Crime and Punishment: An Economic Approach (1968).
+
+    >>> Audit(0.2, penalty=50.0).at_stake(np.array([100.0, 0.0])).tolist()
+    [30.0, 10.0]
+    """
+
+    where: ClassVar[str] = "audit"
+    chance: Annotated[float, Ge(0), Le(1)]
+    penalty: NonNegative = 0.0
+
+    def at_stake(self, payments: Array) -> Array:
+        """Expected loss of owners who cheat (n_owners,), money: chance (payment + penalty)."""
+        return self.chance * (np.asarray(payments, dtype=float) + self.penalty)
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Payments that implement the social optimum of a public good.
+
+    Attributes
+    ----------
+    shares : (n_owners,), of the learner's marginal gain, as the marginal policy pays them
+    payments : (n_owners,), money at the best profile
+    certified : bool, whether that profile is an equilibrium
+    """
+
+    shares: Array
+    payments: Array
+    certified: bool
+
+
+def matching_shares(game: Game, best: Array) -> Matching | None:
+    """Shares ``(V + sum of the others' benefits) / V`` of the learner's marginal gain.
+
+    They replace the game's policy. An owner's own benefit is its own reason to contribute; the
+    value of its data to the learner and to all other owners who gain is paid to it.
+
+    Parameters
+    ----------
+    game : Game, whose model goes to all owners
+    best : (n_owners,), the social optimum
+
+    Returns
+    -------
+    Matching, or None where the learner has no value of its own to pay by
+
+    Source: Pigou; Groves and Ledyard, Optimal allocation of public goods (1977), for the shares.
+    """
+    if not game.value:
+        return None
+    owners = game.owners
+    gaining = np.where(game.fitness(best) < owners.isolated, owners.benefit, 0.0)
+    shares = (game.value + gaining.sum() - gaining) / game.value
+    found = certify(replace(game, policy=Marginal(shares)), np.asarray(best, dtype=float))
+    return Matching(shares, found.payments, found.converged)

@@ -1,13 +1,12 @@
-"""The thesis's games, payoffs as it writes them, and what is remarkable about where the owners of a game settle."""
-
-from __future__ import annotations
+"""The thesis's games with their payoffs, and remarks on the equilibria of any game."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from market.costs.harm import Exponential
+from market.columns import Array
+from market.costs.functions import Exponential
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from market.game.owners import Owners
@@ -17,9 +16,14 @@ GAMES: dict[str, type] = {"leakage": ThesisLeakage, "utility": ThesisUtility, "g
 
 
 def thesis_game(
-    kind: str, sizes: Any, *, n_owners: int = 4, epsilon: Sequence[float] = (0.001, 5.0), **parameters: Any
+    kind: str,
+    sizes: Any,
+    *,
+    n_owners: int = 4,
+    epsilon: Sequence[float] = (0.001, 5.0),
+    **parameters: Any,
 ) -> Game:
-    """A game of the thesis, payoffs as it writes them: ``share * w * bought(epsilon) - e^epsilon``.
+    """A game of the thesis, with payoffs ``share * w * bought(epsilon) - e^epsilon``.
 
     Parameters
     ----------
@@ -29,10 +33,6 @@ def thesis_game(
     epsilon : (lowest, highest) budget of every owner
     **parameters : of `ThesisLeakage`, `ThesisUtility` or `ThesisGain`, such as ``weight="printed"``
 
-    Returns
-    -------
-    Game
-
     Raises
     ------
     ValueError
@@ -40,50 +40,55 @@ def thesis_game(
     """
     if kind not in GAMES:
         raise ValueError(f"kind must be one of {', '.join(GAMES)}; found {kind!r}")
-    columns = np.broadcast_to(np.asarray(sizes, dtype=float), (n_owners,) if np.ndim(sizes) == 0 else np.shape(sizes))
-    names = tuple(f"owner {number + 1}" for number in range(len(columns)))
+    shape = np.shape(sizes) or (n_owners,)
+    names = tuple(f"owner {number + 1}" for number in range(shape[0]))
+    # Together cost and fixed cost are e^epsilon.
+    columns = np.broadcast_to(np.asarray(sizes, dtype=float), shape)
     low, high = epsilon
-    owners = Owners(names, columns, low, high, Exponential(1.0), fixed_cost=1.0)  # together e^epsilon
+    owners = Owners(names, columns, low, high, Exponential(1.0), fixed_cost=1.0)
     return Game(owners, GAMES[kind](**parameters), None, 0.0)
 
 
-def remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
-    """What is remarkable about where the owners of any game settle: all at one end, or several equilibria.
+def equilibrium_remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
+    """Remarkable facts about an equilibrium: all owners at one end, or several equilibria.
 
     Parameters
     ----------
-    game: the game, whatever its policy.
-    equilibrium: what `market.equilibrium.solver.solve` found; nothing is said of one that is not certified.
+    game : Game, with any policy
+    equilibrium : of `market.equilibrium.solver.solve`; one that is not certified has no remarks
 
     Returns
     -------
     list of dict
-        Facts, each with a ``cause`` (several_equilibria, all_at_lowest, printed_weight, all_at_highest) and its numbers;
-        empty where nothing is remarkable.
+        Facts, each with a ``cause`` (several_equilibria, all_at_lowest, printed_weight,
+        all_at_highest) and its numbers.
 
     >>> from market.equilibrium.solver import solve
     >>> game = thesis_game("utility", 1e4, weight="printed")
-    >>> [fact["cause"] for fact in remarks(game, solve(game, rng=np.random.default_rng(0), starts=4))]
+    >>> found = solve(game, rng=np.random.default_rng(0), starts=4)
+    >>> [fact["cause"] for fact in equilibrium_remarks(game, found)]
     ['all_at_lowest', 'printed_weight']
     """
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
+    free = low < high
+
+    def all_at(epsilon: Array, end: Array) -> bool:
+        return bool(free.any() and np.all(epsilon[free] == end[free]))
+
+    def range_of(epsilon: Array) -> list[float]:
+        return [float(epsilon.min()), float(epsilon.max())]
+
+    epsilon = equilibrium.epsilon
     if not equilibrium.converged:
         return []
     if equilibrium.others:
-        found = [one.epsilon for one in (equilibrium, *equilibrium.others)]
-        places = [{"epsilon": _ends(e), "at_lowest": _all_at(game, e, game.owners.epsilon_min)} for e in found]
+        found = [epsilon, *(one.epsilon for one in equilibrium.others)]
+        places = [{"epsilon": range_of(at), "at_lowest": all_at(at, low)} for at in found]
         return [{"cause": "several_equilibria", "places": places}]
-    if _all_at(game, equilibrium.epsilon, game.owners.epsilon_min):
-        return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *game.policy.remarks(game)]
-    if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max) and game.asks(equilibrium.epsilon):
-        return [{"cause": "all_at_highest", "epsilon": _ends(equilibrium.epsilon)}]
+    if all_at(epsilon, low):
+        fact = {"cause": "all_at_lowest", "epsilon": range_of(epsilon)}
+        return [fact, *game.policy.policy_remarks(game)]
+    if all_at(epsilon, high) and game.asks(epsilon):
+        return [{"cause": "all_at_highest", "epsilon": range_of(epsilon)}]
     return []
-
-
-def _all_at(game: Game, epsilon: np.ndarray, end: np.ndarray) -> bool:
-    """Whether all who have a choice, and there are some, stand at this end of their intervals."""
-    free = game.owners.epsilon_min < game.owners.epsilon_max
-    return bool(free.any() and np.all(epsilon[free] == end[free]))
-
-
-def _ends(epsilon: np.ndarray) -> list[float]:
-    return [float(epsilon.min()), float(epsilon.max())]

@@ -1,10 +1,8 @@
 """Owners who sell to several learners: budgets add up, and privacy is lost to the sum.
 
-An owner's choice is a row of budgets, one for each learner it is linked to. Learners meet only through owners: what
-one buys makes an owner dearer, or cheaper, to the next.
+An owner's choice is a row of budgets, one for each learner it is linked to. Learners interact only
+through owners: one's purchase changes an owner's marginal cost for the next.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.competition.allocation import Allocations, certificate
+from market.analysis.welfare import learner_gain
+from market.columns import Array, Pair
+from market.competition.allocation import Allocations, certify_allocations
 from market.competition.row_search import best_rows
 from market.game.game import Game
 from market.game.owners import Owners
@@ -21,7 +21,7 @@ from market.game.owners import Owners
 
 @dataclass(frozen=True)
 class Learner:
-    """One who buys: its policy, its forecast (None where no payoff depends on the model) and its value for fitness."""
+    """A buyer: its policy, its forecast (None without a model) and its value of fitness."""
 
     name: str
     policy: Any
@@ -29,34 +29,37 @@ class Learner:
     value: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Competition:
-    """Owners, several learners, and who may sell to whom.
+    """Owners, several learners, and the links between them.
 
-    Owner i's surplus is ``sum over learners j of (payment_ij + benefit_ij) - cost_i(sum over j of epsilon_ij)``. By basic
-    composition the budgets spent on one record add up, whoever they are spent with. The owner's interval bounds
-    that sum. A policy sees its own learner's column only; one that pays by cost takes the column for all there is.
+    Owner i's surplus is ``sum over learners j of (payment_ij + benefit_ij) - cost_i(sum over j of
+    epsilon_ij)``. By basic composition the budgets spent on one record add up over learners. The
+    owner's interval bounds that sum. A policy sees its own learner's column only; one that pays by
+    cost takes the column as the whole.
 
     Parameters
     ----------
     owners : Owners
     learners : tuple of Learner
-    links : bool (n_owners, n_learners), optional
-        Who may sell to whom; everybody to everybody without it.
+    links : bool (n_owners, n_learners), optional, who may sell to whom; all by default
 
     Raises
     ------
     InputError
-        No learner, two of one name, links of another shape, or an owner that must share but has no link.
+        No learner, two of one name, links of another shape, or an owner that must share but has no
+        link.
+
+    The sum of 3 costs 3^2/2:
 
     >>> from market.competition.solver import solve_competition
     >>> from market.costs.functions import Quadratic
     >>> from market.policies.proportional import Proportional
-    >>> owners = Owners(("A", "B"), 1, 0.0, 10.0, Quadratic(1.0))
-    >>> contests = (Learner("one", Proportional(9.0, "epsilon")), Learner("two", Proportional(27.0, "epsilon")))
-    >>> market = Competition(owners, contests)
+    >>> budgets = {"one": 9.0, "two": 27.0}
+    >>> contests = [Learner(name, Proportional(paid, "epsilon")) for name, paid in budgets.items()]
+    >>> market = Competition(Owners(("A", "B"), 1, 0.0, 10.0, Quadratic(1.0)), contests)
     >>> found = solve_competition(market, rng=np.random.default_rng(0))
-    >>> found.epsilon.round(6).tolist(), market.costs(found.epsilon).round(6).tolist()  # 3^2/2 for the sum
+    >>> found.epsilon.round(6).tolist(), market.costs(found.epsilon).round(6).tolist()
     ([[0.75, 2.25], [0.75, 2.25]], [4.5, 4.5])
     """
 
@@ -65,7 +68,7 @@ class Competition:
     links: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "learners", tuple(self.learners))
+        self.learners = tuple(self.learners)
         names = [learner.name for learner in self.learners]
         if not names:
             raise InputError("learners", "a market needs at least one learner", "none")
@@ -75,73 +78,82 @@ class Competition:
         links = np.ones(shape, dtype=bool) if self.links is None else np.array(self.links)
         if links.shape != shape or not np.isin(links, (0, 1)).all():
             found = f"{links.dtype} of shape {links.shape}"
-            raise InputError("links", f"must be true or false for {shape[0]} owners and {shape[1]} learners", found)
-        links = links.astype(bool)
-        links.flags.writeable = False
-        object.__setattr__(self, "links", links)
-        stuck = ~links.any(axis=1) & (self.owners.epsilon_min > 0)
+            rule = f"must be true or false for {shape[0]} owners and {shape[1]} learners"
+            raise InputError("links", rule, found)
+        self.links = links.astype(bool)
+        self.links.flags.writeable = False
+        stuck = ~self.links.any(axis=1) & (self.owners.epsilon_min > 0)
         if stuck.any():
             found = self.owners.names[int(np.argmax(stuck))]
-            raise InputError("links", "an owner that must share needs a learner to share with", found)
-        _ = self.games  # refuses a policy whose columns do not fit
+            rule = "an owner that must share needs a learner to share with"
+            raise InputError("links", rule, found)
+        # Refuses a policy whose columns do not fit.
+        _ = self.games
 
     @cached_property
     def games(self) -> tuple[Game, ...]:
-        """One market for each learner, in which an owner's interval is what this learner alone could be given."""
-        alone = self.links.sum(axis=1) == 1  # who has one learner owes it the whole of its least budget
+        """One game for each learner, in which an owner's interval is bounded by that learner alone.
+
+        An owner with one learner owes it its whole least budget. An owner's loss does not tell
+        which of its learners buys, so all promises count.
+        """
+        alone = self.links.sum(axis=1) == 1
         made = []
         for j, learner in enumerate(self.learners):
             least = np.where(alone & self.links[:, j], self.owners.epsilon_min, 0.0)
-            people = replace(self.owners, epsilon_min=least, epsilon_max=self.owners.epsilon_max * self.links[:, j])
-            # What an owner loses does not tell which of its learners asks: all that is promised counts.
-            made.append(Game(people, learner.policy, learner.forecast, learner.value, unconditional=True))
+            most = self.owners.epsilon_max * self.links[:, j]
+            owners = replace(self.owners, epsilon_min=least, epsilon_max=most)
+            parts = (learner.policy, learner.forecast, learner.value)
+            made.append(Game(owners, *parts, unconditional=True))
         return tuple(made)
 
-    def payments(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each learner pays each owner at a profile, both (n_owners, n_learners)."""
+    def payments(self, epsilon: Array) -> Array:
+        """Payments of each learner to each owner at a profile, (n_owners, n_learners)."""
         profile = self.profile(epsilon)
-        paid = np.stack([game.payments(profile[:, j]) for j, game in enumerate(self.games)], axis=1)
-        return np.where(self.links, paid, 0.0)
+        paid = [game.payments(profile[:, j]) for j, game in enumerate(self.games)]
+        return np.where(self.links, np.stack(paid, axis=1), 0.0)
 
-    def costs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner loses (n_owners,): the cost of its sum, once, and its fixed cost, once."""
+    def costs(self, epsilon: Array) -> Array:
+        """Cost of each owner's sum of budgets, and its fixed cost once (n_owners,)."""
         return self.owners.costs(self.profile(epsilon).sum(axis=1))
 
-    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+    def payoffs(self, epsilon: Array) -> Array:
         """Surplus of each owner at a profile (n_owners, n_learners): (n_owners,)."""
         profile = self.profile(epsilon)
-        gained = np.stack([game.benefits(profile[:, j]) for j, game in enumerate(self.games)], axis=1)
-        return (self.payments(profile) + gained).sum(axis=1) - self.costs(profile)
+        gained = [game.benefits(profile[:, j]) for j, game in enumerate(self.games)]
+        income = self.payments(profile) + np.stack(gained, axis=1)
+        return income.sum(axis=1) - self.costs(profile)
 
-    def learner_surplus(self, epsilon: np.ndarray) -> np.ndarray:
-        """Each learner's gain over its outside option less what it pays at a profile: (n_learners,)."""
+    def learner_surplus(self, epsilon: Array) -> Array:
+        """Gain of each learner over its outside option less its payments: (n_learners,)."""
         profile = self.profile(epsilon)
-        gains = [g.value * (g.forecast.outside - g.fitness(profile[:, j])) for j, g in enumerate(self.games)]
+        gains = [learner_gain(g, profile[:, j]) for j, g in enumerate(self.games)]
         return np.array(gains) - self.payments(profile).sum(axis=0)
 
-    def allocations(self, profile: np.ndarray, owners: np.ndarray | None = None) -> Allocations:
-        """The unilateral moves of all owners from a profile, or of those numbered in ``owners`` (n,)."""
+    def allocations(self, profile: Array, owners: Array | None = None) -> Allocations:
+        """Unilateral deviations of all owners from a profile, or of some (n,)."""
         index = np.arange(len(profile)) if owners is None else owners
-        deviations = tuple(game.deviations(profile[:, j], index) for j, game in enumerate(self.games))
-        return Allocations(self.owners.take(index), self.links[index], deviations, profile[index])
+        moves = [game.deviations(profile[:, j], index) for j, game in enumerate(self.games)]
+        return Allocations(self.owners.take(index), self.links[index], tuple(moves), profile[index])
 
-    def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-        """The row of budgets (n, n_learners) that maximises each owner's surplus, the others as they are.
+    def best_responses(self, epsilon: Array, owners: Array | None = None) -> Array:
+        """Best row of budgets (n, n_learners) of each owner, the others' budgets fixed.
 
-        Line searches over each learner's budget and over transfers between two learners, each global, from where
-        the owner stands and from the best split on a grid. Who is indifferent shares less, and with the learner
-        named first.
+        Global line searches over each learner's budget and over transfers between two learners,
+        from the present row and from the best split on a grid. An indifferent owner shares less,
+        and with the learner named first.
         """
         return best_rows(self.allocations(self.profile(epsilon), owners))
 
-    def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Regret and its scale, (n_owners,) each, as `market.game.game.Game.certificate`, by another search.
+    def certificate(self, epsilon: Array) -> Pair:
+        """Regret and its scale, (n_owners,) each, as `Game.certificate`, by another search.
 
-        Low-discrepancy splits over every set of learners, and a search without slopes from the best of them.
+        Low-discrepancy splits over every set of learners, and a search without slopes from the best
+        of them.
         """
-        return certificate(self.allocations(self.profile(epsilon)))
+        return certify_allocations(self.allocations(self.profile(epsilon)))
 
-    def profile(self, epsilon: np.ndarray) -> np.ndarray:
+    def profile(self, epsilon: Array) -> Array:
         """A profile (n_owners, n_learners) as floats.
 
         Raises

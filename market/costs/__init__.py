@@ -1,11 +1,18 @@
-"""Costs: what privacy costs its owner, measures of leakage, and answers as channels.
+"""Costs of privacy, measures of leakage, and answers as channels.
 
-A new cost is a frozen dataclass under `Cost`, with a `value`; in COSTS it can be named in a scenario file.
+A new cost is a frozen dataclass under `Cost`, with a `value`; in COSTS it can be named in a
+scenario file.
 """
 
 from market.costs.base import Cost
-from market.costs.functions import Leakage, Linear, Quadratic
-from market.costs.harm import Belief, ExpectedHarm, Exponential
+from market.costs.functions import (
+    Belief,
+    ExpectedHarm,
+    Exponential,
+    Leakage,
+    Linear,
+    Quadratic,
+)
 from market.costs.measured import ChannelCost
 
 COSTS: dict[str, type[Cost]] = {
@@ -18,4 +25,14 @@ COSTS: dict[str, type[Cost]] = {
     "channel": ChannelCost,
 }
 
-__all__ = ["COSTS", "Belief", "ChannelCost", "Cost", "ExpectedHarm", "Exponential", "Leakage", "Linear", "Quadratic"]
+__all__ = [
+    "COSTS",
+    "Belief",
+    "ChannelCost",
+    "Cost",
+    "ExpectedHarm",
+    "Exponential",
+    "Leakage",
+    "Linear",
+    "Quadratic",
+]

@@ -1,4 +1,4 @@
-"""What every privacy cost has, and what it need not say."""
+"""The base class of privacy costs, with defaults for all but the value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from learning.declaration import Declaration
-from market.columns import difference
+from market.columns import Array, finite_difference
 
 
 class Writer(Protocol):
-    """What sentences of a report are written with: numbers as people write them (`scenarios.report.wording`)."""
+    """The number formats of a report's sentences (`scenarios.report.wording`)."""
 
     def number(self, value: float, /) -> str:
         """A number to three digits."""
@@ -32,15 +32,15 @@ class Writer(Protocol):
 
 
 class Cost(Declaration, ABC):
-    """Base of privacy costs: what a privacy budget costs the owner who spends it.
+    """Base of privacy costs: the money that an owner loses by spending a privacy budget.
 
-    A cost is a frozen dataclass with parameters that are one number or one per owner. Its `value` is 0 at epsilon = 0
-    and never falls; the rest has defaults.
+    A cost is a frozen dataclass with parameters that are one number or one per owner. Its `value`
+    is 0 at epsilon = 0 and never falls; the rest has defaults.
 
     Attributes
     ----------
-    values : scalar or (n_owners,), values that a record can take, where leakage is counted in bits
-    price_unit : str, what ``price`` is per, in the words of the report
+    values : scalar or (n_owners,), values that a record can take, where leakage is in bits
+    price_unit : str, the unit of ``price``, in the words of the report
     """
 
     where = "owners.cost"
@@ -49,15 +49,15 @@ class Cost(Declaration, ABC):
     price: Any
 
     @abstractmethod
-    def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money each owner loses (n_owners, ...) at epsilon (n_owners, ...) with sizes (n_owners,), records."""
+    def value(self, epsilon: Array, sizes: Array) -> Array:
+        """Cost (n_owners, ...) at epsilon (n_owners, ...) with sizes (n_owners,), records."""
 
-    def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Derivative of `value` by epsilon, same shapes, at epsilon above 0; by default a difference."""
-        return difference(lambda at: self.value(at, sizes), epsilon)
+    def marginal_cost(self, epsilon: Array, sizes: Array) -> Array:
+        """Derivative of `value` at epsilon above 0, same shapes; by default a difference."""
+        return finite_difference(lambda at: self.value(at, sizes), epsilon)
 
-    def tax(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """What of `value` goes to the treasury (n_owners, ...), money; by default nothing."""
+    def tax(self, epsilon: Array, sizes: Array) -> Array:
+        """Part of `value` that goes to the treasury (n_owners, ...); by default nothing."""
         return np.zeros(np.shape(epsilon))
 
     @property
@@ -66,9 +66,8 @@ class Cost(Declaration, ABC):
         return self
 
     def sentence(self, write: Writer) -> str:
-        """What sharing costs an owner, for the report; empty where only the parameters can be told."""
-        return (
-            f"Privacy costs an owner {write.amount(self.price, write.money)} per {self.price_unit}."
-            if self.price_unit
-            else ""
-        )
+        """Sentence of the report on the cost; empty to list the parameters."""
+        if not self.price_unit:
+            return ""
+        price = f"{write.amount(self.price, write.money)} per {self.price_unit}"
+        return f"Privacy costs an owner {price}."

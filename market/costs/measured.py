@@ -1,6 +1,4 @@
-"""Costs and payments counted in what a channel tells about each record, beside the bounds on what it could tell."""
-
-from __future__ import annotations
+"""Costs and payments by the information that a channel reveals about each record."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,12 +7,15 @@ import numpy as np
 
 from learning.declaration import Declaration, ListOf, PerOwner, Positive, TwoOrMore, parameter
 from learning.errors import InputError
-from market.columns import column
+from market.columns import Array, Pair, column
 from market.costs.base import Cost
 from market.costs.channels import ChannelName, rise_and_slope
 
 Prior = Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")]
-TOLD = {"bit": "bit told about each record", "guess": "unit of probability that a record is guessed right"}
+UNIT_WORDS = {
+    "bit": "bit told about each record",
+    "guess": "unit of probability that a record is guessed right",
+}
 
 
 def check_prior(prior: tuple[float, ...] | None, values: int, key: str) -> None:
@@ -30,21 +31,25 @@ def check_prior(prior: tuple[float, ...] | None, values: int, key: str) -> None:
 
 @dataclass(frozen=True)
 class LeakageMeasure(Declaration):
-    """What a channel tells about one record: bits of min-entropy leakage, or the rise of a right guess.
+    """Information about one record: bits of min-entropy leakage, or the rise of a right guess.
 
-    Both are 0 at epsilon = 0. ``randomised_response`` with a uniform prior attains the bounds: its bits are those of
-    `market.costs.leakage.leakage_bits`, and a right guess has the odds ``e^epsilon / (v-1+e^epsilon)``.
+    Both are 0 at epsilon = 0. ``randomised_response`` with a uniform prior attains the bounds: its
+    bits are those of `market.costs.leakage.leakage_bits`, and a right guess has probability
+    ``e^epsilon / (v-1+e^epsilon)``.
 
     Parameters
     ----------
-    channel : str, through which answers go, a name in `market.costs.channels.CHANNELS`
+    channel : str, a name in `market.costs.channels.CHANNELS`
     values : int, number v of values a record can take
-    unit : "bit" (of min-entropy leakage) or "guess" (probability of a right one beyond that without an answer)
-    sensitivity : float, steps between two values that epsilon hides, 1 for neighbours only; by default any two
+    unit : "bit" (of min-entropy leakage) or "guess" (rise of the probability of a right one)
+    sensitivity : float, steps between two values that epsilon hides, 1 for neighbours only; by
+        default any two
     prior : v probabilities of the values; uniform by default
 
-    >>> [round(float(LeakageMeasure(name, 10).told(1.0)[0]), 3) for name in ("truncated_geometric", "randomised_response")]
-    [0.584, 1.214]
+    >>> for name in ("truncated_geometric", "randomised_response"):
+    ...     round(float(LeakageMeasure(name, 10).told(1.0)[0]), 3)
+    0.584
+    1.214
     """
 
     channel: ChannelName = "truncated_geometric"
@@ -57,9 +62,10 @@ class LeakageMeasure(Declaration):
         """Refuse a prior that is not one probability for each value."""
         check_prior(self.prior, self.values, f"{self.where}.prior")
 
-    def told(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def told(self, epsilon: Array) -> Pair:
         """Bits, or rise in probability, at each epsilon (...), and their derivative."""
-        rise, slope = rise_and_slope(self.channel, epsilon, self.values, self.sensitivity, self.prior)
+        given = self.channel, epsilon, self.values, self.sensitivity, self.prior
+        rise, slope = rise_and_slope(*given)
         if self.unit == "guess":
             return rise, slope
         known = 1 / self.values if self.prior is None else max(self.prior)
@@ -67,41 +73,37 @@ class LeakageMeasure(Declaration):
 
     @property
     def told_words(self) -> str:
-        """The unit of what is told about a record, in the words of the report."""
-        return f"{TOLD[self.unit]} through a {self.channel.replace('_', ' ')} channel"
+        """The unit of information, in the words of the report."""
+        return f"{UNIT_WORDS[self.unit]} through a {self.channel.replace('_', ' ')} channel"
 
 
 @dataclass(frozen=True)
 class PricePerRecord(Declaration):
-    """The price of what is told about each record, which comes before what it is told through."""
+    """The price of the information about each record, the first parameter."""
 
     price: PerOwner = parameter("Give the money per record and unit told.")
 
 
 @dataclass(frozen=True)
 class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
-    """Cost of what an answer through a channel tells about each record: ``price * n * told(epsilon)``.
+    """Cost of the information of an answer through a channel: ``price * n * told(epsilon)``.
 
     Parameters
     ----------
     price : scalar or (n_owners,), money per record and unit
     channel, values, unit, sensitivity, prior : as in `LeakageMeasure`
 
-    Raises
-    ------
-    InputError
-        A negative or non-finite price, an unknown channel or unit, or a prior that does not fit.
-
-    Source: Wu, MRes thesis, section 2.4.1, as a cost; under `market.costs.functions.Leakage`, the same at the bound.
+    Source: Wu, MRes thesis, section 2.4.1, as a cost; `market.costs.functions.Leakage` is the same
+        at the bound.
     """
 
-    def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def value(self, epsilon: Array, sizes: Array) -> Array:
         return column(self.price * sizes, epsilon) * self.told(epsilon)[0]
 
-    def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def marginal_cost(self, epsilon: Array, sizes: Array) -> Array:
         return column(self.price * sizes, epsilon) * self.told(epsilon)[1]
 
     @property
     def price_unit(self) -> str:  # type: ignore[override]
-        """What the price is per, in the words of the report."""
+        """The unit of the price, in the words of the report."""
         return self.told_words

@@ -1,51 +1,51 @@
-"""Quantal responses: people who choose what is better more often, and not always; and equilibria of such people.
+"""Logit quantal responses, and quantal response equilibria of small games.
 
-The logit response to payoffs u of some options chooses option k with chance exp(precision u_k) / sum_j exp(precision u_j):
-each alike at precision 0, the best alone as it grows.
+The logit response to payoffs u chooses option k with probability exp(precision u_k) / sum_j
+exp(precision u_j): uniformly at precision 0, and the best option alone in the limit.
 
->>> logit(np.array([[0.0, np.log(3.0)]]), 1.0, "money").round(2).tolist()
+>>> logit_response(np.array([[0.0, np.log(3.0)]]), 1.0, "money").round(2).tolist()
 [[0.25, 0.75]]
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from market.columns import Array
 from market.game.game import Game
 from market.game.owners import Owners
 
 Per = Literal["stake", "money"]
-LARGEST = 10**6  # pairs of an owner's option and a profile of the others that are weighed one by one
+# Pairs of an owner's option and a profile of the others that are enumerated.
+LARGEST = 10**6
 
 
-def evenly(owners: Owners, count: int) -> np.ndarray:
-    """Budgets that owners consider (n, count): from one end of the interval to the other in equal steps, both included.
+def even_grid(owners: Owners, count: int) -> Array:
+    """Budgets (n, count) in equal steps from one end of each owner's interval to the other.
 
-    What is uniform over them is uniform in epsilon: privacy costs and payments are about linear in it, so that equal steps
-    are about equal amounts of money. Of who may share nothing, that is one of them.
+    Privacy costs and payments are about linear in epsilon, so equal steps are about equal amounts
+    of money.
     """
-    low, high = owners.epsilon_min[:, None], owners.epsilon_max[:, None]
+    low = owners.epsilon_min[:, None]
+    high = owners.epsilon_max[:, None]
     grid = low + (high - low) * np.linspace(0, 1, count)
     grid[:, -1] = owners.epsilon_max
     return np.minimum(grid, high)
 
 
-def logit(payoffs: np.ndarray, precision: float, per: Per = "stake") -> np.ndarray:
-    """The chances (n, m) with which each option is chosen, by its payoff (n, m).
+def logit_response(payoffs: Array, precision: float, per: Per = "stake") -> Array:
+    """Choice probabilities (n, m) of the logit response to payoffs (n, m).
 
     Parameters
     ----------
-    precision : float, how much more likely the better is: the logarithm of the odds of two options for each unit that one
-        is better
-    per : what that unit is: "money", or "stake", the difference between the owner's best and worst option, so that the
-        unit of money does not matter
+    precision : float, log odds of two options per unit of their difference
+    per : the unit: "money", or "stake", the difference between the owner's best and worst option,
+        so that the unit of money does not matter
 
-    Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995), section 3; there in money.
+    Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995),
+        section 3; there in money.
     """
     below = payoffs - payoffs.max(axis=1, keepdims=True)
     if per == "stake":
@@ -55,10 +55,10 @@ def logit(payoffs: np.ndarray, precision: float, per: Per = "stake") -> np.ndarr
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def drawn(chances: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """The option that each row of chances (n, m) draws by a number in [0, 1) (n,): its column (n,).
+def draw_options(chances: Array, uniform: Array) -> Array:
+    """Draw a column (n,) from each row of probabilities (n, m) by numbers in [0, 1) (n,).
 
-    >>> drawn(np.array([[0.5, 0.0, 0.5]] * 3), np.array([0.0, 0.49, 0.51])).tolist()
+    >>> draw_options(np.array([[0.5, 0.0, 0.5]] * 3), np.array([0.0, 0.49, 0.51])).tolist()
     [0, 0, 2]
     """
     sums = np.cumsum(chances, axis=1)
@@ -67,32 +67,32 @@ def drawn(chances: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class QuantalEquilibrium:
-    """Chances that are logit responses to each other.
+    """Choice probabilities that are logit responses to each other.
 
     Attributes
     ----------
-    options : (n_owners, m), budgets that each considers
-    chances : (n_owners, m), with which it chooses each
-    payoffs : (n_owners, m), what it expects of each, the others choosing by their chances
-    gap : float, the largest difference between a chance and that of the response to these chances
-    converged : bool, whether that is within the tolerance asked for
+    options : (n_owners, m), budgets
+    chances : (n_owners, m), choice probabilities
+    payoffs : (n_owners, m), expected payoff of each option
+    gap : float, the largest difference between a probability and that of the response
+    converged : bool, whether that is within the tolerance
     rounds : int
     """
 
-    options: np.ndarray
-    chances: np.ndarray
-    payoffs: np.ndarray
+    options: Array
+    chances: Array
+    payoffs: Array
     gap: float
     converged: bool
     rounds: int
 
     @property
-    def mean(self) -> np.ndarray:
-        """What each owner sells on average (n_owners,)."""
+    def mean(self) -> Array:
+        """Expected budget of each owner (n_owners,)."""
         return np.asarray((self.options * self.chances).sum(axis=1))
 
 
-def quantal(
+def quantal_equilibrium(
     game: Game,
     precision: float,
     *,
@@ -102,65 +102,69 @@ def quantal(
     tol: float = 1e-10,
     max_rounds: int = 10_000,
 ) -> QuantalEquilibrium:
-    """The logit quantal response equilibrium of a small game, followed from one of any who choose blindly.
+    """Logit quantal response equilibrium of a small game, from uniform choices.
 
-    A damped fixed point on the chances: ``chances += damping * (logit(payoffs(chances)) - chances)``, from equal chances.
-    Every payoff is weighed over all profiles of the others' options, so owners must be few.
+    A damped fixed point: ``chances += damping * (logit(payoffs(chances)) - chances)``. Payoffs
+    are averaged over all profiles of the others' options, so owners must be few.
 
     Parameters
     ----------
-    precision, per : of `logit`
-    options : int, budgets that each owner considers, in equal steps
+    precision, per : of `logit_response`
+    options : int, budgets of each owner, in equal steps
     damping : float, in (0, 1]
-    tol : float, of the largest change of a chance
+    tol : float, of the largest change of a probability
     max_rounds : int
 
     Raises
     ------
     ValueError
-        More options and profiles than can be weighed one by one.
+        Too many options and profiles to enumerate.
 
-    Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995), Definition 2 and Theorem 1.
+    Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995),
+        Definition 2 and Theorem 1.
+
+    Sharp minds sell 4 * 1 / (1 + 1)^2 each:
 
     >>> from market.costs.functions import Linear
     >>> from market.policies.proportional import Proportional
-    >>> game = Game(Owners(("A", "B"), 1, 0.0, 4.0, Linear([1.0, 1.0])), Proportional(4.0, "epsilon"), None, 0.0)
-    >>> blind, sharp = quantal(game, 0.0), quantal(game, 1e3, per="money")
-    >>> blind.mean.round(9).tolist(), sharp.mean.round(2).tolist()  # by sharp minds 4 * 1 / (1 + 1)^2 each
+    >>> owners = Owners(("A", "B"), 1, 0.0, 4.0, Linear([1.0, 1.0]))
+    >>> game = Game(owners, Proportional(4.0, "epsilon"), None, 0.0)
+    >>> blind, sharp = quantal_equilibrium(game, 0.0), quantal_equilibrium(game, 1e3, per="money")
+    >>> blind.mean.round(9).tolist(), sharp.mean.round(2).tolist()
     ([2.0, 2.0], [1.0, 1.0])
     """
-    count, grid = len(game.owners), evenly(game.owners, options)
+    count = len(game.owners)
+    grid = even_grid(game.owners, options)
     if options**count > LARGEST:
-        raise ValueError(
-            f"{count} owners with {options} options each are more than can be weighed; consider fewer options"
-        )
-    tables = [_payoffs(game, grid, owner) for owner in range(count)]
-    chances, gap, rounds = np.full_like(grid, 1 / options), np.inf, 0
+        found = f"{count} owners with {options} options each"
+        raise ValueError(f"{found} are more than can be weighed; consider fewer options")
+    tables = [_payoff_table(game, grid, owner) for owner in range(count)]
+    chances = np.full_like(grid, 1 / options)
+    gap = np.inf
+    rounds = 0
     while gap > tol and rounds < max_rounds:
-        expected = np.stack([_expected(table, chances, owner) for owner, table in enumerate(tables)])
-        response = logit(expected, precision, per)
-        gap, rounds = float(np.abs(response - chances).max()), rounds + 1
+        expected = np.stack(
+            [table @ _others_chances(chances, owner) for owner, table in enumerate(tables)]
+        )
+        response = logit_response(expected, precision, per)
+        gap = float(np.abs(response - chances).max())
+        rounds = rounds + 1
         if gap > tol:
             chances = chances + damping * (response - chances)
     return QuantalEquilibrium(grid, chances, expected, gap, gap <= tol, rounds)
 
 
-def _payoffs(game: Game, grid: np.ndarray, owner: int) -> np.ndarray:
-    """What an owner has (m, profiles) at each of its options, for each profile of the others' options in turn."""
-    return np.stack(
-        [game.deviations(at, np.array([owner])).payoffs(grid[[owner]])[0] for at in _profiles(grid, owner)], 1
-    )
+def _payoff_table(game: Game, grid: Array, owner: int) -> Array:
+    """Payoffs (m, profiles) of an owner's options at each profile of the others' options."""
+    rows = [row[:1] if i == owner else row for i, row in enumerate(grid)]
+    moves = [game.deviations(np.array(at), np.array([owner])) for at in product(*rows)]
+    return np.stack([one.payoffs(grid[[owner]])[0] for one in moves], 1)
 
 
-def _profiles(grid: np.ndarray, owner: int) -> Iterator[np.ndarray]:
-    """Each profile of the others' options, the owner at its first."""
-    rows: list[Any] = [row[:1] if i == owner else row for i, row in enumerate(grid)]
-    yield from map(np.array, product(*rows))
-
-
-def _expected(table: np.ndarray, chances: np.ndarray, owner: int) -> np.ndarray:
-    """What an owner expects of each option (m,), the others choosing by their chances."""
+def _others_chances(chances: Array, owner: int) -> Array:
+    """Probability of each profile of the others' options (profiles,)."""
     weight = np.ones(1)
     for other, row in enumerate(chances):
-        weight = weight if other == owner else np.outer(weight, row).ravel()
-    return np.asarray(table @ weight)
+        if other != owner:
+            weight = np.outer(weight, row).ravel()
+    return weight

@@ -1,49 +1,61 @@
-"""Profiles to start from, spread over the owners' intervals."""
-
-from __future__ import annotations
+"""Starting profiles, spread over the owners' intervals."""
 
 from itertools import product
 
 import numpy as np
 import scipy
 
+from market.columns import Array, Pair
 from market.game.game import Game
 
-LOWEST = 1e-3  # where an owner may stay out, profiles above 0 are drawn down to this part of its upper end
-FEW = 4  # owners who may stay out, up to which every set of sharers is a start
-SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
+# Where an owner may stay out, starts above 0 are drawn down to this part of its upper end.
+LOWEST = 1e-3
+# Owners who may stay out, up to which every set of sharers is a start.
+FEW = 4
+# With more owners a low-discrepancy set is no better than independent draws, and slow.
+SOBOL_OWNERS = 1024
+
+
+def log_interval(low: Array, high: Array, lowest: float = LOWEST) -> Pair:
+    """Least epsilon above 0 of each owner's logarithmic interval, and the ratio of its ends."""
+    lower = np.where(low > 0, low, lowest * high)
+    return lower, np.divide(high, lower, out=np.ones_like(high), where=lower > 0)
 
 
 def start_points(
-    game: Game, *, rng: np.random.Generator, starts: int, start: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """Profiles to start from: the given one, the middle, all at their least, all at their most, a spread.
+    game: Game, *, rng: np.random.Generator, starts: int, start: Array | None = None
+) -> list[Array]:
+    """Starting profiles: the given one, the middle, all lowest, all highest, and a spread.
 
-    The middle and the spread are even in log epsilon.
+    The middle and the spread are uniform in log epsilon.
     """
-    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
     lower, ratio = log_interval(low, high)
-    middle = lower * np.sqrt(ratio)
-    first = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
-    points = [*first, middle, np.array(low), np.array(high)]
+    points = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
+    points += [lower * np.sqrt(ratio), np.array(low), np.array(high)]
     missing = max(0, starts - len(points))
     if missing and len(low) <= SOBOL_OWNERS:
-        spread = scipy.stats.qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
+        sobol = scipy.stats.qmc.Sobol(len(low), rng=rng)
+        draws = sobol.random_base2(int(np.ceil(np.log2(missing))))[:missing]
     else:
-        spread = rng.random((missing, len(low)))
-    return [*points, *(lower * ratio**part for part in spread)][:starts]
+        draws = rng.random((missing, len(low)))
+    return [*points, *(lower * ratio**part for part in draws)][:starts]
 
 
-def entry_points(game: Game) -> list[np.ndarray]:
-    """Profiles in which some of those who may stay out do, and the others stand in the middle.
+def entry_points(game: Game) -> list[Array]:
+    """Profiles in which some of the optional owners stay out, and the others are in the middle.
 
-    Every such set of sharers where few may stay out; else those who join in the order of n epsilon^2, largest first.
+    Every such set of sharers where few owners may stay out; otherwise sets that owners join in
+    the order of n epsilon^2, largest first.
     """
-    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
     lower, ratio = log_interval(low, high)
     free = np.flatnonzero((low == 0) & (high > 0))
     if len(free) <= FEW:
-        sets = [one for one in product([True, False], repeat=len(free)) if any(one) and not all(one)]
+        every = product([True, False], repeat=len(free))
+        sets = [one for one in every if any(one) and not all(one)]
     else:
         order = np.argsort(np.argsort(-(game.owners.sizes * high**2)[free], kind="stable"))
         counts = np.unique(np.geomspace(1, len(free) - 1, 2**FEW - 2).astype(int))
@@ -53,9 +65,3 @@ def entry_points(game: Game) -> list[np.ndarray]:
         points.append(lower * np.sqrt(ratio))
         points[-1][free[~np.array(one)]] = 0.0
     return points
-
-
-def log_interval(low: np.ndarray, high: np.ndarray, lowest: float = LOWEST) -> tuple[np.ndarray, np.ndarray]:
-    """The interval of each owner on a logarithmic scale: its least epsilon above 0, and its upper end over that."""
-    lower = np.where(low > 0, low, lowest * high)
-    return lower, np.divide(high, lower, out=np.ones_like(high), where=lower > 0)

@@ -1,4 +1,4 @@
-"""What a market asks of a forecast, and how some owners see one that leaves out what it may."""
+"""The interface of a forecast of the model's fitness, and its restriction to some owners."""
 
 from __future__ import annotations
 
@@ -7,60 +7,61 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from market.columns import difference
+from market.columns import Array, finite_difference
 
 
 class Forecast(Protocol):
-    """Relative fitness of the trained model, from sums of what each owner adds.
+    """Relative fitness of the trained model, from sums of one term per owner.
 
-    Or another measure of its error, in whose unit the learner's value and the owners' benefits are then counted.
+    It may be another measure of the error, in whose unit the learner's value and the owners'
+    benefits are then counted. ``outside`` is the fitness of the learner's model without buying,
+    and what ``excess`` gives when no owner shares. Optional members:
 
-    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
-    nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
-    owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
-    difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
-    large markets need not compute all rows to look at some. And it may have ``beside(epsilon, others)``, the sums
-    (n_owners, m, k) where each owner alone stands at its candidates (n_owners, m), the others' (n_owners, 1, k) given, in
-    whatever form its own ``excess``, ``slopes`` and ``asks`` read quickest. And it may have ``asks(sums)``, whether the
-    learner asks anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a
-    model, and a policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a
-    learner stop asking. Without ``asks`` a learner always asks. And it may have ``few_sums``, False where it takes sums of
-    each owner's own, so that owners do not meet in a few.
+    * ``slopes(epsilon, sums)``, the derivative of the excess by an owner's own epsilon
+      (n_owners, m), where the sums (n_owners, m, k) include it; a difference otherwise.
+    * ``part(index)``, the forecast with the rows of some owners only.
+    * ``beside(epsilon, others)``, the sums (n_owners, m, k) where each owner alone moves to its
+      candidates (n_owners, m), the others' sums (n_owners, 1, k) given, in the form that its own
+      ``excess``, ``slopes`` and ``asks`` read.
+    * ``asks(sums)``, whether the learner buys at the sums (..., k) -> (...). Where it does not,
+      no owner loses privacy or gains a model; a policy's ``paid_unasked`` says whether it pays.
+      More budget of an owner that shares must not end the purchase.
+    * ``few_sums``, False where every owner has sums of its own.
     """
 
     outside: float
 
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
+    def terms(self, epsilon: Array) -> Array:
+        """Term of each owner: (n_owners, ...) -> (n_owners, ..., k)."""
 
-    def excess(self, sums: np.ndarray) -> np.ndarray:
-        """Relative fitness psi given the summed terms: (..., k) -> (...)."""
+    def excess(self, sums: Array) -> Array:
+        """Relative fitness psi at the summed terms: (..., k) -> (...)."""
 
 
 class NoForecast:
-    """Stands for a forecast in a game where no payoff depends on the model."""
+    """Forecast of a game in which no payoff depends on the model."""
 
     outside = 0.0
 
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+    def terms(self, epsilon: Array) -> Array:
         return np.empty((*epsilon.shape, 0))
 
-    def excess(self, sums: np.ndarray) -> np.ndarray:
+    def excess(self, sums: Array) -> Array:
         return np.zeros(sums.shape[:-1])
 
-    def part(self, index: np.ndarray) -> NoForecast:
+    def part(self, index: Array) -> NoForecast:
         return self
 
 
 @dataclass(frozen=True)
 class ForecastView:
-    """A forecast as some owners see it, what it left out made up for.
+    """A forecast for some of the owners, with defaults for its optional members.
 
     Parameters
     ----------
-    forecast: the forecast, with the rows of these owners only where it can give them.
-    n_owners: the number of all owners.
-    index: the rows (n,) to be taken of a forecast that does not divide; None for all of them.
+    forecast : Forecast, with the rows of these owners only where it divides
+    n_owners : int, the number of all owners
+    index : the rows (n,) to take of a forecast that does not divide; None for all
     """
 
     forecast: Any
@@ -68,47 +69,46 @@ class ForecastView:
     index: Any = None
 
     @property
-    def divides(self) -> bool:
-        """Whether the forecast has ``part``; otherwise all rows are computed to look at some."""
+    def is_divisible(self) -> bool:
+        """True if the forecast has ``part``; otherwise all rows are computed to read some."""
         return hasattr(self.forecast, "part")
 
     @property
-    def declines(self) -> bool:
-        """Whether the learner may do best to ask nothing."""
-        return hasattr(self.forecast, "asks")
-
-    @property
     def few_sums(self) -> bool:
-        """Whether owners meet in a few sums, however many they are; else a solver does without Newton steps on these."""
+        """True if owners meet in a few sums, as Newton's method on the aggregates needs."""
         return bool(getattr(self.forecast, "few_sums", True))
 
-    def part(self, index: np.ndarray) -> ForecastView:
-        """The forecast as the owners in ``index`` (n,), each once, see it."""
-        return replace(self, forecast=self.forecast.part(index)) if self.divides else replace(self, index=index)
+    def part(self, index: Array) -> ForecastView:
+        """Restrict to the owners in ``index`` (n,), each once."""
+        if self.is_divisible:
+            return replace(self, forecast=self.forecast.part(index))
+        return replace(self, index=index)
 
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """What these owners add: (n, ...) -> (n, ..., k)."""
-        return self._rows(self.forecast.terms(self._all(epsilon, 0.0)))
+    def terms(self, epsilon: Array) -> Array:
+        """Terms of these owners: (n, ...) -> (n, ..., k)."""
+        return self._select_rows(self.forecast.terms(self._fill_rows(epsilon, 0.0)))
 
-    def beside(self, epsilon: np.ndarray, others: np.ndarray) -> Any:
-        """The sums (n, m, k) where each of these owners alone is at its candidates (n, m), those of the others given."""
+    def beside(self, epsilon: Array, others: Array) -> Any:
+        """Sums (n, m, k) where each owner alone moves to its candidates (n, m)."""
         if self.index is None and hasattr(self.forecast, "beside"):
             return self.forecast.beside(epsilon, others)
         return others + self.terms(epsilon)
 
-    def slopes(self, epsilon: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Derivative of the fitness by their own epsilon (n, m), given the sums over everybody else (n, 1, k)."""
-        if not hasattr(self.forecast, "slopes"):
-            return difference(lambda at: self.forecast.excess(self.beside(at, others)), epsilon)
+    def slopes(self, epsilon: Array, others: Array) -> Array:
+        """Derivative of the fitness by an owner's epsilon (n, m), given the others' (n, 1, k)."""
+        forecast = self.forecast
+        if not hasattr(forecast, "slopes"):
+            return finite_difference(lambda at: forecast.excess(self.beside(at, others)), epsilon)
         sums = self.beside(epsilon, others)
         if self.index is None:
-            return self.forecast.slopes(epsilon, sums)
-        return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)))
+            return forecast.slopes(epsilon, sums)
+        everyone = self._fill_rows(epsilon, 0.0)
+        return self._select_rows(forecast.slopes(everyone, self._fill_rows(sums, 1.0)))
 
-    def _rows(self, of_all: np.ndarray) -> np.ndarray:
+    def _select_rows(self, of_all: Array) -> Array:
         return of_all if self.index is None else of_all[self.index]
 
-    def _all(self, rows: np.ndarray, rest: float) -> np.ndarray:
+    def _fill_rows(self, rows: Array, rest: float) -> Array:
         if self.index is None:
             return rows
         everyone = np.full((self.n_owners, *rows.shape[1:]), rest)

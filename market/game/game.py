@@ -1,4 +1,4 @@
-"""The game the owners play: payoffs, unilateral moves, best responses, regret."""
+"""The game of the owners: payoffs, unilateral deviations, best responses, regret."""
 
 from __future__ import annotations
 
@@ -9,22 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from market.columns import check_lengths, check_methods, check_shape, upright
+from market.columns import Array, Pair, check_lengths, check_methods, check_shape, transpose_rows
 from market.game.deviations import Deviations, Found, in_threads
 from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
 from market.game.search import in_blocks
 
-CERTIFIED = 1e-8  # largest relative regret of an equilibrium: an epsilon that is off by about a part in 10^4
-# what a game asks of its policy
-POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain", "paid_unasked")
-BLOCK_OWNERS = 8200  # large markets are searched so many owners at a time, in threads; powers of two crowd the cache
+# Largest relative regret of an equilibrium: an error of a part in 10^4 of an epsilon.
+CERTIFIED = 1e-8
+# The attributes that a policy must have.
+POLICY = (
+    "additive",
+    "terms",
+    "pays_for_fitness",
+    "payments",
+    "marginal_payments",
+    "payment_jumps",
+    "grain",
+    "paid_unasked",
+)
+# Owners of a large market that a thread searches at a time; powers of two crowd the cache.
+BLOCK_OWNERS = 8200
 
 
-def sums_over_others(terms: np.ndarray, after: np.ndarray | None = None) -> np.ndarray:
-    """Sum over all other owners: (n_owners, k) -> (n_owners, k), from both ends, so that nothing cancels.
+def sums_over_others(terms: Array, after: Array | None = None) -> Array:
+    """Sum over all other owners: (n_owners, k) -> (n_owners, k), without cancellation.
 
-    ``after`` is what owners add to the sums of those before them, where that is something else.
+    Each sum is added up from both ends. ``after`` holds the terms of later owners, where they
+    differ from those of earlier ones.
 
     >>> sums_over_others(np.array([[1e20], [1.0], [2.0]])).ravel().tolist()
     [3.0, 1e+20, 1e+20]
@@ -35,7 +47,7 @@ def sums_over_others(terms: np.ndarray, after: np.ndarray | None = None) -> np.n
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Game:
     """Owners who each choose epsilon to maximise surplus = payment + benefit - privacy cost.
 
@@ -44,17 +56,17 @@ class Game:
     owners : Owners
     policy : Policy, an object of POLICIES, or of another class under `market.policies.base.Policy`
     forecast : Forecast, or None where no payoff depends on the model
-    value : float, money the learner gets per unit of relative fitness
-    unconditional : bool
-        Whether payments, benefits and costs are counted even where the forecast says that the learner asks nothing.
+    value : float, money per unit of relative fitness, the learner's
+    unconditional : bool, whether payments, benefits and costs count although the forecast says
+        that the learner buys nothing
 
     Raises
     ------
     ValueError
         ``value`` is negative or not finite.
     InputError
-        A policy's column does not have one number per owner; or, when first looked at, a policy or cost that lacks
-        something or gives arrays of another shape than it must.
+        A policy's column does not have one number per owner; or, at the first evaluation, a
+        policy or cost lacks a method or gives arrays of another shape.
 
     Source: Wu, MRes thesis, section 4, Def. 2; aggregative games after Cornes and Hartley.
     """
@@ -67,219 +79,249 @@ class Game:
 
     def __post_init__(self) -> None:
         if self.forecast is None:
-            object.__setattr__(self, "forecast", NoForecast())
+            self.forecast = NoForecast()
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
-        if self.policy is not None:  # to be chosen, as in `market.analysis.design`
+        # A game without a policy waits for one, as in `market.analysis.design`.
+        if self.policy is not None:
             check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")
         check_lengths(self.policy, len(self.owners), "policy")
+        self._last: dict[str, tuple[Array, Any]] = {}
+        self._is_tried = self.policy is None
 
     @cached_property
     def additive(self) -> bool:
-        """Whether owners meet each other in sums only; otherwise payments come from whole profiles."""
+        """True if owners meet in sums only; otherwise payments come from whole profiles."""
         return bool(self.policy.additive)
 
     @cached_property
-    def view(self) -> ForecastView:
-        """The forecast as everybody sees it."""
+    def forecast_view(self) -> ForecastView:
+        """The forecast for all owners."""
         return ForecastView(self.forecast, len(self.owners))
 
     @cached_property
     def n_forecast_terms(self) -> int:
-        """How many sums the forecast needs."""
+        """Number of sums of the forecast."""
         return self.forecast.terms(self.owners.epsilon_max).shape[-1]
 
     @cached_property
-    def everyone(self) -> np.ndarray:
-        """The numbers of all owners (n_owners,)."""
+    def everyone(self) -> Array:
+        """Numbers of all owners (n_owners,)."""
         return np.arange(len(self.owners))
 
     @cached_property
-    def _blocks(self) -> list[Deviations]:
-        """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
+    def _whole_blocks(self) -> list[Deviations]:
+        """Blocks of all owners, without profile and sums."""
         whole = self.deviations_against(np.empty(0), np.empty((len(self.owners), 1, 0)))
-        return [whole.take(rows) for rows in self.cut(self.everyone)]
+        return [whole.take(rows) for rows in self.split_rows(self.everyone)]
 
-    def cut(self, rows: np.ndarray) -> list[np.ndarray]:
-        """The numbers of owners (n,) a few thousand at a time, or all together where their rows cannot be told apart."""
-        divisible = self.additive and self.view.divides
-        return np.split(rows, np.arange(BLOCK_OWNERS, len(rows) if divisible else 0, BLOCK_OWNERS))
+    def split_rows(self, rows: Array) -> list[Array]:
+        """Split numbers of owners (n,) into blocks, where their rows are independent."""
+        end = len(rows) if self.additive and self.forecast_view.is_divisible else 0
+        return np.split(rows, np.arange(BLOCK_OWNERS, end, BLOCK_OWNERS))
 
-    def blocks(self, profile: np.ndarray, others: np.ndarray, chosen: np.ndarray | None = None) -> list[Deviations]:
-        """`deviations_against` in blocks, of all owners or of those where ``chosen`` (n_owners,) is True, in order."""
+    def deviation_blocks(
+        self, profile: Array, others: Array, chosen: Array | None = None
+    ) -> list[Deviations]:
+        """Deviations in blocks, of all owners or of those ``chosen`` (n_owners,), in order."""
         if chosen is not None and not chosen.all():
             whole = self.deviations_against(profile, others)
-            return [whole.take(rows) for rows in self.cut(np.flatnonzero(chosen)) if rows.size]
+            return [
+                whole.take(rows) for rows in self.split_rows(np.flatnonzero(chosen)) if rows.size
+            ]
         made = []
-        for block in self._blocks:
+        for block in self._whole_blocks:
             part = others[block.index[0] : block.index[-1] + 1]
-            made.append(replace(block, profile=profile, others=part))
-            made[-1].__dict__["rows"] = block.rows
+            made.append(replace(block, profile=profile, others=part, part=block.forecast_view))
         return made
 
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
+    def terms(self, epsilon: Array) -> Array:
+        """Terms of all sums at a profile: (n_owners,) -> (n_owners, k + j)."""
         return self.deviations_against(epsilon, np.empty(0)).terms(epsilon)
 
-    def deviations(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Deviations:
-        """The unilateral moves from a profile (n_owners,), of all owners or those numbered in ``owners`` (n,)."""
-        profile = self._profile(epsilon)
+    def deviations(self, epsilon: Array, owners: Array | None = None) -> Deviations:
+        """Unilateral deviations from a profile (n_owners,), of all owners or of some (n,)."""
+        profile = self._check_profile(epsilon)
         moves = self.deviations_against(profile, self.others(profile))
         return moves if owners is None else moves.take(np.atleast_1d(np.asarray(owners, dtype=int)))
 
-    def others(self, profile: np.ndarray) -> np.ndarray:
-        """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
-        return self._kept("others", profile, lambda: sums_over_others(self.terms(profile))[:, None, :])
-
-    def _kept(self, name: str, profile: np.ndarray, make: Callable[[], Found]) -> Found:
-        """What is made of a profile (n_owners,), kept until it is asked for at another one."""
-        last = self.__dict__.get(f"_last_{name}")
-        if last is None or not np.array_equal(last[0], profile):
-            last = self.__dict__[f"_last_{name}"] = (profile.copy(), make())
-        return last[1]
-
-    def deviations_against(self, profile: np.ndarray, others: np.ndarray) -> Deviations:
-        """As `deviations`, with the sums over everybody else given (n_owners, 1, k + j)."""
+    def deviations_against(self, profile: Array, others: Array) -> Deviations:
+        """Unilateral deviations of all owners, given the others' sums (n_owners, 1, k + j)."""
         return Deviations(self, self.everyone, self.owners, self.policy, profile, others)
 
-    def fitness(self, epsilon: np.ndarray) -> float:
-        """Relative fitness of the model trained at a profile (n_owners,)."""
-        return float(self.forecast.excess(self._sums(epsilon)))
+    def others(self, profile: Array) -> Array:
+        """Sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
 
-    def _sums(self, epsilon: np.ndarray) -> np.ndarray:
-        """The forecast's sums at a profile (n_owners,): (k,)."""
-        profile = self._profile(epsilon)
-        return self._kept("sums", profile, lambda: upright(self.forecast.terms(profile)).sum(axis=1))
+        def make_sums() -> Array:
+            return sums_over_others(self.terms(profile))[:, None, :]
+
+        return self._keep_last("others", profile, make_sums)
+
+    def _keep_last(self, name: str, profile: Array, make: Callable[[], Found]) -> Found:
+        """Keep the result of ``make`` until it is needed at another profile (n_owners,)."""
+        last = self._last.get(name)
+        if last is None or not np.array_equal(last[0], profile):
+            last = self._last[name] = (profile.copy(), make())
+        return last[1]
+
+    def fitness(self, epsilon: Array) -> float:
+        """Relative fitness of the model trained at a profile (n_owners,)."""
+        return float(self.forecast.excess(self._forecast_sums(epsilon)))
+
+    def _forecast_sums(self, epsilon: Array) -> Array:
+        """Sums of the forecast at a profile (n_owners,): (k,)."""
+        profile = self._check_profile(epsilon)
+
+        def make_sums() -> Array:
+            return transpose_rows(self.forecast.terms(profile)).sum(axis=1)
+
+        return self._keep_last("sums", profile, make_sums)
 
     @cached_property
-    def declines(self) -> bool:
-        """Whether the learner may ask nothing, so that nothing is charged."""
-        return self.view.declines and not self.unconditional
+    def may_decline(self) -> bool:
+        """True if the learner may buy nothing, so that nothing is charged."""
+        return hasattr(self.forecast, "asks") and not self.unconditional
 
-    def asks(self, epsilon: np.ndarray) -> bool:
-        """Whether the learner asks anything at a profile (n_owners,)."""
-        return not self.declines or bool(self.forecast.asks(self._sums(epsilon)))
+    def asks(self, epsilon: Array) -> bool:
+        """True if the learner buys at a profile (n_owners,)."""
+        return not self.may_decline or bool(self.forecast.asks(self._forecast_sums(epsilon)))
 
-    def promised(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner is promised for answers at a profile (n_owners,)."""
-        profile = self._profile(epsilon)
+    def promised(self, epsilon: Array) -> Array:
+        """Money that each owner is promised for answers at a profile (n_owners,)."""
+        profile = self._check_profile(epsilon)
         if not self.additive:
             return np.asarray(self.policy.settle(profile, self), dtype=float)
 
-        def promised(deviations: Deviations) -> np.ndarray:
+        def pay_block(deviations: Deviations) -> Array:
             return deviations.payments(profile[deviations.index, None])[:, 0]
 
-        return np.concatenate(in_threads(promised, self.blocks(profile, self.others(profile))))
+        return np.concatenate(
+            in_threads(pay_block, self.deviation_blocks(profile, self.others(profile)))
+        )
 
-    def payments(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner is paid at a profile (n_owners,): what is promised, unless nothing is asked."""
+    def payments(self, epsilon: Array) -> Array:
+        """Money that each owner is paid at a profile (n_owners,)."""
         due = self.policy.paid_unasked or self.asks(epsilon)
         return self.promised(epsilon) if due else np.zeros(len(self.owners))
 
-    def benefits(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money the model is worth to each owner at a profile (n_owners,)."""
+    def benefits(self, epsilon: Array) -> Array:
+        """Value of the model to each owner at a profile (n_owners,)."""
         if not self.owners.benefit.any():
             return np.zeros(len(self.owners))
-        return self._if_asked(self.deviations(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0], epsilon)
+        profile = self._check_profile(epsilon)
+        return self._if_asked(self.deviations(profile).benefits(profile[:, None])[:, 0], profile)
 
-    def costs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money that sharing costs each owner at a profile (n_owners,), fixed costs included."""
-        return self._if_asked(self.owners.costs(self._profile(epsilon)), epsilon)
+    def costs(self, epsilon: Array) -> Array:
+        """Cost of sharing to each owner at a profile (n_owners,), fixed costs included."""
+        profile = self._check_profile(epsilon)
+        return self._if_asked(self.owners.costs(profile), profile)
 
-    def taxes(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
-        return self._if_asked(self.owners.cost.tax(self._profile(epsilon), self.owners.sizes), epsilon)
+    def taxes(self, epsilon: Array) -> Array:
+        """Tax in each owner's cost at a profile (n_owners,), money."""
+        profile = self._check_profile(epsilon)
+        return self._if_asked(self.owners.cost.tax(profile, self.owners.sizes), profile)
 
-    def _if_asked(self, money: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+    def _if_asked(self, money: Array, epsilon: Array) -> Array:
         return money if self.asks(epsilon) else np.zeros_like(money)
 
-    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+    def payoffs(self, epsilon: Array) -> Array:
         """Surplus of each owner at a profile (n_owners,)."""
-        return self.settled(epsilon)[1]
+        return self.payments_and_payoffs(epsilon)[1]
 
-    def settled(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def payments_and_payoffs(self, epsilon: Array) -> Pair:
         """`payments` and `payoffs` at a profile (n_owners,), the payments computed once."""
         paid = self.payments(epsilon)
         return paid, paid + self.benefits(epsilon) - self.costs(epsilon)
 
-    def weighed(self, epsilon: np.ndarray) -> np.ndarray:
-        """Surplus of each owner at a profile as it weighs it (n_owners,): `market.game.deviations.Deviations.payoffs`."""
-        profile = self._profile(epsilon)
+    def weighed_payoffs(self, epsilon: Array) -> Array:
+        """Surplus as each owner weighs it (n_owners,): `Deviations.payoffs` at a profile."""
+        profile = self._check_profile(epsilon)
         used = self.deviations(profile).benefits(profile[:, None])[:, 0]
         surplus = self.promised(profile) + used - self.owners.costs(profile)
-        return surplus if self.policy.paid_unasked or self.asks(profile) else np.minimum(surplus, 0.0)
+        if self.policy.paid_unasked or self.asks(profile):
+            return surplus
+        return np.minimum(surplus, 0.0)
 
     def deviation_payoffs(
-        self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Surplus (n, m) of each owner if it alone moves from a profile (n_owners,) to its candidates (n, m)."""
-        return in_blocks(self.deviations(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
+        self, epsilon: Array, candidates: Array, owners: Array | None = None
+    ) -> Array:
+        """Surplus (n, m) of each owner that alone moves from a profile to candidates (n, m)."""
+        moves = self.deviations(epsilon, owners)
+        return in_blocks(moves.payoffs, np.asarray(candidates, dtype=float))
 
-    def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-        """The epsilon (n,) in each owner's interval that maximises its surplus, the others as they are.
+    def best_responses(self, epsilon: Array, owners: Array | None = None) -> Array:
+        """Best response of each owner (n,) on its interval, the others' budgets fixed.
 
-        Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope.
-        Ties go to the smaller epsilon.
+        The search is global: a grid of equal ratios with both ends and 0, its best cells refined
+        to a root of the slope. Ties go to the smaller epsilon.
         """
         if owners is not None:
             return self.deviations(epsilon, owners).best_responses()
-        profile = self._profile(epsilon)
-        blocks = self.blocks(profile, self.others(profile))
+        profile = self._check_profile(epsilon)
+        blocks = self.deviation_blocks(profile, self.others(profile))
         return np.concatenate(in_threads(Deviations.best_responses, blocks))
 
-    def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def certificate(self, epsilon: Array) -> Pair:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
 
-        Regret is the most an owner could gain by moving alone, and 0 where the rounding of what it is paid, gains and loses
-        here and there could feign as much. Its scale is the regret itself and the money that the owner moves by the last
-        half of its best response (`Deviations.at_stake`): the regret is a part of it between 0 and 1 that depends neither
-        on the unit of money nor on how far the interval reaches, and no sum that is paid whatever it does hides it.
+        Regret is the largest gain of a unilateral deviation, and 0 where rounding could produce
+        it. Its scale is the regret and the money that the owner moves by the last half of its
+        best response (`Deviations.at_stake`). Regret is a part of it between 0 and 1, independent
+        of the unit of money, of the width of the interval, and of lump sums.
         """
-        profile = self._profile(epsilon)
-        return self._kept("certificate", profile, lambda: self._certificate(profile))
+        profile = self._check_profile(epsilon)
+        return self._keep_last("certificate", profile, lambda: self._certify_blocks(profile))
 
-    def _certificate(self, profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        blocks = self.blocks(profile, self.others(profile))
-        found = in_threads(lambda deviations: deviations.certificate(profile[deviations.index]), blocks)
+    def _certify_blocks(self, profile: Array) -> Pair:
+        def certify_block(deviations: Deviations) -> Pair:
+            return deviations.certificate(profile[deviations.index])
+
+        found = in_threads(certify_block, self.deviation_blocks(profile, self.others(profile)))
         regret, scale = (np.concatenate(part) for part in zip(*found, strict=True))
         return regret, scale
 
-    def regret(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-        """The most each owner, or each of those numbered in ``owners``, could gain by moving alone, in money (n,)."""
+    def regret(self, epsilon: Array, owners: Array | None = None) -> Array:
+        """Largest gain of a unilateral deviation (n,), money, of all owners or of some (n,)."""
         if owners is None or len(owners) == len(self.owners):
             return self.certificate(epsilon)[0]
-        return np.asarray(self.deviations(epsilon, owners).certificate(self._profile(epsilon)[owners])[0])
+        own = self._check_profile(epsilon)[owners]
+        return np.asarray(self.deviations(epsilon, owners).certificate(own)[0])
 
-    def _profile(self, epsilon: np.ndarray) -> np.ndarray:
+    def _check_profile(self, epsilon: Array) -> Array:
         profile = np.asarray(epsilon, dtype=float)
-        if profile.shape != (len(self.owners),):
-            raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
-        if "_tried" not in self.__dict__ and self.policy is not None:
-            self._try_out()
+        shape = (len(self.owners),)
+        if profile.shape != shape:
+            raise ValueError(f"epsilon must have shape {shape}; found {profile.shape}")
+        if not self._is_tried:
+            # Set before the trial, in which a policy may evaluate this game.
+            self._is_tried = True
+            try:
+                self._try_out()
+            except Exception:
+                self._is_tried = False
+                raise
         return profile
 
     def _try_out(self) -> None:
-        """Refuse, once per game, a cost or a policy that gives arrays of another shape than asked for."""
-        self.__dict__["_tried"] = True  # before the trial, in which a policy may look at this game
-        try:
-            policy, cost, owners, n_owners = self.policy, self.owners.cost, self.owners, len(self.owners)
-            low, high = owners.epsilon_min, np.where(owners.epsilon_max > 0, owners.epsilon_max, 1.0)
-            if self.additive:
-                check_shape(policy.terms(low, owners), (n_owners, None), policy, "terms")
-            else:
-                check_shape(policy.settle(low, self), (n_owners,), policy, "settle")
-            one, at = self.deviations(low, np.zeros(1)), np.full((1, 3), high[0])
-            for method in (one.policy.payments, one.policy.slopes):
-                check_shape(method(at, one), at.shape, policy, method.__name__)
-            for method in (cost.value, cost.slope):
-                check_shape(method(high, owners.sizes), high.shape, cost, method.__name__)
-        except Exception:
-            del self.__dict__["_tried"]
-            raise
+        """Refuse a cost or a policy that gives arrays of another shape."""
+        policy = self.policy
+        owners = self.owners
+        low = owners.epsilon_min
+        high = np.where(owners.epsilon_max > 0, owners.epsilon_max, 1.0)
+        if self.additive:
+            check_shape(policy.terms(low, owners), (len(owners), None), policy, "terms")
+        else:
+            check_shape(policy.settle(low, self), (len(owners),), policy, "settle")
+        one = self.deviations(low, np.zeros(1))
+        at = np.full((1, 3), high[0])
+        for method in (one.policy.payments, one.policy.marginal_payments):
+            check_shape(method(at, one), at.shape, policy, method.__name__)
+        for method in (owners.cost.value, owners.cost.marginal_cost):
+            check_shape(method(high, owners.sizes), high.shape, owners.cost, method.__name__)
 
 
-def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Regret as a part of its scale (n_owners,), as `Game.certificate` gives both; 0 where there is none."""
+def relative_regret(regret: Array, scale: Array) -> Array:
+    """Regret as a part of its scale (n_owners,), as `Game.certificate` gives both."""
     ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
     return np.where(regret > 0, ratio, 0.0)

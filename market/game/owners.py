@@ -1,4 +1,4 @@
-"""The owners of the data: what each has, may share, loses and gains."""
+"""The owners of the data: their records, budgets, costs and benefits."""
 
 from __future__ import annotations
 
@@ -9,32 +9,45 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import check_lengths, check_methods, column, owners_column, take, with_fields
+from market.columns import (
+    Array,
+    check_lengths,
+    check_methods,
+    column,
+    owners_column,
+    take_owners,
+    with_fields,
+)
 from market.costs.base import Cost
 
+COLUMNS = ("sizes", "epsilon_min", "epsilon_max", "benefit", "isolated", "fixed_cost")
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False)
 class Owners:
-    """Columns that describe the owners; a scalar stands for the same number for all.
+    """Columns that describe the owners; a scalar holds for all of them.
 
-    An owner that shares (epsilon > 0) receives the trained model. Its benefit at relative fitness psi is
-    ``benefit * max(0, isolated - psi)``; who shares nothing receives no model and has no benefit, unless it goes to all.
+    An owner that shares (epsilon > 0) receives the trained model. Its benefit at relative fitness
+    psi is ``benefit * max(0, isolated - psi)``; an owner that shares nothing has no benefit,
+    unless the model goes to all.
 
     Parameters
     ----------
     names : tuple of str, (n_owners,)
     sizes : (n_owners,), records, above 0
-    epsilon_min, epsilon_max : (n_owners,), interval each may choose from; with ``epsilon_min = 0`` it may stay out
-    cost : Cost, an object of COSTS, or of another class under `Cost`; its columns have one number per owner
+    epsilon_min, epsilon_max : (n_owners,), interval of budgets; with ``epsilon_min = 0`` an owner
+        may stay out
+    cost : Cost, an object of COSTS, or of another class under `Cost`
     benefit : (n_owners,), money per unit of relative fitness gained over the isolated model
-    isolated : (n_owners,), relative fitness of the model each owner has without the market
-    fixed_cost : (n_owners,), money lost by sharing at all: reputation, law, implementation, communication
-    model_for_all : bool, whether owners that share nothing receive the model too: a public good
+    isolated : (n_owners,), relative fitness of the model that an owner has without the market
+    fixed_cost : (n_owners,), money lost by sharing at all
+    model_for_all : bool, whether owners that share nothing receive the model: a public good
 
     Raises
     ------
     InputError
-        No owner, a column of the wrong length, a number not finite or out of range, or a reversed interval.
+        No owner, a column of the wrong length, a number not finite or out of range, or a reversed
+        interval.
 
     >>> from market.costs.functions import Linear
     >>> Owners(("A", "B"), 1000, 0.1, 10.0, Linear([1.0, 2.0])).sizes.tolist()
@@ -52,35 +65,43 @@ class Owners:
     model_for_all: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(self.names))
+        self.names = tuple(self.names)
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
-        for name in ("sizes", "epsilon_min", "epsilon_max", "benefit", "isolated", "fixed_cost"):
-            key, values = f"owners.{name}", getattr(self, name)
-            if name == "epsilon_max" and np.any(np.isinf(np.asarray(values, dtype=float))):
-                remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
-                raise InputError(key, "a best response is searched on a finite interval", "inf", remedy)
-            object.__setattr__(self, name, owners_column(key, values, len(self), strict=name == "sizes"))
-        reversed_ = self.epsilon_min > self.epsilon_max
-        if reversed_.any():
-            at = int(np.argmax(reversed_))
+        if np.any(np.isinf(np.asarray(self.epsilon_max, dtype=float))):
+            rule = "a best response is searched on a finite interval"
+            remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
+            raise InputError("owners.epsilon_max", rule, "inf", remedy)
+        for name in COLUMNS:
+            given = getattr(self, name)
+            strict = name == "sizes"
+            setattr(self, name, owners_column(f"owners.{name}", given, len(self), strict=strict))
+        wrong = self.epsilon_min > self.epsilon_max
+        if wrong.any():
+            at = int(np.argmax(wrong))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
-            raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
-        check_methods(self.cost, ("value", "slope", "tax", "untaxed"), "Make it a subclass of market.costs.Cost.")
+            rule = "the interval must run from its smaller to its larger end"
+            raise InputError("owners.epsilon", rule, found)
+        asked = ("value", "marginal_cost", "tax", "untaxed")
+        check_methods(self.cost, asked, "Make it a subclass of market.costs.Cost.")
         check_lengths(self.cost, len(self), "owners.cost")
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def costs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner loses (n_owners, ...) at epsilon (n_owners, ...): privacy, and the fixed cost above 0."""
+    def costs(self, epsilon: Array) -> Array:
+        """Privacy cost and fixed cost of each owner (n_owners, ...) at epsilon (n_owners, ...)."""
         costs = self.cost.value(epsilon, self.sizes)
-        return costs + np.where(epsilon > 0, column(self.fixed_cost, epsilon), 0.0) if self.fixed_cost.any() else costs
+        if not self.fixed_cost.any():
+            return costs
+        return costs + np.where(epsilon > 0, column(self.fixed_cost, epsilon), 0.0)
 
-    def take(self, index: np.ndarray) -> Owners:
-        """The owners in ``index`` (k,) only, in that order."""
-        first, count = (int(index[0]), len(index)) if len(index) else (0, 0)
-        if np.array_equal(index, np.arange(first, first + count)):
-            rows = slice(first, first + count)  # columns are not copied then
-            return with_fields(take(self, rows), names=self.names[rows])
-        return with_fields(take(self, index), names=tuple(itemgetter(*index.tolist(), 0)(self.names)[:-1]))
+    def take(self, index: Array) -> Owners:
+        """Restrict to the owners in ``index`` (k,), in that order."""
+        first = int(index[0]) if len(index) else 0
+        # Views of the columns serve a range of owners.
+        rows = slice(first, first + len(index))
+        if np.array_equal(index, np.arange(rows.start, rows.stop)):
+            return with_fields(take_owners(self, rows), names=self.names[rows])
+        names = itemgetter(*index.tolist(), 0)(self.names)[:-1]
+        return with_fields(take_owners(self, index), names=tuple(names))

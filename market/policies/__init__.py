@@ -1,17 +1,16 @@
-"""Policies: what owners are paid for their privacy budgets.
+"""Policies: payments to owners for their privacy budgets.
 
-A new policy is a frozen dataclass under `Policy`, with `payments`; in POLICIES it can be named in a scenario file.
+A new policy is a frozen dataclass under `Policy`, with `payments`; in POLICIES it can be named in a
+scenario file.
 """
 
 from market.policies.base import Policy, ProfilePolicy
-from market.policies.contracts import Contracts
-from market.policies.cost_plus import CostPlus
 from market.policies.marginal import Marginal
-from market.policies.posted import Posted, PostedChannel
+from market.policies.menus import Contracts, Tiers
+from market.policies.posted import CostPlus, Posted, PostedChannel
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
-from market.policies.tiers import Tiers
 
 POLICIES: dict[str, type[Policy]] = {
     "posted": Posted,
@@ -27,4 +26,9 @@ POLICIES: dict[str, type[Policy]] = {
     "thesis_gain": ThesisGain,
 }
 
-__all__ = ["POLICIES", "Policy", "ProfilePolicy", *(policy.__name__ for policy in POLICIES.values())]
+__all__ = [
+    "POLICIES",
+    "Policy",
+    "ProfilePolicy",
+    *(policy.__name__ for policy in POLICIES.values()),
+]

@@ -1,6 +1,4 @@
-"""Each owner paid its Shapley value of the model's improvement, exactly or from sampled orders."""
-
-from __future__ import annotations
+"""Shapley values of the model's improvement, exact or from sampled orders of arrival."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,44 +10,47 @@ import numpy as np
 from annotated_types import Ge, MultipleOf
 
 from learning.declaration import CountOrZero, PositivePerOwner, Words, parameter
+from market.columns import Array, Pair
 from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.search import BLOCK
 from market.policies.base import ProfilePolicy
 
-Quantity = Callable[[Deviations, np.ndarray], np.ndarray]
+Quantity = Callable[[Deviations, Array], Array]
 
-EXACT_OWNERS = 12  # beyond, the 2^n coalitions are sampled
+# With more owners the 2^n coalitions are sampled.
+EXACT_OWNERS = 12
 
 
 @dataclass(frozen=True)
 class Shapley(ProfilePolicy):
-    """Each owner is paid its average contribution over all orders of arrival: ``share * V * Shapley value``.
+    """Each owner is paid ``share * V * Shapley value``, its mean contribution over all orders.
 
-    The game of coalitions is the fitness gained, ``psi(nobody) - psi(S)``, where the owners in S share what they
-    share in the profile and the others nothing. Payments add up to ``share * V * (psi(nobody) - psi(everybody))``,
-    in a sample of orders too. The sample depends on ``seed`` only, so that payments are one function of epsilon
-    throughout a game. An owner that harms the model on average is charged.
+    The worth of a coalition S is the fitness gained, ``psi(nobody) - psi(S)``, where the owners in
+    S share as in the profile and the others nothing. Payments add up to ``share * V *
+    (psi(nobody) - psi(everybody))``, in a sample of orders too. The sample depends on ``seed``
+    only, so payments are one function of epsilon throughout a game. An owner that harms the model
+    on average is charged.
 
     Not additive: whole profiles are settled, but all coalitions of a move at once.
 
     Parameters
     ----------
     share : scalar or (n_owners,), the part of the learner's gain that is paid out
-    samples : int, orders at most where there are too many coalitions: some are drawn, each is used with its turns (cyclic
-        shifts) and their reverses; even
+    samples : int, even, orders at most where there are too many coalitions: some are drawn, each
+        used with its cyclic shifts and their reverses
     seed : int, seed of the drawn orders
     method : "auto" (exact up to 12 owners), "exact" or "sampled"
 
     Raises
     ------
     InputError
-        A share that is not finite and above 0, an odd number of samples or fewer than 4, a negative seed, or an unknown
-        method.
+        A share that is not finite and above 0, an odd number of samples or fewer than 4, a
+        negative seed, or an unknown method.
 
-    Source: Shapley, A value for n-person games (1953); sampling after Castro, Gomez and Tejada, with turned and
-    reversed orders.
+    Source: Shapley, A value for n-person games (1953); sampling after Castro, Gomez and Tejada,
+        with shifted and reversed orders.
 
     Two owners, each worth 8 alone and 10 together, share the 10:
 
@@ -73,61 +74,68 @@ class Shapley(ProfilePolicy):
     samples: Annotated[int, Ge(4), MultipleOf(2), Words("an even whole number of at least 4")] = 400
     seed: CountOrZero = 0
     method: Literal["auto", "exact", "sampled"] = parameter(default="auto", in_file=False)
-    # Searched finely: each coalition may change its horizon at another epsilon.
+    # Each coalition may change its horizon at another epsilon.
     grain = {"points": 240, "peaks": 6}
 
-    def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
+    def settle(self, epsilon: Array, game: Game) -> Array:
         return self.payments(epsilon[:, None], game.deviations(epsilon))[:, 0]
 
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return self._rate(deviations) * self._average(epsilon, deviations, gains)
+    def payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        average = self._coalition_average(epsilon, deviations, coalition_gains)
+        return self._value_shares(deviations) * average
 
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return -self._rate(deviations) * self._average(epsilon, deviations, Deviations.fitness_slope)
+    def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        average = self._coalition_average(epsilon, deviations, Deviations.fitness_slope)
+        return -self._value_shares(deviations) * average
 
-    def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
-        """How far sampling may have the payments of a profile off (n_owners,), money; 0 where they are exact."""
-        if self._is_exact(len(epsilon)):
-            return np.zeros(len(epsilon))
+    def standard_error(self, epsilon: Array, game: Game) -> Array:
+        """Sampling error of the payments of a profile (n_owners,), money; 0 where exact."""
+        n_owners = len(epsilon)
+        if self._is_exact(n_owners):
+            return np.zeros(n_owners)
         deviations = game.deviations(epsilon)
-        met, _ = self._meetings(deviations)
-        credits = gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
-        draws = credits.reshape(len(credits), -1, 2 * _turns(len(epsilon), self.samples)).mean(axis=2)
-        return self._rate(deviations)[:, 0] * draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
+        met, _ = self._coalitions_met(deviations)
+        credits = coalition_gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
+        each = 2 * _shift_count(n_owners, self.samples)
+        draws = credits.reshape(n_owners, -1, each).mean(axis=2)
+        spread = draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
+        return self._value_shares(deviations)[:, 0] * spread
 
     def sentence(self, write: Writer) -> str:
         return (
-            f"The learner pays out {write.amount(self.share, write.percent)} of what the model gains it, each owner by what "
-            "it adds on average over all orders in which owners could join (its Shapley value). With more than twelve "
-            "owners the average is over a fixed sample of orders."
+            f"The learner pays out {write.amount(self.share, write.percent)} of what the model "
+            "gains it, each owner by what it adds on average over all orders in which owners could "
+            "join (its Shapley value). With more than twelve owners the average is over a fixed "
+            "sample of orders."
         )
 
     def _is_exact(self, n_owners: int) -> bool:
         return self.method == "exact" or (self.method == "auto" and n_owners <= EXACT_OWNERS)
 
-    def _rate(self, deviations: Deviations) -> np.ndarray:
+    def _value_shares(self, deviations: Deviations) -> Array:
         share = np.broadcast_to(self.share, len(deviations.profile))
         return share[deviations.index, None] * deviations.game.value
 
-    def _meetings(self, deviations: Deviations) -> tuple[Deviations, np.ndarray]:
-        """Deviations against every coalition an owner may find, others (n, c, k), and the odds of each (c,)."""
-        terms, n_owners = deviations.game.forecast.terms(deviations.profile), len(deviations.profile)
+    def _coalitions_met(self, deviations: Deviations) -> tuple[Deviations, Array]:
+        """Deviations against every coalition on arrival, others (n, c, k), and their odds (c,)."""
+        terms = deviations.game.forecast.terms(deviations.profile)
+        n_owners = len(terms)
         if self._is_exact(n_owners):
-            member, odds = _coalitions(n_owners)
-            others = np.stack([member @ np.delete(terms, owner, axis=0) for owner in deviations.index])
-        else:
-            orders = _orders(n_owners, self.samples, self.seed)
-            odds = np.full(len(orders), 1 / len(orders))
-            sums = np.cumsum(terms[orders], axis=1)
-            sums = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)
-            place = np.argsort(orders, axis=1)[:, deviations.index]
-            others = np.take_along_axis(sums, place[..., None], axis=1).swapaxes(0, 1)
-        return replace(deviations, others=others), odds
+            member, odds = _coalition_odds(n_owners)
+            sums = [member @ np.delete(terms, owner, axis=0) for owner in deviations.index]
+            return replace(deviations, others=np.stack(sums)), odds
+        orders = arrival_orders(n_owners, self.samples, self.seed)
+        reached = np.cumsum(terms[orders], axis=1)
+        reached = np.concatenate([np.zeros_like(reached[:, :1]), reached[:, :-1]], axis=1)
+        place = np.argsort(orders, axis=1)[:, deviations.index]
+        others = np.take_along_axis(reached, place[..., None], axis=1).swapaxes(0, 1)
+        return replace(deviations, others=others), np.full(len(orders), 1 / len(orders))
 
-    def _average(self, epsilon: np.ndarray, deviations: Deviations, of: Quantity) -> np.ndarray:
-        """Average of ``of(moves, candidates)`` over the coalitions an owner may find (n, m)."""
-        met, odds = self._meetings(deviations)
-        count, (rows, columns) = len(odds), epsilon.shape
+    def _coalition_average(self, epsilon: Array, deviations: Deviations, of: Quantity) -> Array:
+        """Average of ``of(moves, candidates)`` over the coalitions on arrival (n, m)."""
+        met, odds = self._coalitions_met(deviations)
+        count = len(odds)
+        rows, columns = epsilon.shape
         average = np.empty_like(epsilon)
         width = max(1, BLOCK // (rows * count))
         for at in range(0, columns, width):
@@ -138,32 +146,35 @@ class Shapley(ProfilePolicy):
         return average
 
 
-def gains(met: Deviations, epsilon: np.ndarray) -> np.ndarray:
-    """What each owner improves the coalition it meets by (n, m), met.others being the coalition's sums."""
+def coalition_gains(met: Deviations, epsilon: Array) -> Array:
+    """Improvement (n, m) of each coalition, whose sums are ``met.others``, by the owner."""
     return met.game.forecast.excess(met.others) - met.fitness(epsilon)
 
 
 @lru_cache(maxsize=4)
-def _coalitions(n_owners: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every coalition of n - 1 others (2^(n-1), n-1), and the odds of finding it: |S|! (n-1-|S|)! / n!."""
-    member = ((np.arange(2 ** (n_owners - 1))[:, None] >> np.arange(n_owners - 1)) & 1).astype(float)
-    odds = np.array([1 / (n_owners * comb(n_owners - 1, size)) for size in range(n_owners)])
+def _coalition_odds(n_owners: int) -> Pair:
+    """Coalitions of n - 1 others (2^(n-1), n-1), and their odds: |S|! (n-1-|S|)! / n!."""
+    others = n_owners - 1
+    member = ((np.arange(2**others)[:, None] >> np.arange(others)) & 1).astype(float)
+    odds = np.array([1 / (n_owners * comb(others, size)) for size in range(n_owners)])
     return member, odds[member.sum(axis=1).astype(int)]
 
 
 @lru_cache(maxsize=4)
-def _orders(n_owners: int, samples: int, seed: int) -> np.ndarray:
-    """Drawn orders of arrival (at most ``samples``, n_owners): each draw with its turns and their reverses, in a row.
+def arrival_orders(n_owners: int, samples: int, seed: int) -> Array:
+    """Orders of arrival (at most ``samples``, n_owners): draws with their shifts and reverses.
 
-    In the turns of an order every owner comes early, late and between; that is most of what owners gain by luck.
+    In the cyclic shifts of an order every owner comes early, late and between, which removes most
+    of the sampling error.
     """
-    turns, rng = _turns(n_owners, samples), np.random.default_rng(seed)
-    drawn = rng.permuted(np.tile(np.arange(n_owners), (samples // (2 * turns), 1)), axis=1)
-    shifts = np.arange(turns) * n_owners // turns
+    count = _shift_count(n_owners, samples)
+    rng = np.random.default_rng(seed)
+    drawn = rng.permuted(np.tile(np.arange(n_owners), (samples // (2 * count), 1)), axis=1)
+    shifts = np.arange(count) * n_owners // count
     forward = drawn[:, (np.arange(n_owners) + shifts[:, None]) % n_owners]
     return np.stack([forward, forward[..., ::-1]], axis=2).reshape(-1, n_owners)
 
 
-def _turns(n_owners: int, samples: int) -> int:
-    """Turns of each drawn order: one to each place where the sample then still holds eight draws."""
+def _shift_count(n_owners: int, samples: int) -> int:
+    """Shifts of each drawn order: all of them where the sample still holds eight draws."""
     return max(1, min(n_owners, samples // 16))

@@ -1,40 +1,41 @@
-"""Auctions of privacy: owners report unit costs, and all reports together settle who sells and for what."""
-
-from __future__ import annotations
+"""Auctions of privacy: sales and payments from all owners' reported unit costs."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from annotated_types import Gt
 from pydantic import AllowInfNan
 
-from learning.declaration import NonNegative, Positive, parameter
-from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, ranks, scaled_to_budget
+from learning.declaration import Count, NonNegative, Positive, PositivePerOwner, parameter
+from market.columns import Array, Pair
+from market.procurement.mechanism import (
+    PLANS,
+    ProcurementMechanism,
+    ProcurementProblem,
+    Unlimited,
+    report_ranks,
+    scaled_to_budget,
+)
+from market.procurement.offers import TINY, most_value
 from market.procurement.valuation import AValuation
 
-ACCURACY = 0.5 + np.log(3.0)  # error of a count, in people left out, that two answers in three stay under
-BUDGETS = 200  # epsilons tried where one is chosen for a law of costs
-EPSILON_MAX = 10.0  # the largest of them
+# Error of a count, in people left out, that two answers in three stay under.
+ACCURACY = 0.5 + np.log(3.0)
 
 
 @dataclass(frozen=True)
 class FairQuery(ProcurementMechanism):
-    """The largest count of buyers that a budget affords at one price: the cheapest k sell ``1 / (N - k)`` each.
+    """The most sellers that a budget affords at one price: the cheapest k sell ``1 / (N - k)``.
 
-    k < N is the largest with ``c_k / (N - k) <= B / k``, costs in rising order, and each seller is paid
-    ``min(B / k, c_(k+1) / (N - k))``: what its report may rise to before it drops out. The noise 1 / epsilon is
-    then as large as the count of those left out, which the answer misses anyway. Never do all sell: the price
-    comes from one who does not.
+    k < N is the largest with ``c_k / (N - k) <= B / k``, costs in rising order, and each seller is
+    paid ``min(B / k, c_(k+1) / (N - k))``: the highest report at which it still sells. The noise 1
+    / epsilon equals the number of those left out, which the answer misses anyway. The price comes
+    from an owner that does not sell.
 
     Parameters
     ----------
     budget : float, at least 0, money, never exceeded
-
-    Raises
-    ------
-    InputError
-        A negative or non-finite budget.
 
     Source: Ghosh and Roth, Selling Privacy at Auction, FairQuery.
 
@@ -47,34 +48,28 @@ class FairQuery(ProcurementMechanism):
     truthful = True
     budget: NonNegative = parameter("Give the money to spend.")
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def settle(self, reports: Array, chances: Array) -> Pair:
         total = reports.shape[-1]
-        cost, place = ranks(reports)
+        cost, rank = report_ranks(reports)
         count = np.arange(1, total)
-        afford = cost[..., :-1] * (count / (total - count)) <= self.budget
-        k = afford.sum(axis=-1)[..., None]
+        k = (cost[..., :-1] * (count / (total - count)) <= self.budget).sum(axis=-1)[..., None]
         epsilon = 1 / (total - k)
-        payment = np.minimum(self.budget / np.maximum(k, 1), np.take_along_axis(cost, k, axis=-1) * epsilon)
-        wins = place < k
-        return np.where(wins, epsilon, 0.0), np.where(wins, payment, 0.0)
+        next_cost = np.take_along_axis(cost, k, axis=-1)
+        payment = np.minimum(self.budget / np.maximum(k, 1), next_cost * epsilon)
+        return np.where(rank < k, epsilon, 0.0), np.where(rank < k, payment, 0.0)
 
 
 @dataclass(frozen=True)
 class MinCost(ProcurementMechanism):
     """The cheapest purchase that answers a count to within ``accuracy`` N, two times in three.
 
-    With ``a = accuracy / (1/2 + ln 3)`` the ``k = ceil((1 - a) N)`` cheapest sell ``1 / (N - k)`` each and are
-    paid ``c_(k+1) / (N - k)``. Spends what that takes. k stays below N, so that no finer accuracy than one
-    owner left out can be bought.
+    With ``a = accuracy / (1/2 + ln 3)`` the ``k = ceil((1 - a) N)`` cheapest sell ``1 / (N - k)``
+    each and are paid ``c_(k+1) / (N - k)``. k stays below N, so one owner left out is the finest
+    accuracy.
 
     Parameters
     ----------
     accuracy : float, above 0, largest error as a part of N
-
-    Raises
-    ------
-    InputError
-        An accuracy not finite or not above 0.
 
     Source: Ghosh and Roth, Selling Privacy at Auction, MinCostAuction.
 
@@ -88,23 +83,23 @@ class MinCost(ProcurementMechanism):
     budget = np.inf
     accuracy: Positive = parameter("Give the largest error as a part of the owners.")
 
-    def sellers(self, n_owners: int) -> int:
-        """How many sell, whatever they report."""
+    def seller_count(self, n_owners: int) -> int:
+        """Number of sellers, whatever the reports."""
         wanted = int(np.ceil((1 - self.accuracy / ACCURACY) * n_owners - 1e-9))
         return max(0, min(wanted, n_owners - 1))
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = self.sellers(reports.shape[-1])
-        cost, place = ranks(reports)
+    def settle(self, reports: Array, chances: Array) -> Pair:
+        k = self.seller_count(reports.shape[-1])
+        cost, rank = report_ranks(reports)
         epsilon = 1 / (reports.shape[-1] - k)
-        wins = place < k
-        return np.where(wins, epsilon, 0.0), np.where(wins, cost[..., k : k + 1] * epsilon, 0.0)
+        payment = cost[..., k : k + 1] * epsilon
+        return np.where(rank < k, epsilon, 0.0), np.where(rank < k, payment, 0.0)
 
     @classmethod
-    def for_budget(cls, problem: ProcurementProblem) -> MinCost:
-        """The finest accuracy that costs no more than the budget where costs are the law's quantiles.
+    def for_budget(cls, problem: ProcurementProblem) -> Self:
+        """The finest accuracy within the budget where costs are the law's quantiles.
 
-        The law is public, so the owners' own reports do not move what is bought. In one market it may cost more.
+        The law is public, so reports do not change the quantity. One market may cost more.
         """
         n_owners = problem.n_owners
         count = np.arange(1, n_owners)
@@ -115,27 +110,22 @@ class MinCost(ProcurementMechanism):
 
 @dataclass(frozen=True)
 class ProportionalShare(ProcurementMechanism):
-    """A fixed budget shared in proportion to what each sells, at its equilibrium for the reported costs.
+    """A budget shared in proportion to sales, at its equilibrium for the reported costs.
 
-    With k active owners, the cheapest, whose costs sum to s, they sell ``X = (k - 1) R / s`` in all and each
-    ``x_i = X (1 - (k - 1) c_i / s)``, active while that is positive, and is paid ``R x_i / X``. Owners that
-    cost nothing sell without noise where there are two or more of them. One owner alone meets no contest:
-    nothing is sold.
+    With k active owners, the cheapest, whose costs sum to s, they sell ``X = (k - 1) R / s`` in all
+    and each ``x_i = X (1 - (k - 1) c_i / s)``, active while that is positive, and is paid ``R x_i /
+    X``. Two or more owners without costs sell without noise. A single owner sells nothing.
 
-    Not truthful: what others sell depends on what an owner is believed to cost.
+    Not truthful: the others' sales depend on an owner's reported cost.
 
     Parameters
     ----------
     budget : float, at least 0, money, all of it spent wherever two owners or more take part
 
-    Raises
-    ------
-    InputError
-        A negative or non-finite budget.
-
     Source: Tullock's contest, with linear costs.
 
-    >>> epsilon, payments = ProportionalShare(12.0).settle(np.array([1.0, 2.0, 3.0]), np.empty(0))
+    >>> rule = ProportionalShare(12.0)
+    >>> epsilon, payments = rule.settle(np.array([1.0, 2.0, 3.0]), np.empty(0))
     >>> epsilon.round(6).tolist(), payments.round(6).tolist()
     ([2.666667, 1.333333, 0.0], [8.0, 4.0, 0.0])
     """
@@ -143,18 +133,19 @@ class ProportionalShare(ProcurementMechanism):
     title = "a budget shared in proportion to what each sells"
     budget: NonNegative = parameter("Give the money to spend.")
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def settle(self, reports: Array, chances: Array) -> Pair:
         total = reports.shape[-1]
         if total < 2 or self.budget == 0:
             return np.zeros_like(reports), np.zeros_like(reports)
-        cost, place = ranks(reports)
+        cost, rank = report_ranks(reports)
         sums = np.cumsum(cost, axis=-1)
         k = np.maximum((np.arange(total) * cost < sums).sum(axis=-1), 2)[..., None]
         active_sum = np.take_along_axis(sums, k - 1, axis=-1)
-        free = active_sum == 0  # two or more that cost nothing: they outsell everybody
+        free = active_sum == 0
         divisor = np.where(free, 1.0, active_sum)
-        share = np.where(place < k, np.maximum(1 - (k - 1) * reports / divisor, 0.0), 0.0)
+        share = np.where(rank < k, np.maximum(1 - (k - 1) * reports / divisor, 0.0), 0.0)
         epsilon = (k - 1) * self.budget / divisor * share
+        # Two or more owners without costs outsell all others.
         none = reports == 0
         share = np.where(free, none / np.maximum(none.sum(axis=-1, keepdims=True), 1), share)
         return np.where(free, np.where(none, np.inf, 0.0), epsilon), self.budget * share
@@ -162,11 +153,12 @@ class ProportionalShare(ProcurementMechanism):
 
 @dataclass(frozen=True)
 class ClarkePivot(ProcurementMechanism):
-    """What is best for all by the reports, each owner paid what its part is worth to everybody else (VCG).
+    """The efficient allocation, each owner paid its value to all others (VCG).
 
-    Where each budget has a value of its own, as under a forecast linear in the noise, an owner with cost c sells
-    the epsilon that maximises ``V(epsilon) - c epsilon`` and is paid ``V(epsilon)``: the total without it
-    is less by exactly its own surplus. It keeps no budget, and leaves the learner nothing.
+    Where the values of budgets add up, as under a forecast linear in the noise, an owner with cost
+    c sells the epsilon that maximises ``V(epsilon) - c epsilon`` and is paid ``V(epsilon)``:
+    without it the total is less by exactly its own surplus. There is no budget, and the learner's
+    surplus is 0.
 
     Parameters
     ----------
@@ -175,7 +167,8 @@ class ClarkePivot(ProcurementMechanism):
     Source: Vickrey, Clarke and Groves; Clarke's pivot.
 
     >>> from market.procurement.valuation import PrecisionValuation
-    >>> epsilon, payments = ClarkePivot(PrecisionValuation(1.0)).settle(np.array([0.1, 0.2]), np.empty(0))
+    >>> rule = ClarkePivot(PrecisionValuation(1.0))
+    >>> epsilon, payments = rule.settle(np.array([0.1, 0.2]), np.empty(0))
     >>> epsilon.round(6).tolist(), payments.round(6).tolist()
     ([7.961177, 5.97811], [3.551697, 3.268367])
     """
@@ -185,87 +178,197 @@ class ClarkePivot(ProcurementMechanism):
     budget = np.inf
     valuation: AValuation
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def settle(self, reports: Array, chances: Array) -> Pair:
         epsilon = self.valuation.demand(reports)
         return epsilon, self.valuation.value(epsilon)
 
     @classmethod
-    def for_budget(cls, problem: ProcurementProblem) -> ClarkePivot:
-        """The pivot of a valuation scaled so that it spends the budget on average; in one market it may spend more."""
+    def for_budget(cls, problem: ProcurementProblem) -> Self:
+        """The pivot of a valuation scaled to spend the budget on average."""
         return scaled_to_budget(cls(problem.valuation), problem)
 
 
 @dataclass(frozen=True)
 class ShapleyShare(ProcurementMechanism):
-    """The most owners, cheapest first, who each sell ``epsilon`` for their Shapley value of the model's improvement.
+    """The most owners, cheapest first, who each sell ``epsilon`` for their Shapley value.
 
-    Owners who sell the same are alike, so that the Shapley value of each of k sellers is ``V g(k) / k``, where
-    ``g(k) = psi(nobody) - psi(k sell)`` and V is such that the budget is what all owners together would be paid.
-    k is the largest with ``c_k epsilon <= V g(k) / k``.
+    Owners who sell the same are symmetric, so the Shapley value of each of k sellers is ``V g(k) /
+    k``, where ``g(k) = psi(nobody) - psi(k sell)`` and V is such that all owners together would be
+    paid the budget. k is the largest with ``c_k epsilon <= V g(k) / k``.
 
-    Not truthful: sellers earn more the fewer they are, so that an owner may report less than its cost to take
-    the place of a cheaper one.
+    Not truthful: sellers earn more the fewer they are, so an owner may report less than its cost to
+    replace a cheaper one.
 
     Parameters
     ----------
     budget : float, at least 0, money, never exceeded
     epsilon : float, above 0, what an owner may sell
-    forecast : market.game.Forecast of owners who are alike
-        Only its first owner's terms are asked for.
+    forecast : market.game.Forecast of identical owners, of which the first owner's terms are used
 
-    Raises
-    ------
-    InputError
-        A number not finite or out of range.
+    Source: Shapley, A value for n-person games; the rule for the sellers is ours.
 
-    Source: Shapley, A value for n-person games; the rule for who sells is ours.
-
-    A first owner brings the variance from 1 to 1/5, a second to 1/9: gains of 0.8 and 0.889, so that at a budget
-    of 8.89 one seller is paid 8 and two 4.44 each.
+    A first owner lowers the variance from 1 to 1/5, a second to 1/9: gains of 0.8 and 0.889, so
+    that at a budget of 8.89 one seller is paid 8 and two 4.44 each.
 
     >>> from market.procurement.valuation import MeanEstimate
     >>> share = ShapleyShare(80 / 9, np.inf, MeanEstimate(sizes=4.0))
-    >>> [share.offers(2).round(2).tolist(), share.sellers(np.array([0.0, 0.0])).tolist()]
-    [[8.0, 4.44], 2]
+    >>> share.seller_payments(2).round(2).tolist(), share.seller_count(np.zeros(2)).tolist()
+    ([8.0, 4.44], 2)
     """
 
     title = "a budget shared by Shapley values among the cheapest owners"
     budget: NonNegative = parameter("Give the money to spend.")
-    epsilon: Annotated[float, Gt(0), AllowInfNan(True)] = parameter("Say how much an owner may sell.")
+    epsilon: Annotated[float, Gt(0), AllowInfNan(True)] = parameter(
+        "Say how much an owner may sell."
+    )
     forecast: Any = parameter("Give a forecast of owners who are alike.")
 
-    def gains(self, n_owners: int) -> np.ndarray:
-        """The improvement that 1, 2, ... n_owners sellers bring together (n_owners,), in relative fitness."""
+    def seller_gains(self, n_owners: int) -> Array:
+        """Improvement by 1, 2, ... n_owners sellers together (n_owners,), in relative fitness."""
         each = self.forecast.terms(np.full(n_owners, self.epsilon))[0]
-        return self.forecast.outside - self.forecast.excess(np.arange(1, n_owners + 1)[:, None] * each)
+        sums = np.arange(1, n_owners + 1)[:, None] * each
+        return self.forecast.outside - self.forecast.excess(sums)
 
-    def offers(self, n_owners: int) -> np.ndarray:
-        """What each of 1, 2, ... n_owners sellers is paid (n_owners,), money."""
-        gains = np.maximum(self.gains(n_owners), 0.0)
+    def seller_payments(self, n_owners: int) -> Array:
+        """Payment to each of 1, 2, ... n_owners sellers (n_owners,), money."""
+        gains = np.maximum(self.seller_gains(n_owners), 0.0)
         most = gains.max()
         return self.budget * (gains / most if most > 0 else gains) / np.arange(1, n_owners + 1)
 
-    def sellers(self, reports: np.ndarray) -> np.ndarray:
-        """How many sell (...) at reports (..., n_owners)."""
+    def seller_count(self, reports: Array) -> Array:
+        """Number of sellers (...) at reports (..., n_owners)."""
         total = reports.shape[-1]
-        offers = self.offers(total)
-        with np.errstate(invalid="ignore"):  # who loses nothing sells without noise for any money
+        payments = self.seller_payments(total)
+        # At no cost an owner sells without noise for any money.
+        with np.errstate(invalid="ignore"):
             asked = np.where(reports > 0, reports * self.epsilon, 0.0)
-        takes = (np.sort(asked, axis=-1) <= offers) & (offers > 0)
+        takes = (np.sort(asked, axis=-1) <= payments) & (payments > 0)
         return np.where(takes, np.arange(1, total + 1), 0).max(axis=-1)
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = self.sellers(reports)[..., None]
-        wins = ranks(reports)[1] < k
-        offers = np.append(0.0, self.offers(reports.shape[-1]))
-        return np.where(wins, self.epsilon, 0.0), np.where(wins, offers[k], 0.0)
+    def settle(self, reports: Array, chances: Array) -> Pair:
+        k = self.seller_count(reports)[..., None]
+        wins = report_ranks(reports)[1] < k
+        payments = np.append(0.0, self.seller_payments(reports.shape[-1]))
+        return np.where(wins, self.epsilon, 0.0), np.where(wins, payments[k], 0.0)
 
     @classmethod
-    def for_budget(cls, problem: ProcurementProblem) -> ShapleyShare:
-        """The contract that makes the best model where costs are the law's quantiles."""
-        n_owners = problem.n_owners
-        costs = problem.law.quantile(np.arange(1, n_owners + 1) / (n_owners + 1))
-        grid = np.geomspace(1e-6, 1, BUDGETS) * EPSILON_MAX
-        choices = [cls(problem.budget, float(epsilon), problem.forecast) for epsilon in grid]
-        improvement = [np.append(0.0, one.gains(n_owners))[one.sellers(costs)] for one in choices]
-        return choices[int(np.argmax(improvement))]
+    def for_budget(cls, problem: ProcurementProblem) -> Self:
+        """The contract of the best model where costs are the law's quantiles."""
+        costs = problem.ranked_costs
+        choices = [cls(problem.budget, float(epsilon), problem.forecast) for epsilon in PLANS]
+        gains = [np.append(0.0, one.seller_gains(len(costs))) for one in choices]
+        best = [gain[one.seller_count(costs)] for one, gain in zip(choices, gains, strict=True)]
+        return choices[int(np.argmax(best))]
+
+
+@dataclass(frozen=True)
+class PayAsBid(ProcurementMechanism):
+    """The ``sellers`` cheapest reports up to ``reserve`` sell ``epsilon``, each paid its report.
+
+    A discriminatory auction, not truthful: an owner that reports its cost has no surplus. Where
+    each owner knows the law of costs F and its own cost c alone, the symmetric equilibrium without
+    a reserve is to report the expected k-th lowest cost of the others, given that it is above c;
+    with costs uniform on [0, 1] and one seller of n owners, ``c + (1 - c) / n``.
+
+    Parameters
+    ----------
+    sellers : int, at least 1, k
+    epsilon : float, above 0, what a seller sells
+    reserve : float, at least 0, money per unit of epsilon, the highest report that is bought; by
+        default any
+
+    Source: Krishna, Auction Theory, chapters 2 and 13; Milgrom, Putting Auction Theory to Work,
+        chapter 4. Theirs sell; here costs replace values.
+
+    >>> rule = PayAsBid(2, 0.5, reserve=4.0)
+    >>> epsilon, payments = rule.settle(np.array([3.0, 1.0, 2.0]), np.empty(0))
+    >>> epsilon.tolist(), payments.tolist()
+    ([0.0, 0.5, 0.5], [0.0, 0.5, 1.0])
+    """
+
+    title = "the cheapest owners sell, each paid what it reports (pay as bid)"
+    budget = np.inf
+    sellers: Count = parameter("Say how many owners sell.")
+    epsilon: Positive = parameter("Say how much an owner may sell.")
+    reserve: Unlimited = np.inf
+
+    def settle(self, reports: Array, chances: Array) -> Pair:
+        wins = (report_ranks(reports)[1] < self.sellers) & (reports <= self.reserve)
+        return np.where(wins, self.epsilon, 0.0), np.where(wins, reports * self.epsilon, 0.0)
+
+    @classmethod
+    def for_budget(cls, problem: ProcurementProblem) -> Self:
+        """The number of sellers of most value where costs are the law's quantiles.
+
+        By revenue equivalence each seller is paid on average the cost of the cheapest non-seller.
+        """
+        count = np.arange(1, max(problem.n_owners, 2))
+        price = problem.law.quantile(np.minimum((count + 1) / (problem.n_owners + 1), 1.0))
+        best, epsilon = most_value(problem, count, count * np.maximum(price, TINY))
+        return cls(int(count[best]), epsilon, problem.law.support[1])
+
+
+@dataclass(frozen=True)
+class AllIn(ProcurementMechanism):
+    """Owners sell all of ``epsilon_i`` or nothing, and share the budget at one price (FL-Market).
+
+    An owner's offer is ``w_i = n_i epsilon_i`` units for ``c_i epsilon_i``. In the order of rising
+    prices ``c_i / n_i`` an owner is taken where all units taken so far and its own, at its price,
+    cost no more than the budget; the others are passed over. All W units taken are paid ``budget /
+    W`` a unit: the whole budget is spent, and no owner loses.
+
+    Not truthful: a loser that reports less than a winner can replace it and sell above its own
+    cost, where the money does not suffice for both. ``capped`` pays no more than the first price
+    passed over above all winners', as FairQuery does; among owners with equal units lies then gain
+    nothing. That is ours.
+
+    Parameters
+    ----------
+    budget : float, at least 0, money, spent wherever anybody sells
+    epsilon : scalar or (n_owners,), above 0, what each owner sells, all of it or nothing
+    sizes : scalar or (n_owners,), above 0, records of each owner
+    capped : bool, whether the price stays below that of the first owner passed over
+
+    Source: Zheng, Cao, Yoshikawa, Li and Yan, FL-Market: Trading Private Models in Federated
+        Learning (2022), All-in, as in their public code. Their learned auction and their weights
+        of gradients are left out.
+
+    Of costs 1, 2 and 4 and a budget of 5, the first two sell: 2 units at 2 cost 4, 3 at 4 would
+    cost 12.
+
+    >>> epsilon, payments = AllIn(5.0, 1.0).settle(np.array([1.0, 2.0, 4.0]), np.empty(0))
+    >>> epsilon.tolist(), payments.tolist()
+    ([1.0, 1.0, 0.0], [2.5, 2.5, 0.0])
+    """
+
+    title = "whole privacy budgets at one price, as many as the money buys (FL-Market)"
+    budget: NonNegative = parameter("Give the money to spend.")
+    epsilon: PositivePerOwner = parameter("Say how much an owner may sell.")
+    sizes: PositivePerOwner = 1.0
+    capped: bool = False
+
+    def settle(self, reports: Array, chances: Array) -> Pair:
+        units = np.broadcast_to(np.asarray(self.epsilon, dtype=float) * self.sizes, reports.shape)
+        asked = reports / self.sizes
+        order = np.argsort(asked, axis=-1, kind="stable")
+        wins = np.zeros(reports.shape, dtype=bool)
+        taken = np.zeros((*reports.shape[:-1], 1))
+        for turn in range(reports.shape[-1]):
+            who = order[..., turn : turn + 1]
+            more = taken + np.take_along_axis(units, who, axis=-1)
+            fits = more * np.take_along_axis(asked, who, axis=-1) <= self.budget
+            np.put_along_axis(wins, who, fits, axis=-1)
+            taken = np.where(fits, more, taken)
+        price = self.budget / np.where(taken > 0, taken, 1.0)
+        if self.capped:
+            dearest = np.where(wins, asked, 0.0).max(axis=-1, keepdims=True)
+            above = np.where(~wins & (asked >= dearest), asked, np.inf)
+            price = np.minimum(price, above.min(axis=-1, keepdims=True))
+        return np.where(wins, self.epsilon, 0.0), np.where(wins, units * price, 0.0)
+
+    @classmethod
+    def for_budget(cls, problem: ProcurementProblem) -> Self:
+        """The contract of most value where costs are the law's quantiles."""
+        count = np.arange(1, problem.n_owners + 1)
+        price = np.maximum(problem.ranked_costs, TINY)
+        return cls(problem.budget, most_value(problem, count, count * price)[1])

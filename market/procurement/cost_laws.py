@@ -1,9 +1,7 @@
-"""Laws that owners' private unit costs are drawn from (COST_LAWS).
+"""Laws of owners' private unit costs (COST_LAWS).
 
-Every law has a bounded support, so that a payment which covers the costs of the dearest owner exists.
+Every law has a bounded support, so that some payment covers the costs of the dearest owner.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,8 +14,10 @@ from pydantic import InstanceOf
 
 from learning.declaration import Declaration, NonNegative, Positive, Probability, Words
 from learning.errors import InputError
+from market.columns import Array
 
-HALVINGS = 100  # bisections that invert the distribution of a mixture
+# Bisections that invert the distribution of a mixture.
+HALVINGS = 100
 
 
 class CostLaw(Declaration, ABC):
@@ -31,18 +31,18 @@ class CostLaw(Declaration, ABC):
         """The least and the largest cost."""
 
     @abstractmethod
-    def cdf(self, cost: np.ndarray) -> np.ndarray:
-        """Part of the owners whose cost is at most ``cost``, any shape."""
+    def cdf(self, cost: Array) -> Array:
+        """Probability of a cost of at most ``cost``, any shape."""
 
     @abstractmethod
-    def pdf(self, cost: np.ndarray) -> np.ndarray:
+    def pdf(self, cost: Array) -> Array:
         """Density, per money and unit of epsilon; 0 outside the support."""
 
     @abstractmethod
-    def quantile(self, part: np.ndarray) -> np.ndarray:
-        """The cost that a part of the owners, in [0, 1], does not exceed."""
+    def quantile(self, part: Array) -> Array:
+        """Quantile at probabilities in [0, 1], any shape."""
 
-    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Independent costs."""
         return self.quantile(rng.random(shape))
 
@@ -52,7 +52,7 @@ ACostLaw = Annotated[CostLaw, InstanceOf(), Words("a CostLaw")]
 
 @dataclass(frozen=True)
 class Uniform(CostLaw):
-    """Every cost between two ends is equally likely.
+    """Uniform costs between two ends.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Uniform(CostLaw):
     high: Positive = 1.0
 
     def check(self) -> None:
-        """An interval."""
+        """Refuse an empty interval."""
         if self.high <= self.low:
             raise InputError("costs.high", f"must be above {self.low:g}", self.high)
 
@@ -80,31 +80,27 @@ class Uniform(CostLaw):
     def support(self) -> tuple[float, float]:
         return self.low, self.high
 
-    def cdf(self, cost: np.ndarray) -> np.ndarray:
-        return np.clip((np.asarray(cost, dtype=float) - self.low) / (self.high - self.low), 0.0, 1.0)
+    def cdf(self, cost: Array) -> Array:
+        part = (np.asarray(cost, dtype=float) - self.low) / (self.high - self.low)
+        return np.clip(part, 0.0, 1.0)
 
-    def pdf(self, cost: np.ndarray) -> np.ndarray:
+    def pdf(self, cost: Array) -> Array:
         inside = (np.asarray(cost) >= self.low) & (np.asarray(cost) <= self.high)
         return np.where(inside, 1 / (self.high - self.low), 0.0)
 
-    def quantile(self, part: np.ndarray) -> np.ndarray:
+    def quantile(self, part: Array) -> Array:
         return self.low + (self.high - self.low) * np.asarray(part, dtype=float)
 
 
 @dataclass(frozen=True)
 class LogNormal(CostLaw):
-    """Costs whose logarithm is normal, cut off at ``ceiling``.
+    """Log-normal costs, truncated at ``ceiling``.
 
     Parameters
     ----------
-    median : float, above 0, of the law before it is cut off
+    median : float, above 0, of the law before it is truncated
     spread : float, above 0, standard deviation of the logarithm
-    ceiling : float, above 0; by default the median times e^(3 spread), which cuts off 0.13 %
-
-    Raises
-    ------
-    InputError
-        A parameter not finite or not above 0.
+    ceiling : float, above 0; by default the median times e^(3 spread), which truncates 0.13 %
     """
 
     median: Positive = 1.0
@@ -115,33 +111,34 @@ class LogNormal(CostLaw):
     def support(self) -> tuple[float, float]:
         return 0.0, self.ceiling or float(self.median * np.exp(3 * self.spread))
 
-    def cdf(self, cost: np.ndarray) -> np.ndarray:
-        return np.minimum(scipy.special.ndtr(self._standard(cost)) / self._kept, 1.0)
+    def cdf(self, cost: Array) -> Array:
+        return np.minimum(scipy.special.ndtr(self._standard_score(cost)) / self._kept_part, 1.0)
 
-    def pdf(self, cost: np.ndarray) -> np.ndarray:
+    def pdf(self, cost: Array) -> Array:
         cost = np.asarray(cost, dtype=float)
         inside = (cost > 0) & (cost <= self.support[1])
-        scale = np.where(inside, cost, 1.0) * self.spread * np.sqrt(2 * np.pi) * self._kept
-        return np.where(inside, np.exp(-np.minimum(self._standard(cost) ** 2, 1400) / 2) / scale, 0.0)
+        scale = np.where(inside, cost, 1.0) * self.spread * np.sqrt(2 * np.pi) * self._kept_part
+        square = np.minimum(self._standard_score(cost) ** 2, 1400)
+        return np.where(inside, np.exp(-square / 2) / scale, 0.0)
 
-    def quantile(self, part: np.ndarray) -> np.ndarray:
-        cost = self.median * np.exp(self.spread * scipy.special.ndtri(np.asarray(part, dtype=float) * self._kept))
-        return np.minimum(cost, self.support[1])
+    def quantile(self, part: Array) -> Array:
+        normal = scipy.special.ndtri(np.asarray(part, dtype=float) * self._kept_part)
+        return np.minimum(self.median * np.exp(self.spread * normal), self.support[1])
 
     @cached_property
-    def _kept(self) -> float:
-        return float(scipy.special.ndtr(self._standard(self.support[1])))
+    def _kept_part(self) -> float:
+        return float(scipy.special.ndtr(self._standard_score(self.support[1])))
 
-    def _standard(self, cost: np.ndarray | float) -> np.ndarray:
+    def _standard_score(self, cost: Array | float) -> Array:
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(cost, 0.0) / self.median) / self.spread
 
 
 @dataclass(frozen=True)
 class Bimodal(CostLaw):
-    """Two kinds of owners, each log-normal: those who hardly mind, and those who mind a lot.
+    """A mixture of two log-normal kinds of owners: those who hardly mind, and those who mind a lot.
 
-    What people say their privacy is worth has two peaks, so no single-peaked law should stand for it.
+    Surveys of the value of privacy have two peaks.
 
     Parameters
     ----------
@@ -149,11 +146,6 @@ class Bimodal(CostLaw):
     share : float in (0, 1), part of the owners who hardly mind
     spread : float, above 0, standard deviation of the logarithm within a kind
     ceiling : float, above 0; by default ``high`` times e^(3 spread)
-
-    Raises
-    ------
-    InputError
-        A parameter not finite or not above 0, or ``share`` not below 1.
     """
 
     low: Positive = 0.2
@@ -164,35 +156,44 @@ class Bimodal(CostLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        return self._kinds[1].support
+        return self._both_kinds[1].support
 
-    def cdf(self, cost: np.ndarray) -> np.ndarray:
-        return self.share * self._kinds[0].cdf(cost) + (1 - self.share) * self._kinds[1].cdf(cost)
+    def cdf(self, cost: Array) -> Array:
+        low, high = (kind.cdf(cost) for kind in self._both_kinds)
+        return self.share * low + (1 - self.share) * high
 
-    def pdf(self, cost: np.ndarray) -> np.ndarray:
-        return self.share * self._kinds[0].pdf(cost) + (1 - self.share) * self._kinds[1].pdf(cost)
+    def pdf(self, cost: Array) -> Array:
+        low, high = (kind.pdf(cost) for kind in self._both_kinds)
+        return self.share * low + (1 - self.share) * high
 
-    def quantile(self, part: np.ndarray) -> np.ndarray:
-        """The least cost that a part of the owners does not exceed, by bisection between those of the two kinds."""
+    def quantile(self, part: Array) -> Array:
+        """Quantile, by bisection between those of the two kinds."""
         part = np.asarray(part, dtype=float)
-        ends = [kind.quantile(part) for kind in self._kinds]
-        left, right = np.minimum(*ends), np.maximum(*ends)
+        ends = [kind.quantile(part) for kind in self._both_kinds]
+        left = np.minimum(*ends)
+        right = np.maximum(*ends)
         for _ in range(HALVINGS):
             middle = 0.5 * (left + right)
             enough = self.cdf(middle) >= part
-            left, right = np.where(enough, left, middle), np.where(enough, middle, right)
+            left = np.where(enough, left, middle)
+            right = np.where(enough, middle, right)
         return right
 
-    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Independent costs: first the kind, then the cost."""
         first = rng.random(shape) < self.share
         part = rng.random(shape)
-        return np.where(first, self._kinds[0].quantile(part), self._kinds[1].quantile(part))
+        low, high = (kind.quantile(part) for kind in self._both_kinds)
+        return np.where(first, low, high)
 
     @cached_property
-    def _kinds(self) -> tuple[LogNormal, LogNormal]:
+    def _both_kinds(self) -> tuple[LogNormal, LogNormal]:
         dear = LogNormal(self.high, self.spread, self.ceiling)
         return LogNormal(self.low, self.spread, dear.support[1]), dear
 
 
-COST_LAWS: dict[str, type[CostLaw]] = {"uniform": Uniform, "lognormal": LogNormal, "bimodal": Bimodal}
+COST_LAWS: dict[str, type[CostLaw]] = {
+    "uniform": Uniform,
+    "lognormal": LogNormal,
+    "bimodal": Bimodal,
+}

@@ -1,6 +1,4 @@
-"""Mechanisms by what owners make of them: the best liar's gain, what they learn to report, and who pays for it."""
-
-from __future__ import annotations
+"""Comparison of mechanisms under learned reports: gains of liars, reports, and welfare."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from learning.progress import Did, unnoticed
+from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from market.procurement.certificate import REPORTS
-from market.procurement.comparison import Appraisal, Estimate
-from market.procurement.played import Played, play
-from market.procurement.reports import drawn_chances
+from market.procurement.comparison import (
+    Appraisal,
+    Estimate,
+    Figures,
+    estimate_mean,
+    mix_versions,
+)
+from market.procurement.mechanism import draw_chances
+from market.procurement.played import Played, play_reporting_game
 from market.procurement.spending import AtBudget
 from market.procurement.strategies import ReportingGame, draw_levels
 
@@ -23,29 +27,33 @@ FIGURES = ("fitness", "spend", "surplus", "net_gain", "welfare")
 
 @dataclass(frozen=True)
 class PlayedRow:
-    """How one mechanism did where owners, who know the law of costs and their own, learned what to report.
+    """Figures of one mechanism where owners with private costs learned their reports.
 
     Attributes
     ----------
     name : str
-    learning : str, how the strategy was learned: a name in `market.procurement.played.LEARNING`
+    learning : str, the learning rule, a name in `market.procurement.played.LEARNING`
     honest : bool, whether they settled on the truth
-    lie : Estimate, money, what the owner who gains most by a false report expects to gain while all others tell the truth
-    loss : Estimate, money, the most that an owner gains by leaving what they settled on: nothing, at a Bayes-Nash equilibrium
-    bound : float, money, which nobody gains more than with 95 % confidence, by the reports that were searched
-    each : float, money, what an owner is left with on average where they settled
+    lie : Estimate, money, the largest expected gain by a false report while all others tell the
+        truth
+    loss : Estimate, money, the largest gain by leaving the learned strategy: 0 at a Bayes-Nash
+        equilibrium
+    bound : float, money, its upper bound with 95 % confidence, by the reports searched
+    each : float, money, an owner's mean surplus
     manipulable : bool, whether some liar gains, by more than four standard errors
-    markup : float, by how much reports exceed costs, as a part of the costs
-    truth_fitness, fitness : Estimate, relative fitness of what was bought if all told the truth, and as played
+    markup : float, reports over costs, less 1
+    truth_fitness, fitness : Estimate, relative fitness at the truth, and as played
     truth_spend, spend : Estimate, money
-    truth_surplus, surplus : Estimate, money left with all owners together: their information rents
-    truth_net_gain, net_gain : Estimate, money, the learner's: value times (outside - fitness), less what is spent
+    truth_surplus, surplus : Estimate, money, of all owners together: their information rents
+    truth_net_gain, net_gain : Estimate, money, the learner's: value times (outside - fitness), less
+        the spending
     truth_welfare, welfare : Estimate, money, the learner's net gain and the owners' surplus
-    lost : Estimate, money, welfare at the truth less as played, in the same markets: what lies waste
+    lost : Estimate, money, welfare at the truth less as played, in the same markets
     rounds : int, of learning
-    markets : int, that figures are means over
+    markets : int, averaged over
     searched : int, markets that loss and lie were searched in
-    equal : bool, whether the mechanism spends the budget on average, by `market.procurement.spending`
+    equal : bool, whether the mechanism spends the budget on average, by
+        `market.procurement.spending`
     """
 
     name: str
@@ -82,79 +90,78 @@ def compare_played(
     markets: int,
     seed: int,
     searched: int = REPORTS,
-    did: Did = unnoticed,
+    did: ReportWork = ignore_work,
 ) -> list[PlayedRow]:
-    """Let owners learn what to report to each mechanism, and compare it with the truth in the same markets.
+    """Let owners learn their reports to each mechanism, and compare with the truth.
 
     Parameters
     ----------
-    mechanisms : dict of AtBudget by name, as from `market.procurement.spending.at_budget`
-        Of a lottery each version is played by owners who know which was drawn.
-    problem : ProcurementProblem, whose law, number of owners and forecast count
+    mechanisms : dict of AtBudget by name, as from `market.procurement.spending.at_budget`; owners
+        know the drawn version of a lottery
+    problem : ProcurementProblem, for its law, number of owners and forecast
     value : float, money per unit of relative fitness, the learner's
-    markets : int, that figures are means over
+    markets : int, averaged over
     seed : int
-    searched : int, optional
-        Reports settled for each certificate, at most.
+    searched : int, optional, reports settled for each certificate, at most
     did : called with parts of 1 for each mechanism as the work goes on, optional
 
     Returns
     -------
     list of PlayedRow, in the order of ``mechanisms``
     """
-    streams, rows = Streams(seed, "played"), []
-    levels, mixing = draw_levels(problem.n_owners, markets, rng=streams.rng("costs"))
-    costs, appraise = problem.law.quantile(levels), Appraisal(problem.forecast, value)
+    streams = Streams(seed, "played")
+    n_owners = problem.n_owners
+    levels, mixing = draw_levels(n_owners, markets, rng=streams.rng("costs"))
+    costs = problem.law.quantile(levels)
+    appraise = Appraisal(problem.forecast, value)
+    rows = []
     for name, made in mechanisms.items():
-        played, figures, markups = [], [], []
+        report_part = partial(_report_part, did, 1 / len(made.versions))
+        played = []
+        figures = []
+        markups = []
         for version in made.versions:
-            game = ReportingGame(version, problem.law, problem.n_owners)
-            found = play(game, seed=seed, searched=searched, did=partial(_part, did, 1 / len(made.versions)))
+            game = ReportingGame(version, problem.law, n_owners)
+            found = play_reporting_game(game, seed=seed, searched=searched, did=report_part)
             reports = found.strategy.report(costs, mixing)
-            chances = drawn_chances(version, markets, problem.n_owners, rng=streams.rng("chances"))
-            at_truth, as_played = (_figures(appraise(version, costs, one, chances)) for one in (costs, reports))
+            chances = draw_chances(version, markets, n_owners, rng=streams.rng("chances"))
+            truth = _with_welfare(appraise(version, costs, costs, chances))
+            actual = _with_welfare(appraise(version, costs, reports, chances))
             played.append(found)
-            figures.append({**{f"truth_{key}": one for key, one in at_truth.items()}, **as_played})
+            figures.append({f"truth_{key}": truth[key] for key in FIGURES} | actual)
             markups.append(reports.mean() / costs.mean() - 1)
-        means = {
-            key: np.sum([odds * one[key] for odds, one in zip(made.odds, figures, strict=True)], axis=0)
-            for key in figures[0]
-        }
-        rows.append(_row(name, made, played, means, float(np.dot(made.odds, markups))))
+        keys = [*(f"truth_{key}" for key in FIGURES), *FIGURES]
+        means = {key: mix_versions(made.odds, figures, key) for key in keys}
+        rows.append(_played_row(name, made, played, means, float(np.dot(made.odds, markups))))
     return rows
 
 
-def _part(did: Did, part: float, work: float) -> None:
+def _report_part(did: ReportWork, part: float, work: float) -> None:
     did(part * work)
 
 
-def _figures(appraised: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What is compared, by market."""
-    known = {**appraised, "welfare": appraised["net_gain"] + appraised["surplus"]}
-    return {name: known[name] for name in FIGURES}
+def _with_welfare(figures: Figures) -> Figures:
+    return figures | {"welfare": figures["net_gain"] + figures["surplus"]}
 
 
-def _row(name: str, made: AtBudget, played: list[Played], means: dict[str, np.ndarray], markup: float) -> PlayedRow:
-    """One row; of a lottery's versions the one counts that is farthest from an equilibrium, and the one lied to most."""
+def _played_row(
+    name: str, made: AtBudget, played: list[Played], means: Figures, markup: float
+) -> PlayedRow:
+    """Row of a mechanism; of a lottery the version with the largest loss and the largest lie."""
     worst = max((one.certificate for one in played), key=lambda one: one.loss)
     liar = max((one.truth for one in played), key=lambda one: one.loss)
-
-    def estimate(each: np.ndarray) -> Estimate:
-        spread = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
-        return Estimate(float(each.mean()), float(spread))
-
     return PlayedRow(
         name,
-        played[0].learning,
-        not any(one.strategy.markups.any() for one in played),
-        Estimate(liar.loss, liar.std_error),
-        Estimate(worst.loss, worst.std_error),
-        max(one.certificate.bound for one in played),
-        worst.surplus,
-        liar.gains,
-        markup,
-        **{key: estimate(each) for key, each in means.items()},
-        lost=estimate(means["truth_welfare"] - means["welfare"]),
+        learning=played[0].learning,
+        honest=not any(one.strategy.markups.any() for one in played),
+        lie=Estimate(liar.loss, liar.std_error),
+        loss=Estimate(worst.loss, worst.std_error),
+        bound=max(one.certificate.bound for one in played),
+        each=worst.surplus,
+        manipulable=liar.gains,
+        markup=markup,
+        **{key: estimate_mean(each) for key, each in means.items()},
+        lost=estimate_mean(means["truth_welfare"] - means["welfare"]),
         rounds=max(one.rounds for one in played),
         markets=len(means["spend"]),
         searched=worst.markets,

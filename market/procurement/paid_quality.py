@@ -1,6 +1,4 @@
-"""A posted price for quality: owners are paid for the logarithm of what their noisy answers tell (PAID-FD)."""
-
-from __future__ import annotations
+"""A posted price for quality, the logarithm of the information in noisy answers (PAID-FD)."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,51 +6,64 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learning.declaration import NonNegative, Positive, parameter
+from market.columns import Array, Pair
 from market.procurement.mechanism import ProcurementMechanism
 
-TRIED = 2000  # prices among which the learner's best is looked for
-TURNS = 100  # prices tried at most until the budget is spent; eight are usual
-EXACT = 1e-13  # relative, of the budget
-CONVEX = 60  # Newton's steps at most, from above, where the function is convex
+# Prices among which the learner's best is searched.
+TRIED = 2000
+# Prices tried at most until the budget is spent; eight are usual.
+TURNS = 100
+# Relative precision of the budget.
+EXACT = 1e-13
+# Newton's steps at most, from above, where the function is convex.
+CONVEX = 60
 
 
 class Response(NamedTuple):
-    """What owners answer to a price, any shape: how much they upload, at which epsilon, and what that leaves them with."""
+    """Owners' responses to a price, any shape: volume of the upload, its epsilon, and utility."""
 
-    volume: np.ndarray
-    epsilon: np.ndarray
-    utility: np.ndarray
+    volume: Array
+    epsilon: Array
+    utility: Array
 
 
-def quality(volume: Any, epsilon: Any) -> np.ndarray:
-    """What an upload is worth: ``log(1 + s g)`` with ``g = epsilon / (1 + epsilon)``, any shape.
+def upload_quality(volume: Any, epsilon: Any) -> Array:
+    """Quality of an upload: ``log(1 + s g)`` with ``g = epsilon / (1 + epsilon)``, any shape.
 
     Source: PAID-FD, equation (10).
 
-    >>> quality(3.0, np.array([0.0, 1.0, np.inf])).round(4).tolist()
+    >>> upload_quality(3.0, np.array([0.0, 1.0, np.inf])).round(4).tolist()
     [0.0, 0.9163, 1.3863]
     """
-    return np.log1p(np.asarray(volume) * told(epsilon))
+    return np.log1p(np.asarray(volume) * information_kept(epsilon))
 
 
-def told(epsilon: Any) -> np.ndarray:
-    """The part of the information that noise leaves, ``epsilon / (1 + epsilon)``, any shape."""
+def information_kept(epsilon: Any) -> Array:
+    """Part of the information that remains under noise, ``epsilon / (1 + epsilon)``, any shape."""
     epsilon = np.asarray(epsilon, dtype=float)
     return 1 - 1 / (1 + epsilon)
 
 
-def utility(price: Any, volume: Any, epsilon: Any, upload_cost: Any, sensitivity: Any) -> np.ndarray:
-    """What an owner is left with, ``p q(s, epsilon) - c s - lambda epsilon``, money, any shape (equation 12)."""
-    return price * quality(volume, epsilon) - upload_cost * volume - sensitivity * epsilon
+def owner_utility(
+    price: Any, volume: Any, epsilon: Any, upload_cost: Any, sensitivity: Any
+) -> Array:
+    """Utility of an owner, ``p q(s, epsilon) - c s - lambda epsilon``, money (equation 12)."""
+    paid = price * upload_quality(volume, epsilon)
+    return paid - upload_cost * volume - sensitivity * epsilon
 
 
 def best_response(
-    price: Any, upload_cost: Any, sensitivity: Any, *, volume_max: float = 5000.0, epsilon_max: float = 10.0
+    price: Any,
+    upload_cost: Any,
+    sensitivity: Any,
+    *,
+    volume_max: float = 5000.0,
+    epsilon_max: float = 10.0,
 ) -> Response:
-    """The upload and epsilon that are best for an owner at a price, or nothing at all.
+    """Best upload and epsilon of an owner at a price, or nothing.
 
-    With ``s = p/c - (1 + epsilon)/epsilon`` put into the condition for epsilon,
-    ``lambda e^3 + lambda e^2 + (c - p) e + c = 0``: of its two positive roots the larger is the best and the smaller a
+    With ``s = p/c - (1 + epsilon)/epsilon`` in the condition for epsilon, ``lambda e^3 + lambda e^2
+    + (c - p) e + c = 0``: of its two positive roots the larger is the best and the smaller a
     saddle. Where the upload is at its bound, epsilon is the root of a square.
 
     Parameters
@@ -62,33 +73,36 @@ def best_response(
     sensitivity : money per unit of epsilon, lambda, above 0
     volume_max, epsilon_max : float, above 0
 
-    Returns
-    -------
-    Response, of the common shape; zeros where nothing is best
-
-    Source: PAID-FD, equation (12). Equation (16) is printed with 1 in the place of c twice (`printed_response`), and said
-    to have one positive root, where Descartes' rule of signs says two or none.
+    Source: PAID-FD, equation (12). Equation (16) is printed with 1 in the place of c twice
+        (`printed_response`), and said to have one positive root, where Descartes' rule of signs
+        says two or none.
 
     >>> best = best_response(5.0, 0.2, 0.4)
     >>> [round(float(one), 3) for one in best]
     [23.664, 2.976, 8.723]
     """
-    price, cost, care = (np.array(one, dtype=float) for one in np.broadcast_arrays(price, upload_cost, sensitivity))
+    price, cost, care = _float_arrays(price, upload_cost, sensitivity)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         inner = np.minimum(_larger_root(care, cost - price, cost), epsilon_max)
         outer = np.minimum(epsilon_at(price, care, volume_max), epsilon_max)
-        candidates = [(np.clip(price / cost - 1 / told(e), 0, volume_max), e) for e in (inner, outer)]
-        gains = np.stack([utility(price, s, e, cost, care) for s, e in candidates])
+        epsilons = np.stack([inner, outer])
+        volumes = np.clip(price / cost - 1 / information_kept(epsilons), 0, volume_max)
+        gains = owner_utility(price, volumes, epsilons, cost, care)
     gains = np.where(np.isfinite(gains), gains, -np.inf)
-    which, rises = gains.argmax(axis=0)[None], gains.max(axis=0) > 0
-    volume, epsilon = (np.take_along_axis(np.stack(part), which, axis=0)[0] for part in zip(*candidates, strict=True))
-    return Response(*(np.where(rises, one, 0.0) for one in (volume, epsilon, gains.max(axis=0))))
+    which = gains.argmax(axis=0)[None]
+    volume, epsilon = (np.take_along_axis(one, which, axis=0)[0] for one in (volumes, epsilons))
+    return _or_nothing(volume, epsilon, gains.max(axis=0))
 
 
 def printed_response(
-    price: Any, upload_cost: Any, sensitivity: Any, *, volume_max: float = 5000.0, epsilon_max: float = 10.0
+    price: Any,
+    upload_cost: Any,
+    sensitivity: Any,
+    *,
+    volume_max: float = 5000.0,
+    epsilon_max: float = 10.0,
 ) -> Response:
-    """The same by the equations as printed: the larger root of ``lambda e^3 + lambda e^2 + (1 - p) e + 1 = 0``.
+    """Response as printed: the larger root of ``lambda e^3 + lambda e^2 + (1 - p) e + 1 = 0``.
 
     Parameters and result as of `best_response`.
 
@@ -97,19 +111,28 @@ def printed_response(
     >>> [round(float(one), 3) for one in printed_response(5.0, 0.2, 0.4)]
     [23.607, 2.544, 8.698]
     """
-    price, cost, care = (np.array(one, dtype=float) for one in np.broadcast_arrays(price, upload_cost, sensitivity))
+    price, cost, care = _float_arrays(price, upload_cost, sensitivity)
     with np.errstate(invalid="ignore", divide="ignore"):
         epsilon = np.minimum(_larger_root(care, 1 - price, np.ones_like(price)), epsilon_max)
-        volume = np.clip(price / cost - 1 / told(epsilon), 0, volume_max)
-        left = utility(price, volume, epsilon, cost, care)
-    takes = np.isfinite(left) & (left > 0)
-    return Response(*(np.where(takes, one, 0.0) for one in (volume, epsilon, left)))
+        volume = np.clip(price / cost - 1 / information_kept(epsilon), 0, volume_max)
+        utility = owner_utility(price, volume, epsilon, cost, care)
+    return _or_nothing(volume, epsilon, np.where(np.isfinite(utility), utility, -np.inf))
 
 
-def _larger_root(lead: np.ndarray, slope: np.ndarray, constant: np.ndarray) -> np.ndarray:
-    """The larger positive root e of ``lead (e^3 + e^2) + slope e + constant``, nan without one; lead, constant above 0.
+def _float_arrays(*given: Any) -> list[Array]:
+    return [np.array(one, dtype=float) for one in np.broadcast_arrays(*given)]
 
-    The function is convex there, so Newton's steps from above the root come down to it and never pass it.
+
+def _or_nothing(volume: Array, epsilon: Array, utility: Array) -> Response:
+    """Response, or zeros where its utility is not above 0."""
+    return Response(*(np.where(utility > 0, one, 0.0) for one in (volume, epsilon, utility)))
+
+
+def _larger_root(lead: Array, slope: Array, constant: Array) -> Array:
+    """Larger positive root of ``lead (e^3 + e^2) + slope e + constant``, nan without one.
+
+    With lead and constant above 0 the function is convex there, so Newton's steps from above come
+    down to the root.
     """
     lowest = (np.sqrt(1 - 3 * slope / lead) - 1) / 3
     exists = (slope < 0) & (lead * (lowest**3 + lowest**2) + slope * lowest + constant <= 0)
@@ -123,24 +146,25 @@ def _larger_root(lead: np.ndarray, slope: np.ndarray, constant: np.ndarray) -> n
     return root
 
 
-def epsilon_at(price: Any, sensitivity: Any, volume: float) -> np.ndarray:
-    """The epsilon that is best for who uploads ``volume`` anyway, any shape; 0 where none pays.
+def epsilon_at(price: Any, sensitivity: Any, volume: float) -> Array:
+    """Best epsilon of an owner that uploads ``volume`` in any case, any shape; 0 where none pays.
 
-    ``p s = lambda (1 + e)(1 + (1 + s) e)``, from ``p s g'/(1 + s g) = lambda``.
+    ``p s = lambda (1 + e)(1 + (1 + s) e)``, from ``p s g'/(1 + s g) = lambda``. Here 6 = (1 + e)(1
+    + 2e):
 
-    >>> float(epsilon_at(6.0, 1.0, 1.0))  # 6 = (1 + e)(1 + 2e)
+    >>> float(epsilon_at(6.0, 1.0, 1.0))
     1.0
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        worth = np.where(np.asarray(price) > 0, price * volume / np.asarray(sensitivity, dtype=float), 0.0)
-        inner = np.maximum(worth - 1, 0.0)  # ps / lambda - 1 = (2 + s) e + (1 + s) e^2
-        return np.where(
-            np.isinf(inner), np.inf, 2 * inner / (2 + volume + np.sqrt((2 + volume) ** 2 + 4 * (1 + volume) * inner))
-        )
+        worth = price * volume / np.asarray(sensitivity, dtype=float)
+        # ps / lambda - 1 = (2 + s) e + (1 + s) e^2.
+        inner = np.maximum(np.where(np.asarray(price) > 0, worth, 0.0) - 1, 0.0)
+        root = np.sqrt((2 + volume) ** 2 + 4 * (1 + volume) * inner)
+        return np.where(np.isinf(inner), np.inf, 2 * inner / (2 + volume + root))
 
 
 class PriceSet(NamedTuple):
-    """A learner's best price, and what comes of it."""
+    """A learner's best price, the owners' responses, and its gain."""
 
     price: float
     response: Response
@@ -148,9 +172,9 @@ class PriceSet(NamedTuple):
 
 
 def best_price(
-    value: float, upload_cost: np.ndarray, sensitivity: np.ndarray, *, respond: Any = best_response
+    value: float, upload_cost: Array, sensitivity: Array, *, respond: Any = best_response
 ) -> PriceSet:
-    """The price below ``value`` that leaves a learner with the most, ``(value - p) sum of qualities``, by search.
+    """Price below ``value`` of the largest gain, ``(value - p) sum of qualities``, by search.
 
     Parameters
     ----------
@@ -158,94 +182,98 @@ def best_price(
     upload_cost, sensitivity : (n_owners,)
     respond : `best_response` or `printed_response`
 
-    Returns
-    -------
-    PriceSet; response (n_owners,) each
-
-    Source: PAID-FD, equation (22). Algorithm 2 narrows in on one peak; owners who join make several, so we try 2,000 prices.
+    Source: PAID-FD, equation (22). Algorithm 2 assumes one peak; entering owners make several, so
+        we try 2,000 prices.
     """
     prices = value * (np.arange(TRIED) + 0.5) / TRIED
     answers = respond(prices[:, None], upload_cost, sensitivity)
-    gains = (value - prices) * quality(answers.volume, answers.epsilon).sum(axis=1)
+    gains = (value - prices) * upload_quality(answers.volume, answers.epsilon).sum(axis=1)
     best = int(gains.argmax())
-    return PriceSet(float(prices[best]), Response(*(part[best] for part in answers)), float(gains[best]))
+    response = Response(*(part[best] for part in answers))
+    return PriceSet(float(prices[best]), response, float(gains[best]))
 
 
 @dataclass(frozen=True)
 class PaidQuality(ProcurementMechanism):
-    """One price for quality, ``p log(1 + s epsilon / (1 + epsilon))``, as high as the reported costs and a budget allow.
+    """One price for quality, ``p log(1 + s epsilon / (1 + epsilon))``, that spends a budget.
 
-    Each owner sells what is best for its report at that price: ``p s = c (1 + e)(1 + (1 + s) e)``. Here an owner answers
-    with all its records anyway, so that of the paper's two choices epsilon is left: volume is at its bound s and costs
-    nothing.
+    Each owner sells the best epsilon for its report at that price: ``p s = c (1 + e)(1 + (1 + s)
+    e)``. An owner answers with all its records here, so of the paper's two choices epsilon is left:
+    volume is at its bound s and costs nothing.
 
-    Not truthful: the paper's proof (Theorem 5) holds a price that no report moves, while its Algorithm 2 computes the price
-    from the owners' costs. Who reports more makes privacy dearer, and the price rises until the money is spent again.
+    Not truthful: the paper's proof (Theorem 5) assumes a price that no report moves, while its
+    Algorithm 2 computes the price from the owners' costs. A higher report makes privacy dearer, and
+    the price rises until the money is spent again.
 
     Parameters
     ----------
-    budget : float, at least 0, money; all of it is spent unless every owner is at its bound for less
-    volume : float, above 0, s, what an owner uploads; by default about what owners of the paper's costs do at its prices
+    budget : float, at least 0, money; all of it is spent unless every owner is at its bound for
+        less
+    volume : float, above 0, s, what an owner uploads; by default about what owners of the paper's
+        costs do at its prices
     epsilon_max : float, above 0, the most that is bought of one owner
 
-    Raises
-    ------
-    InputError
-        A number not finite or out of range.
-
-    Source: PAID-FD: Privacy-Aware Incentive-Driven Federated Distillation (manuscript, 2026), equations (10) to (14) and
-    Algorithm 2, for a budget that binds (C5).
+    Source: PAID-FD: Privacy-Aware Incentive-Driven Federated Distillation (manuscript, 2026),
+        equations (10) to (14) and Algorithm 2, for a budget that binds (C5).
 
     Two owners of cost 1 and s = 1: at p = 6 each sells e = 1 and is paid 6 log 1.5 = 2.433.
 
-    >>> epsilon, payments = PaidQuality(12 * np.log(1.5), volume=1.0).settle(np.array([1.0, 1.0]), np.empty(0))
+    >>> rule = PaidQuality(12 * np.log(1.5), volume=1.0)
+    >>> epsilon, payments = rule.settle(np.array([1.0, 1.0]), np.empty(0))
     >>> epsilon.round(9).tolist(), payments.round(3).tolist()
     ([1.0, 1.0], [2.433, 2.433])
     """
 
-    title = "one price for the logarithm of what noisy answers tell, as high as the money allows (PAID-FD)"
+    title = (
+        "one price for the logarithm of what noisy answers tell, as high as the money allows "
+        "(PAID-FD)"
+    )
     budget: NonNegative = parameter("Give the money to spend.")
     volume: Positive = 20.0
     epsilon_max: Positive = 10.0
 
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def settle(self, reports: Array, chances: Array) -> Pair:
         markets = reports.reshape(-1, reports.shape[-1])
-        price = self.prices(markets)[:, None]
+        price = self.market_prices(markets)[:, None]
         epsilon = np.minimum(epsilon_at(price, markets, self.volume), self.epsilon_max)
-        payments = price * quality(self.volume, epsilon)
+        payments = price * upload_quality(self.volume, epsilon)
         over = payments.sum(axis=1, keepdims=True) / max(self.budget, np.finfo(float).tiny)
-        payments = payments / np.maximum(over, 1.0)  # the root is known to rounding
+        # The root is known to rounding.
+        payments = payments / np.maximum(over, 1.0)
         return epsilon.reshape(reports.shape), payments.reshape(reports.shape)
 
-    def prices(self, markets: np.ndarray) -> np.ndarray:
-        """The price at which the budget is spent in each market: (n_markets, n_owners) -> (n_markets,).
+    def market_prices(self, markets: Array) -> Array:
+        """Price that spends the budget in each market: (n_markets, n_owners) -> (n_markets,).
 
-        Between a price at which it is not spent even on the most quality there is, and one at which the cheapest owner
-        alone, at epsilon 1 or its bound, is paid so much; by Newton's method for logarithms, and by halves where that errs.
+        It lies between a price that does not spend it even on the most quality possible, and one
+        at which the cheapest owner alone, at epsilon 1 or its bound, is paid that much; by Newton's
+        method for logarithms, and by bisection where that leaves the bracket.
         """
         if self.budget == 0:
             return np.zeros(len(markets))
         one = min(1.0, self.epsilon_max)
-        least = self.budget / (markets.shape[1] * quality(self.volume, self.epsilon_max))
+        least = self.budget / (markets.shape[1] * upload_quality(self.volume, self.epsilon_max))
         dear = markets.min(axis=1) * (1 + one) * (1 + (1 + self.volume) * one) / self.volume
-        most = np.maximum(dear, self.budget / quality(self.volume, one))
-
-        low, high = np.log(least) - 1e-9, np.log(most) + 1e-9
-        low, at = np.full(len(markets), low), high
+        most = np.maximum(dear, self.budget / upload_quality(self.volume, one))
+        low = np.full(len(markets), np.log(least) - 1e-9)
+        high = np.log(most) + 1e-9
+        at = high
         for _ in range(TURNS):
             price = np.exp(at)[:, None]
             inner = epsilon_at(price, markets, self.volume)
             epsilon = np.minimum(inner, self.epsilon_max)
-            each = quality(self.volume, epsilon)
+            each = upload_quality(self.volume, epsilon)
             more = self.volume / ((2 + self.volume) + 2 * (1 + self.volume) * epsilon)
             more = np.where((inner > 0) & (inner < self.epsilon_max), more, 0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):  # at prices that nobody sells for
+            # Some prices buy nothing.
+            with np.errstate(divide="ignore", invalid="ignore"):
                 missing = np.log((price * each).sum(axis=1) / self.budget)
                 newton = at - missing / (1 + more.sum(axis=1) / each.sum(axis=1))
             moves = np.abs(missing) > EXACT
             if not moves.any():
                 break
-            low, high = np.where(missing < 0, at, low), np.where(missing > 0, at, high)
+            low = np.where(missing < 0, at, low)
+            high = np.where(missing > 0, at, high)
             inside = (newton > low) & (newton < high)
             at = np.where(moves, np.where(inside, newton, 0.5 * (low + high)), at)
         return np.exp(at)

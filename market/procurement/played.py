@@ -1,10 +1,9 @@
-"""Owners learn what to report, round by round, until their strategies settle.
+"""Learned reporting strategies, and the certificate of the best.
 
-All types and all reports tried are one table of expected payoffs a round, since what an owner sells and is paid does not
-hang on its own cost: over markets drawn for the round, ``payment(report) - cost epsilon(report)``.
+The expected payoffs of all types and reports form one table a round, since an owner's sale and
+payment do not depend on its own cost: over markets drawn for the round, ``payment(report) - cost
+epsilon(report)``.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,104 +11,117 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.errors import InputError
-from learning.progress import Did, unnoticed
+from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from market.procurement.certificate import REPORTS as SEARCHED
-from market.procurement.certificate import Certificate, certify
-from market.procurement.mechanisms import surplus_of
+from market.procurement.certificate import Certificate, certify_strategy
+from market.procurement.mechanism import surplus_of
 from market.procurement.report_learning import LEARNING
 from market.procurement.strategies import (
     ReportingGame,
     Strategy,
     costs_at,
     draw_levels,
-    meet,
-    outcomes,
-    scaled,
-    smoothed,
+    meet_others,
+    reporting_outcomes,
+    scaled_truth,
+    smooth_strategy,
 )
 
-TYPES = 33  # equally likely types that learn; a few equally far apart besides
-ROUNDS = 80  # of learning
-MARKETS = 400  # drawn a round, or fewer
+# Equally likely types that learn; a few in equal steps besides.
+TYPES = 33
+# Rounds of learning.
+ROUNDS = 80
+# Markets drawn a round, at most and at least, and reports settled at most.
+MARKETS = 400
 FEWEST = 16
-REPORTS = 1_500_000  # settled a round, or fewer
-REST = 3  # rounds without any move after which a strategy has settled
-WIDTHS = (1, 2, 4, 8)  # neighbours over which a strategy is smoothed, to choose from
+REPORTS = 1_500_000
+# Rounds without any move after which a strategy has settled.
+REST = 3
+# Neighbours over which a strategy is smoothed, to choose from.
+WIDTHS = (1, 2, 4, 8)
 
 
 class Learning:
-    """Owners who learn what to report to a mechanism, a round at a time.
+    """Owners who learn their reports to a mechanism, a round at a time.
 
     Parameters
     ----------
     game : ReportingGame
-    seed : int
-        The markets of round t are drawn from (seed, t).
+    seed : int; the markets of round t are drawn from (seed, t)
     learning : str, a name in LEARNING
-    start : Strategy, optional
-        What they begin with; the truth unless given.
+    start : Strategy, optional, the first one; the truth unless given
 
     Attributes
     ----------
-    strategy : Strategy, what they play now
+    strategy : Strategy, the present one
     rounds : int, rounds so far
     at_rest : bool, whether nothing has moved for three rounds
 
     Raises
     ------
     InputError
-        An unknown way to learn.
+        An unknown learning rule.
     """
 
     def __init__(
-        self, game: ReportingGame, *, seed: int, learning: str = "best_response", start: Strategy | None = None
+        self,
+        game: ReportingGame,
+        *,
+        seed: int,
+        learning: str = "best_response",
+        start: Strategy | None = None,
     ) -> None:
         if learning not in LEARNING:
             raise InputError("learning", f"must be one of {', '.join(LEARNING)}", repr(learning))
-        self.game, self.seed, self.streams, self.rounds, self.still = game, seed, Streams(seed, "reports"), 0, 0
-        self.learner = LEARNING[learning](game, start or scaled(game.law, TYPES))
+        self.game = game
+        self.seed = seed
+        self.streams = Streams(seed, "reports")
+        self.rounds = 0
+        self.still = 0
+        self.learner = LEARNING[learning](game, start or scaled_truth(game.law, TYPES))
 
     @property
     def strategy(self) -> Strategy:
-        """What they play now."""
+        """The present strategy."""
         return self.learner.strategy
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing has moved for some rounds."""
+        """True if nothing has moved for some rounds."""
         return self.still >= REST
 
     @property
     def honest(self) -> bool:
-        """Whether they have come to rest at the truth."""
+        """True if they have come to rest at the truth."""
         return self.at_rest and not self.strategy.markups.any()
 
-    def turn(self) -> None:
-        """One round: markets are drawn, reports tried in them, the same for all types, and the strategy moved."""
-        game, before = self.game, self.strategy
-        tried = self.learner.tries(self.streams.rng("tries", self.rounds))
+    def play_round(self) -> None:
+        """Draw markets, try reports in them, the same for all types, and update the strategy."""
+        game = self.game
+        before = self.strategy
+        tried = self.learner.reports_to_try(self.streams.rng("tries", self.rounds))
         count = max(min(MARKETS, REPORTS // (len(tried) * game.n_owners)), FEWEST)
-        levels, mixing = draw_levels(game.n_owners, count, rng=self.streams.rng("costs", self.rounds), spread=True)
+        rng = self.streams.rng("costs", self.rounds)
+        levels, mixing = draw_levels(game.n_owners, count, rng=rng, spread=True)
         rng = self.streams.rng("chances", self.rounds)
-        others = meet(game, before, costs_at(game.law, levels), mixing, rng=rng)
-        epsilon, payments = (column.mean(axis=0) for column in outcomes(game, others, tried))
-        self.learner.learn(surplus_of(epsilon, payments, before.costs[:, None]), tried)
+        others = meet_others(game, before, costs_at(game.law, levels), mixing, rng=rng)
+        outcomes = reporting_outcomes(game, others, tried)
+        epsilon, payments = (column.mean(axis=0) for column in outcomes)
+        self.learner.update_strategy(surplus_of(epsilon, payments, before.costs[:, None]), tried)
         self.rounds += 1
         self.still = self.still + 1 if np.array_equal(before.markups, self.strategy.markups) else 0
 
 
-def learn(learning: Learning, rounds: int = ROUNDS, *, did: Did = unnoticed) -> Strategy:
-    """The strategy after so many rounds, or once it is at rest.
+def learn_reports(
+    learning: Learning, rounds: int = ROUNDS, *, did: ReportWork = ignore_work
+) -> Strategy:
+    """Strategy after a number of rounds, or once it is at rest.
 
-    Parameters
-    ----------
-    learning : Learning
-    rounds : int
-    did : called with the part of the rounds that is done, after each, optional
+    ``did`` is called after each round with the finished part of all rounds.
     """
     for number in range(rounds):
-        learning.turn()
+        learning.play_round()
         did((rounds - number if learning.at_rest else 1) / rounds)
         if learning.at_rest:
             break
@@ -118,14 +130,14 @@ def learn(learning: Learning, rounds: int = ROUNDS, *, did: Did = unnoticed) -> 
 
 @dataclass(frozen=True)
 class Played:
-    """What owners settled on.
+    """A learned strategy.
 
     Attributes
     ----------
     strategy : Strategy
-    certificate : Certificate, how far that is from a Bayes-Nash equilibrium, in markets that nobody learned or chose from
-    truth : Certificate, the same of everybody reporting its cost: its loss is what the best liar gains
-    learning : str, how it was learned
+    certificate : Certificate, its distance from a Bayes-Nash equilibrium, in independent markets
+    truth : Certificate, the same of the truth: its loss is the gain of the best liar
+    learning : str, the learning rule
     rounds : int, of learning
     """
 
@@ -136,7 +148,7 @@ class Played:
     rounds: int
 
 
-def play(
+def play_reporting_game(
     game: ReportingGame,
     *,
     seed: int,
@@ -144,68 +156,70 @@ def play(
     start: Strategy | None = None,
     rounds: int = ROUNDS,
     searched: int = SEARCHED,
-    did: Did = unnoticed,
+    did: ReportWork = ignore_work,
 ) -> Played:
-    """Let owners learn what to report, and certify what they settle on.
+    """Let owners learn their reports by several rules, and certify the best strategy.
 
-    Of several ways to learn, each smoothed more or less over neighbouring costs, the one counts whose bound is lowest in
-    markets drawn to choose among them. Where the first comes to rest at the truth, others are not tried.
+    Each is smoothed more or less over neighbouring costs, and the one of the lowest bound in
+    separate markets is chosen. Where a rule settles at the truth, later ones are not tried.
 
     Parameters
     ----------
     game : ReportingGame
-    seed : int
-        Markets to learn from, to choose and to certify are drawn from it, all different.
+    seed : int, of independent markets to learn from, to choose and to certify
     learning : names in LEARNING
-    start : Strategy, optional
-        What owners begin with; the truth unless given.
+    start : Strategy, optional, the first one; the truth unless given
     rounds : int, of learning, at most
-    searched : int, optional
-        Reports settled for each certificate, at most.
+    searched : int, optional, reports settled for each certificate, at most
     did : called with parts of 1 as the work goes on, optional
 
-    Returns
-    -------
-    Played
+    From three times the costs to the truth:
 
     >>> from market.procurement.cost_laws import Uniform
     >>> from market.procurement.offers import PostedPrice
     >>> posted = ReportingGame(PostedPrice(3.0, 0.6, 1.0), Uniform(), 3)
-    >>> triple = scaled(posted.law, 9, 3.0)
-    >>> found = play(posted, seed=1, start=triple, searched=100_000)  # from three times the costs to the truth
+    >>> triple = scaled_truth(posted.law, 9, 3.0)
+    >>> found = play_reporting_game(posted, seed=1, start=triple, searched=100_000)
     >>> bool((found.strategy.markups == 0).all()), found.certificate.loss
     (True, 0.0)
     """
-    parts, learned = len(learning) + 1, []
+    parts = len(learning) + 1
+    learned = []
     for number, name in enumerate(learning, 1):
-        learned.append((name, Learning(game, seed=seed, learning=name, start=start)))
-        learn(learned[-1][1], rounds, did=lambda part: did(part / parts))
-        if learned[-1][1].honest:
+        one = Learning(game, seed=seed, learning=name, start=start)
+        learn_reports(one, rounds, did=lambda part: did(part / parts))
+        learned.append((name, one))
+        if one.honest:
             learned = learned[-1:]
             did((len(learning) - number) / parts)
             break
-    found = settled(learned, searched=searched)
+    found = select_played(learned, searched=searched)
     did(1 / parts)
     return found
 
 
-def settled(learned: Sequence[tuple[str, Learning]], *, searched: int = SEARCHED) -> Played:
-    """The best of what was learned, with its certificate; each may be smoothed more or less over neighbouring costs.
+def select_played(learned: Sequence[tuple[str, Learning]], *, searched: int = SEARCHED) -> Played:
+    """Select the best of the learned strategies, each smoothed more or less, and certify it.
 
     Parameters
     ----------
-    learned : names in LEARNING, each with what was learned that way
-    searched : int, optional
-        Reports settled for each certificate, at most; an eighth of them to choose.
+    learned : names in LEARNING, each with its result
+    searched : int, optional, reports settled for each certificate, at most; an eighth of them to
+        choose
     """
-    game, seed = learned[0][1].game, learned[0][1].seed
-    truth = certify(game, scaled(game.law, TYPES), seed=seed, reports=searched)
-    made: list[tuple[float, str, Learning, Strategy]] = []
+    game = learned[0][1].game
+    seed = learned[0][1].seed
+    truth = certify_strategy(game, scaled_truth(game.law, TYPES), seed=seed, reports=searched)
+    made: list[tuple[float, str, int, Strategy]] = []
     for name, one in learned:
         if one.honest:
             return Played(one.strategy, truth, truth, name, one.rounds)
-        for strategy in [one.strategy, *(smoothed(one.strategy.mean, width) for width in WIDTHS)]:
-            chosen = certify(game, strategy, seed=seed, purpose="choice", reports=searched // 8)
-            made.append((chosen.bound, name, one, strategy))
-    _, name, one, strategy = min(made, key=lambda entry: entry[0])
-    return Played(strategy, certify(game, strategy, seed=seed, reports=searched), truth, name, one.rounds)
+        smoothed = [smooth_strategy(one.strategy.mean, width) for width in WIDTHS]
+        for strategy in [one.strategy, *smoothed]:
+            chosen = certify_strategy(
+                game, strategy, seed=seed, purpose="choice", reports=searched // 8
+            )
+            made.append((chosen.bound, name, one.rounds, strategy))
+    _, name, rounds, strategy = min(made, key=lambda entry: entry[0])
+    certificate = certify_strategy(game, strategy, seed=seed, reports=searched)
+    return Played(strategy, certificate, truth, name, rounds)

@@ -1,6 +1,4 @@
-"""A procurement mechanism as a policy: owners report, the mechanism settles contracts, and each may take its own."""
-
-from __future__ import annotations
+"""A procurement mechanism as a policy: owners report, and may take the contracts it settles."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,108 +10,124 @@ import numpy as np
 from learning.declaration import CountOrZero, NonNegative, Positive, parameter
 from learning.errors import InputError
 from learning.randomness import Streams
-from market.columns import take
+from market.columns import Array, take_owners
 from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.owners import Owners
 from market.policies.base import Policy, WorthBuying
-from market.policies.contracts import Contracts
+from market.policies.menus import Contracts
 from market.procurement.cost_laws import Uniform
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS
 from market.procurement.reports import equilibria_in_reports
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
-PUBLIC_PART = (
-    0.1  # records that the learner is taken to have where a mechanism plans with a mean, as a part of an owner's
-)
+# Records of the learner where a mechanism plans with a mean, as a part of an owner's.
+PUBLIC_PART = 0.1
 
 
 @dataclass(frozen=True)
 class Procured(Policy):
-    """What a mechanism for private costs buys: it asks for unit costs and offers each owner the contract that it settles.
+    """Purchase by a mechanism for private costs: it offers each owner the contract that it settles.
 
-    The learner knows that unit costs are uniform between two numbers, and plans with that; the owners report their own,
-    truly or as at an equilibrium in reports. An owner then sells what its contract asks, or nothing.
+    The learner knows that unit costs are uniform between two numbers, and plans with that; the
+    owners report their own, truly or as at an equilibrium in reports. An owner then sells what its
+    contract asks, or nothing.
 
     Parameters
     ----------
     mechanism : str, a name of `market.procurement.MECHANISMS`
     budget : float, above 0, money to plan with
     lowest, highest : float, money per unit of epsilon, between which the learner knows costs to lie
-    reports : whether owners report the truth, or what best responses to one another's reports lead to
+    reports : whether owners report the truth, or what best responses to one another's reports lead
+        to
     draw : int, number of the chances, for mechanisms that leave something to chance
 
     Raises
     ------
     InputError
-        An unknown mechanism, a number out of range, or owners whose costs are not in proportion to epsilon.
+        An unknown mechanism, a number out of range, or owners whose costs are not in proportion to
+        epsilon.
 
     >>> from market.costs.functions import Linear
     >>> from market.game.game import Game
     >>> owners = Owners(("A", "B", "C"), 1, 0.0, 10.0, Linear([1.0, 2.0, 3.0]))
-    >>> policy = Procured("proportional", 12.0, 0.0, 4.0).settled(owners)
+    >>> policy = Procured("proportional", 12.0, 0.0, 4.0).prepared_for(owners)
     >>> Game(owners, policy, None, 0.0).best_responses(np.zeros(3)).round(6).tolist()
     [2.666667, 1.333333, 0.0]
     """
 
     usual = False
-    mechanism: str = parameter('Name a mechanism, such as "fair_query"; `dpmarket mechanisms` lists them.')
+    mechanism: str = parameter(
+        'Name a mechanism, such as "fair_query"; `dpmarket mechanisms` lists them.'
+    )
     budget: Positive = parameter("Give the money to plan with.")
     lowest: NonNegative = parameter(
         "Give the least that a unit of epsilon costs an owner, as far as the learner knows."
     )
-    highest: Positive = parameter("Give the most that a unit of epsilon costs an owner, as far as the learner knows.")
+    highest: Positive = parameter(
+        "Give the most that a unit of epsilon costs an owner, as far as the learner knows."
+    )
     reports: Literal["truth", "equilibrium"] = "truth"
-    """Whether owners report the truth, or what best responses to one another's reports lead to."""
+    """The truth, or what best responses to one another's reports lead to."""
     draw: CountOrZero = 0
     """Number of the chances, for mechanisms that leave something to chance."""
 
     def check(self) -> None:
-        """Refuse a mechanism that is not known, and costs that nothing lies between."""
+        """Refuse an unknown mechanism, and an empty range of costs."""
         if self.mechanism not in MECHANISMS:
             near = get_close_matches(self.mechanism, MECHANISMS, 1)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(MECHANISMS)}."
-            raise InputError("policy.mechanism", "must name a mechanism", repr(self.mechanism), remedy)
+            found = repr(self.mechanism)
+            raise InputError("policy.mechanism", "must name a mechanism", found, remedy)
         if self.lowest >= self.highest:
-            raise InputError("policy.highest", f"must be above policy.lowest, {self.lowest:g}", f"{self.highest:g}")
+            rule = f"must be above policy.lowest, {self.lowest:g}"
+            raise InputError("policy.highest", rule, f"{self.highest:g}")
 
     def check_owners(self, owners: Owners) -> None:
-        """Refuse owners whose costs are not in proportion to epsilon: they have no unit cost to report."""
-        one, two = (owners.cost.value(np.full((len(owners), 1), at), owners.sizes) for at in (1.0, 2.0))
+        """Refuse owners whose costs are not in proportion to epsilon: they have no unit cost."""
+        one, two = (_costs_of(owners, at) for at in (1.0, 2.0))
         if not np.allclose(2 * one, two, rtol=1e-9, atol=0):
+            rule = "needs costs in proportion to epsilon"
             remedy = 'Choose owners.cost.kind = "linear".'
-            raise InputError("policy.kind", "needs costs in proportion to epsilon", type(owners.cost).__name__, remedy)
+            raise InputError("policy.kind", rule, type(owners.cost).__name__, remedy)
 
-    def settled(self, owners: Owners, worth: WorthBuying | None = None) -> Contracts:
-        """The contracts that these owners are offered; none asks for more than an owner may sell."""
+    def prepared_for(self, owners: Owners, worth: WorthBuying | None = None) -> Contracts:
+        """Contracts that these owners are offered, at most what each may sell."""
         self.check_owners(owners)
-        costs = owners.cost.value(np.ones((len(owners), 1)), owners.sizes)[:, 0]
-        mechanism = planned(self, len(owners), float(np.mean(owners.sizes)))
-        chances = self.chances(mechanism, len(owners))
+        costs = _costs_of(owners, 1.0)
+        mechanism = plan_mechanism(self, len(owners), float(np.mean(owners.sizes)))
+        chances = self.mechanism_chances(mechanism, len(owners))
         reports = costs
         if self.reports == "equilibrium":
             reports = equilibria_in_reports(mechanism, costs, chances[None]).reports[0]
         epsilon, payments = mechanism.settle(reports, chances)
         return Contracts(np.minimum(epsilon, owners.epsilon_max).tolist(), payments.tolist())
 
-    def chances(self, mechanism: ProcurementMechanism, n_owners: int) -> np.ndarray:
-        """What the mechanism leaves to chance."""
+    def mechanism_chances(self, mechanism: ProcurementMechanism, n_owners: int) -> Array:
+        """Chances of the mechanism."""
         return mechanism.draw(n_owners, rng=Streams(self.draw, "procured").rng("chances"))
 
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        contracts = take(self.settled(deviations.game.owners), deviations.index)
+    def payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        contracts = take_owners(self.prepared_for(deviations.game.owners), deviations.index)
         return contracts.payments(epsilon, deviations)
 
     def sentence(self, write: Writer) -> str:
         title = MECHANISMS[self.mechanism].title
-        return f"The learner asks what privacy costs and buys for about {write.money(self.budget)}: {title}."
+        money = write.money(self.budget)
+        return f"The learner asks what privacy costs and buys for about {money}: {title}."
+
+
+def _costs_of(owners: Owners, epsilon: float) -> Array:
+    """Cost of each owner (n_owners,) at one epsilon, without fixed costs."""
+    return owners.cost.value(np.full((len(owners), 1), epsilon), owners.sizes)[:, 0]
 
 
 @lru_cache(maxsize=64)
-def planned(policy: Procured, n_owners: int, records: float) -> ProcurementMechanism:
-    """The mechanism of a policy, planned for its budget by what the learner knows: a law of costs, and records each."""
-    law, valuation = Uniform(policy.lowest, policy.highest), PrecisionValuation(1.0, records=records)
+def plan_mechanism(policy: Procured, n_owners: int, records: float) -> ProcurementMechanism:
+    """Mechanism of a policy, planned for its budget by the learner's law of costs and records."""
+    law = Uniform(policy.lowest, policy.highest)
+    valuation = PrecisionValuation(1.0, records=records)
     forecast = MeanEstimate(records, public_records=PUBLIC_PART * records)
     problem = ProcurementProblem(policy.budget, n_owners, law, valuation, forecast)
     return MECHANISMS[policy.mechanism].for_budget(problem)

@@ -1,6 +1,4 @@
-"""What bought privacy budgets are worth to a learner, and how much it asks for at a price."""
-
-from __future__ import annotations
+"""A learner's valuation of bought privacy budgets, its demand at a price, and a mean's forecast."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,28 +8,30 @@ import numpy as np
 from pydantic import InstanceOf
 
 from learning.declaration import Declaration, NonNegative, Positive, Words, parameter
-from market.columns import column
+from market.columns import Array, column
 
-NEWTON = 40  # steps at most; six are usual
-LARGEST = 10.0  # epsilon beyond which nothing is bought, unless told otherwise
+# Newton's steps at most; six are usual.
+NEWTON = 40
+# Epsilon beyond which nothing is bought by default.
+LARGEST = 10.0
 
 
 class Valuation(Declaration, ABC):
-    """The learner's money for what one owner sells, in proportion to a ``scale``; owners' budgets add up independently.
+    """Money for one owner's sale, in proportion to a ``scale``; values of owners add up.
 
-    Demand never rises with the price: mechanisms are truthful because of it.
+    Demand never rises with the price, on which the truthfulness of mechanisms depends.
     """
 
     where = "valuation"
     scale: float
 
     @abstractmethod
-    def value(self, epsilon: np.ndarray) -> np.ndarray:
+    def value(self, epsilon: Array) -> Array:
         """Money for epsilon, any shape; 0 at epsilon = 0."""
 
     @abstractmethod
-    def demand(self, price: np.ndarray) -> np.ndarray:
-        """The epsilon that maximises ``value(epsilon) - price * epsilon``, any shape, for prices from 0 to inf."""
+    def demand(self, price: Array) -> Array:
+        """Maximiser of ``value(epsilon) - price * epsilon``, for prices from 0 to inf."""
 
 
 AValuation = Annotated[Valuation, InstanceOf(), Words("a Valuation")]
@@ -39,11 +39,11 @@ AValuation = Annotated[Valuation, InstanceOf(), Words("a Valuation")]
 
 @dataclass(frozen=True)
 class PrecisionValuation(Valuation):
-    """Money per unit of precision that an owner's noisy mean adds: ``scale / (s^2 / n + 2 (r / (n epsilon))^2)``.
+    """Money per precision of an owner's noisy mean: ``scale / (s^2 / n + 2 (r / (n epsilon))^2)``.
 
-    The denominator is the variance of the mean of n records, with standard deviation s, answered with Laplace
-    noise of scale r / (n epsilon). Too little epsilon is worth next to nothing and too much adds nothing, so
-    demand jumps: below epsilon = sqrt(2) r / (s sqrt(n)) nothing is bought.
+    The denominator is the variance of the mean of n records, with standard deviation s, answered
+    with Laplace noise of scale r / (n epsilon). The value is convex, then concave, so demand jumps:
+    below epsilon = sqrt(2) r / (s sqrt(n)) nothing is bought.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class PrecisionValuation(Valuation):
     width : float, above 0, r, the range of a record
     epsilon_max : float, above 0, the most that is bought of one owner
 
-    Source: Fallah, Makhdoumi, Malekian and Ozdaglar, Optimal and Differentially Private Data Acquisition (local
-    privacy: inverse-variance weights). We give money per unit of precision instead of one per unit of variance,
-    so that owners can be priced one by one.
+    Source: Fallah, Makhdoumi, Malekian and Ozdaglar, Optimal and Differentially Private Data
+        Acquisition (local privacy: inverse-variance weights). We give money per unit of precision
+        instead of one per unit of variance, so that owners can be priced one by one.
     """
 
     scale: NonNegative = parameter("Give the money per unit of precision.")
@@ -64,11 +64,11 @@ class PrecisionValuation(Valuation):
     width: Positive = 1.0
     epsilon_max: Positive = LARGEST
 
-    def value(self, epsilon: np.ndarray) -> np.ndarray:
-        return self.scale * precision(epsilon, self.records, self.deviation, self.width)
+    def value(self, epsilon: Array) -> Array:
+        return self.scale * mean_precision(epsilon, self.records, self.deviation, self.width)
 
-    def demand(self, price: np.ndarray) -> np.ndarray:
-        """The epsilon bought at a price: with y = epsilon / epsilon_0, y / (1 + y^2)^2 = price / (4 price_0)."""
+    def demand(self, price: Array) -> Array:
+        """Demand: with y = epsilon / epsilon_0, y / (1 + y^2)^2 = price / (4 price_0)."""
         price = np.maximum(price, np.finfo(float).tiny)
         if self.scale == 0:
             return np.zeros_like(price)
@@ -77,15 +77,16 @@ class PrecisionValuation(Valuation):
         least = np.sqrt(noise / inner)
         ratio = np.clip(price * (np.sqrt(inner * noise) / (2 * self.scale)), 1e-300, 0.25)
         wanted = np.minimum(least * _falling_branch(ratio), self.epsilon_max)
-        with np.errstate(over="ignore"):  # a price of inf buys nothing
+        # A price of inf buys nothing.
+        with np.errstate(over="ignore"):
             return np.where(self.value(wanted) >= price * wanted, wanted, 0.0)
 
 
-def _falling_branch(ratio: np.ndarray) -> np.ndarray:
-    """The y >= 1 with ``y / (1 + y^2)^2 = ratio``, for ratio in (0, 1/4]: Newton's method in log y.
+def _falling_branch(ratio: Array) -> Array:
+    """The y >= 1 with ``y / (1 + y^2)^2 = ratio`` in (0, 1/4]: Newton's method in log y.
 
-    There the logarithm of the left side is concave and falls, so that every step from above, where
-    ``y^-3 = ratio``, stays above.
+    The logarithm of the left side is concave and falls, so every step from above, where ``y^-3 =
+    ratio``, stays above.
     """
     target = np.log(ratio)
     log_y = -target / 3
@@ -98,28 +99,27 @@ def _falling_branch(ratio: np.ndarray) -> np.ndarray:
     return np.exp(log_y)
 
 
-def precision(epsilon: np.ndarray, records: np.ndarray | float, deviation: float, width: float) -> np.ndarray:
-    """Inverse variance of a mean of ``records`` records answered at epsilon; 0 for who shares nothing.
+def mean_precision(epsilon: Array, records: Array | float, deviation: float, width: float) -> Array:
+    """Inverse variance of a mean of ``records`` records answered at epsilon; 0 at epsilon = 0.
 
-    >>> float(precision(np.array(np.inf), 100.0, 0.5, 1.0))  # no noise: n / s^2
+    Without noise it is n / s^2:
+
+    >>> float(mean_precision(np.array(np.inf), 100.0, 0.5, 1.0))
     400.0
     """
-    epsilon, records = np.asarray(epsilon, dtype=float), np.asarray(records, dtype=float)
+    epsilon = np.asarray(epsilon, dtype=float)
+    records = np.asarray(records, dtype=float)
     shares = epsilon > 0
     noise = 2 * (width / (records * np.where(shares, np.maximum(epsilon, 1e-150), 1.0))) ** 2
     return np.where(shares, 1 / (deviation**2 / records + noise), 0.0)
 
 
-def count_error(epsilon: np.ndarray) -> float:
-    """Error of a count of one private bit per owner that two answers in three stay under, as a part of the owners.
+def count_error(epsilon: Array) -> float:
+    """Error of a count of one private bit per owner (n_owners,), two times in three, over n.
 
-    ``((N - k) / 2 + ln 3 / e) / N``: the N - k who sell nothing are taken for halves, and one Laplace noise of
-    scale 1 / e, with e the least that anybody sold, covers all. At most 1/2: N / 2 can always be answered. This is
-    privacy against those who see the answer, not against who gathers the bits.
-
-    Parameters
-    ----------
-    epsilon : (n_owners,)
+    ``((N - k) / 2 + ln 3 / e) / N``: the N - k non-sellers are counted as halves, and one Laplace
+    noise of scale 1 / e, with e the least epsilon sold, covers all. At most 1/2: N / 2 can always
+    be answered. This is privacy against readers of the answer, not against the collector.
 
     Source: Ghosh and Roth, Selling Privacy at Auction.
 
@@ -134,10 +134,10 @@ def count_error(epsilon: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class MeanEstimate(Declaration):
-    """A forecast for who estimates a mean: the variance of the best weighting of all owners' noisy means.
+    """A forecast of a mean: the variance of the best weighting of all owners' noisy means.
 
-    ``1 / (public / s^2 + sum of precisions)``; it has the interface that `market.game.deviations.Forecast` asks for, and
-    its relative fitness is that variance over the variance of one record, s^2.
+    ``1 / (public / s^2 + sum of precisions)``, relative to the variance of one record, s^2. It has
+    the interface of `market.game.forecast.Forecast`.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ class MeanEstimate(Declaration):
     deviation, width : float, above 0, standard deviation and range of a record
 
     >>> estimate = MeanEstimate(sizes=100.0, public_records=10.0)
-    >>> estimate.outside, round(float(estimate.excess(estimate.terms(np.array([np.inf, 0.0])).sum(axis=0))), 6)
+    >>> sums = estimate.terms(np.array([np.inf, 0.0])).sum(axis=0)
+    >>> estimate.outside, round(float(estimate.excess(sums)), 6)
     (0.1, 0.009091)
     """
 
@@ -158,14 +159,15 @@ class MeanEstimate(Declaration):
 
     @property
     def outside(self) -> float:
-        """What the learner's own records give."""
+        """Variance from the learner's own records."""
         return 1 / self.public_records
 
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """Precision that each owner adds, in records without noise: (n_owners, ...) -> (n_owners, ..., 1)."""
+    def terms(self, epsilon: Array) -> Array:
+        """Precision of each owner, in records without noise: (n_owners, ...) -> (..., 1)."""
         sizes = column(self.sizes, np.asarray(epsilon))
-        return (self.deviation**2 * precision(epsilon, sizes, self.deviation, self.width))[..., None]
+        precision = mean_precision(epsilon, sizes, self.deviation, self.width)
+        return (self.deviation**2 * precision)[..., None]
 
-    def excess(self, sums: np.ndarray) -> np.ndarray:
-        """Variance over that of one record, given the summed terms: (..., 1) -> (...)."""
+    def excess(self, sums: Array) -> Array:
+        """Variance over that of one record: (..., 1) -> (...)."""
         return 1 / (self.public_records + sums[..., 0])

@@ -13,8 +13,8 @@ from learning.audit.auditor import CONFIDENCE
 from learning.errors import InputError
 from scenarios.command.audit_tables import CHECKED, print_audit, print_unseen
 from scenarios.output.places import check_file
-from scenarios.output.unfinished import put
-from scenarios.result import plain
+from scenarios.output.unfinished import put_file
+from scenarios.result import to_plain
 from scenarios.studies.audit import Audit
 
 # The first line of a file of either kind, by which an earlier audit is known.
@@ -37,19 +37,21 @@ def write_audit(found: Audit, scenario: str, seed: int, out: Path) -> None:
     """Write an audit of a scenario, whole or not at all, in the place of an earlier one."""
     check_out(out)
     write = in_json if out.suffix == ".json" else in_markdown
-    put(out, f"{FIRST[out.suffix]}\n{write(found, scenario, seed)}\n")
+    put_file(out, f"{FIRST[out.suffix]}\n{write(found, scenario, seed)}\n")
 
 
 def in_json(found: Audit, scenario: str, seed: int) -> str:
     """Everything that an audit found, as JSON without its first line."""
-    content = plain(
+    content = to_plain(
         {
             "scenario": scenario,
             "seed": seed,
             "refuted": found.refuted,
             "confidence": CONFIDENCE,
             "attacks": [{**asdict(one), "verdict": one.verdict} for one in found.findings],
-            "checks": [{**asdict(one), "says": " ".join(CHECKED[one.kind]).strip()} for one in found.checks],
+            "checks": [
+                {**asdict(one), "says": " ".join(CHECKED[one.kind]).strip()} for one in found.checks
+            ],
             "not_attacked": found.not_attacked,
             "without_noise": found.without_noise,
             "cannot_see": found.unseen,

@@ -1,14 +1,17 @@
-"""The tables of `dpmarket audit`: attacks, checks, and what neither sees."""
+"""Tables of `dpmarket audit`: attacks, checks, and the leaks that neither sees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from exchange.terminal import Terminal
 from learning.audit.auditor import CONFIDENCE
-from learning.audit.checks import power
+from learning.audit.checks import detectable_noise
 from learning.audit.verdicts import Check
-from scenarios.command.terminal import PlainTable, Terminal, noted
-from scenarios.report.wording import number
+from scenarios.command.terminal import PlainTable, noted
+from scenarios.report.wording import format_number
 from scenarios.studies.audit import Audit
 
 CHECKED = {
@@ -43,51 +46,68 @@ CHECKED = {
 
 
 def print_audit(found: Audit) -> None:
-    """Per owner, what is claimed and what its answers were seen to give away at least; then what was checked in training."""
+    """Print the claim and the evidence for each owner, then the checks of the training."""
     out = Terminal()
     if found.findings:
-        heads = ("owner", "records", "claimed", "seen >=", "one answer", "seen >=", "verdict")
-        rows = PlainTable("", *heads)
-        for f in found.findings:
-            cells = (f.claimed, f.shown, f.answer_charged, f.answer_bound)
-            rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
-        out.print(rows)
-        first, weakest = found.findings[0], min(f.share for f in found.findings)
-        out.say(
-            f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
-            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.1%} "
-            "confidence nothing here or below is wrongly refuted, and nothing is proved"
-        )
-        if weakest < 0.995:
-            moves = f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for"
-            out.say(f"{moves}: the attack is that much weaker")
-        print_checks(out, found.checks)
+        _print_findings(out, found)
+        _print_checks(out, found.checks)
+    elif found.asks:
+        out.say("nothing to audit: no owner answers under a promise")
     else:
-        why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
-        out.say(f"nothing to audit: {why}")
+        out.say("nothing to audit: no query is worth its noise, so none is asked")
     out.say(
         noted("not attacked, but checked", found.not_attacked),
         noted("add no noise, so nothing is promised about their records", found.without_noise),
     )
 
 
-def print_checks(out: Terminal, checks: Sequence[Check]) -> None:
-    """What was checked of the training, each at its worst place."""
-    rows = PlainTable("", "checked in the training that a run does", "places", "worst", "fails at", "verdict")
+def _print_findings(out: Terminal, found: Audit) -> None:
+    heads = ("owner", "records", "claimed", "seen >=", "one answer", "seen >=", "verdict")
+    table = PlainTable("", *heads)
+    for one in found.findings:
+        cells = (one.claimed, one.shown, one.answer_charged, one.answer_bound)
+        table.add_row(one.owner, f"{one.records:,}", *map(format_number, cells), one.verdict)
+    out.print(table)
+    first = found.findings[0]
+    delta = ""
+    if first.delta:
+        delta = f" at delta = {format_number(first.delta)}"
+    out.say(
+        f"epsilon{delta}, T = {first.horizon} ({first.answers} asked), {first.draws:,} draws of "
+        f"all answers in each of two neighbouring worlds; with {CONFIDENCE:.1%} confidence "
+        "nothing here or below is wrongly refuted, and nothing is proved"
+    )
+    weakest = min(one.share for one in found.findings)
+    if weakest < 0.995:
+        out.say(
+            f"the worst pair of records found moves answers by {weakest:.0%} of what noise is "
+            "added for: the attack is that much weaker"
+        )
+
+
+def _print_checks(out: Terminal, checks: Sequence[Check]) -> None:
+    """Print each check of the training, at its worst place."""
+    heads = ("checked in the training that a run does", "places", "worst", "fails at", "verdict")
+    table = PlainTable("", *heads)
     for check in checks:
-        what, unit = CHECKED[check.kind]
-        verdict = "holds" if check.passed else f"FAILS{f' ({check.place})' if check.place else ''}"
+        name, unit = CHECKED[check.kind]
+        verdict = "holds"
+        if not check.passed:
+            verdict = f"FAILS ({check.place})".removesuffix(" ()")
         cells = (f"{check.found:.4g} {unit}".strip(), f"{check.limit:.4g}")
-        rows.add_row(what, f"{check.tested:,}", *cells, verdict)
-    out.print(rows)
-    least = power(checks)
-    if least == least:
-        out.say(f"had an owner added {least:.3g} of its noise or less, that would have shown")
+        table.add_row(name, f"{check.tested:,}", *cells, verdict)
+    out.print(table)
+    least = detectable_noise(checks)
+    if np.isnan(least):
+        out.say(
+            "the audit has no accountant of its own for noise of this law: how much there is was "
+            "attacked only"
+        )
     else:
-        out.say("the audit has no accountant of its own for noise of this law: how much there is was attacked only")
+        out.say(f"had an owner added {least:.3g} of its noise or less, that would have shown")
 
 
 def print_unseen(found: Audit) -> None:
-    """Print what this audit cannot see."""
+    """Print the leaks that this audit cannot see."""
     if found.unseen:
         Terminal().say("this audit cannot see:", *(f"  {one}" for one in found.unseen))

@@ -1,38 +1,48 @@
-"""What `dpmarket compare` prints."""
+"""Output of `dpmarket compare`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from scenarios.command.terminal import PlainTable, Terminal, in_title
-from scenarios.report import sentences_comparison as words
-from scenarios.report.wording import number, percent
+from exchange.terminal import Terminal
+from scenarios.command.terminal import PlainTable, in_title
+from scenarios.report.facts_outcome import alternative_name
+from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.wording import format_number, format_percent
 
 
 def print_comparison(content: dict[str, Any], folder: Path) -> None:
-    """A line for each alternative, who gains most, how owners would vote, and where the page is."""
-    out, rows = Terminal(), content["alternatives"]
-    trained = any(row["trained_gain"] for row in rows)
-    heads = [
-        "alternative",
-        "paid",
-        "error",
-        *(["trained"] if trained else []),
-        "gain",
-        *(["trained"] if trained else []),
-    ]
-    table = PlainTable(in_title(content["title"], content), *heads, "pays", "owners", "total")
+    """Print a line for each alternative, the learner's best, the owners' vote, and the page."""
+    rows = [_table_cells(row) for row in content["alternatives"]]
+    if not any(row["trained_gain"] for row in content["alternatives"]):
+        rows = [{key: cell for key, cell in row.items() if "trained" not in key} for row in rows]
+    heads = [head.split(",")[0] for head in rows[0]]
+    out = Terminal()
+    table = PlainTable(in_title(content["title"], content), *heads)
     for row in rows:
-        errors = [row["relative_fitness"], *([row["trained_fitness"]] if trained else [])]
-        gains = [row["gain"], *([(row["trained_gain"] or {}).get("mean")] if trained else [])]
-        cells = [*map(percent, errors), *map(number, gains), percent(row["chance_pays"], 2)]
-        table.add_row(
-            words.named(row), number(row["payments"]), *cells, number(row["owners_surplus"]), number(row["welfare"])
-        )
+        table.add_row(*row.values())
     out.print(table)
     out.print()
     out.say(
-        words.aim(content), *words.missed(content), words.best(content), words.vote(content), *words.cautions(content)
+        render_phrase("comparison", "aim", content),
+        *render_lines("comparison", "missed", content),
+        render_phrase("comparison", "best", content),
+        render_phrase("comparison", "vote", content),
+        *render_lines("comparison", "cautions", content),
     )
     out.say(f"\nreport: {folder / 'report.html'}")
+
+
+def _table_cells(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "alternative": alternative_name(row),
+        "paid": format_number(row["payments"]),
+        "error": format_percent(row["relative_fitness"]),
+        "trained, error": format_percent(row["trained_fitness"]),
+        "gain": format_number(row["gain"]),
+        "trained, gain": format_number((row["trained_gain"] or {}).get("mean")),
+        "pays": format_percent(row["chance_pays"], 2),
+        "owners": format_number(row["owners_surplus"]),
+        "total": format_number(row["welfare"]),
+    }

@@ -18,12 +18,20 @@ def dashboard(
     scenario: Annotated[
         str,
         typer.Argument(
-            metavar="[SCENARIO]", help="A scenario file, or a name of the library.", autocompletion=library_names
+            metavar="[SCENARIO]",
+            help="A scenario file, or a name of the library.",
+            autocompletion=library_names,
         ),
     ] = "three_insurers",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 is any that is free.")] = PORT,
-    host: Annotated[str, typer.Option(help="Address that the page is shown at: this machine alone.")] = "127.0.0.1",
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser; print where the page is.")] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page; 0 is any that is free.")
+    ] = PORT,
+    host: Annotated[
+        str, typer.Option(help="Address that the page is shown at: this machine alone.")
+    ] = "127.0.0.1",
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser; print where the page is.")
+    ] = False,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
@@ -48,5 +56,8 @@ def dashboard(
         progress("settling the market")
         put_up(opened(Opened(scenario, chosen, prepared)))
     url = address(made, host)
-    told = f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this machine."
+    told = (
+        f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this "
+        "machine."
+    )
     serve(app, made, url, told, browser=not no_browser)

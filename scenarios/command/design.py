@@ -17,12 +17,18 @@ def design(
         float | None, typer.Option(help="Money that may be paid at most [default: learner.budget].")
     ] = None,
     policies: Annotated[
-        str | None, typer.Option(metavar="K1,K2", help="Kinds of policy to try [default: all usual ones].")
+        str | None,
+        typer.Option(metavar="K1,K2", help="Kinds of policy to try [default: all usual ones]."),
     ] = None,
     optimistic: Annotated[
-        bool, typer.Option("--optimistic", help="Count on the best of several equilibria, not on the worst.")
+        bool,
+        typer.Option(
+            "--optimistic", help="Count on the best of several equilibria, not on the worst."
+        ),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder of the design [default: results/design-NAME].")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the design [default: results/design-NAME].")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder with other files, which are kept.")
     ] = False,
@@ -41,7 +47,9 @@ def design(
     chosen = load(scenario, changed, data_folder=data_folder)
     kinds = [kind.strip() for kind in policies.split(",")] if policies else []
     with naming(scenario, changed), stages() as progress:
-        found = design_scenario(chosen, kinds=kinds, budget=budget, optimistic=optimistic, progress=progress)
+        found = design_scenario(
+            chosen, kinds=kinds, budget=budget, optimistic=optimistic, progress=progress
+        )
         content = design_part(found, optimistic=optimistic)
         progress("writing the report")
         text = "" if found.scenario is None else found.scenario.to_toml(absolute=True)

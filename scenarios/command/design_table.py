@@ -1,25 +1,40 @@
-"""What `dpmarket design` prints."""
+"""Output of `dpmarket design`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from scenarios.command.terminal import PlainTable, Terminal, in_title
-from scenarios.report import sentences_design as words
-from scenarios.report.wording import number, percent
+from exchange.terminal import Terminal
+from scenarios.command.terminal import PlainTable, in_title
+from scenarios.report.facts_outcome import policy_name
+from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.wording import format_number, format_percent
 
 
 def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> None:
-    """The best of each kind of policy, what to offer, whom to ask, and where the page and the scenario are."""
+    """Print the best of each kind of policy, the offer, whom to ask, and the files."""
     out = Terminal()
-    table = PlainTable(in_title(content["title"], content["chosen"]), "policy", "paid", "error", "gain", "will do")
+    title = in_title(content["title"], content["chosen"])
+    table = PlainTable(title, "policy", "paid", "error", "gain", "will do")
     for row in content["policies"]:
         if not row["refused"]:
-            cells = number(row["payments"]), percent(row["relative_fitness"]), number(row["gain"])
-            table.add_row(words.named(row), *cells, "yes" if row["feasible"] else "no")
+            table.add_row(
+                policy_name(row),
+                format_number(row["payments"]),
+                format_percent(row["relative_fitness"]),
+                format_number(row["gain"]),
+                {True: "yes", False: "no"}[bool(row["feasible"])],
+            )
     out.print(table)
     out.print()
-    out.say(words.answer(content), words.what_would_change(content), *words.joining(content), words.not_bought(content))
-    out.say(words.frontier(content))
-    out.say(f"\nreport: {folder / 'report.html'}", "" if chosen is None else f"run it: dpmarket run {chosen}")
+    out.say(
+        render_phrase("design", "answer", content),
+        render_phrase("design", "what_would_change", content),
+        *render_lines("design", "joining", content),
+        render_phrase("design", "not_bought", content),
+        render_phrase("design", "frontier", content),
+    )
+    out.say(f"\nreport: {folder / 'report.html'}")
+    if chosen is not None:
+        out.say(f"run it: dpmarket run {chosen}")

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from exchange.terminal import Terminal
+from learning.phrases import escape_control
 from scenarios.command.options import naming
 from scenarios.command.progress import stages
-from scenarios.command.terminal import PlainTable, Terminal, in_title
+from scenarios.command.terminal import PlainTable, in_title
 from scenarios.games.settling import game_of, settle_game, starts_of
-from scenarios.output.folders import together
-from scenarios.output.manifest import MANIFEST, seal
-from scenarios.report import sentences_game as words
+from scenarios.output.folders import write_together
+from scenarios.output.manifest import MANIFEST, write_manifest
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
-from scenarios.report.wording import counted, number
+from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.wording import count_noun, format_number
 from scenarios.result import naming_damage
 from scenarios.schema.game import GameFile, read_game
-from scenarios.schema.toml import visible
 
 WIDEST = 6  # owners with a column each
 
@@ -42,12 +43,13 @@ def check_game(scenario: str, changed: list[str]) -> None:
     file = read_game(scenario, changed)
     with naming(scenario, changed):
         game = game_of(file)
-    starts = counted(len(starts_of(file, game)), "start")
+    starts = count_noun(len(starts_of(file, game)), "start")
     out = Terminal()
     out.say(
-        f"{visible(file.title) or 'game'}: good. {counted(len(game.owners), 'owner')} play from {starts}, and equilibria "
-        f"are looked for from {counted(file.market.search, 'further point')}.",
-        words.NO_TABLE,
+        f"{escape_control(file.title) or 'game'}: good. {count_noun(len(game.owners), 'owner')} "
+        f"play from {starts}, and equilibria "
+        f"are looked for from {count_noun(file.market.search, 'further point')}.",
+        render_phrase("game", "no_table"),
     )
     out.print()
     out.print(owners_of(file))
@@ -66,13 +68,17 @@ def owners_of(file: GameFile) -> PlainTable:
 def draw_again(folder: Path) -> None:
     """The figures and the page of a game's folder, made again from its tables."""
     content = load_game(folder)
-    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder, "Run the game again."):
-        seal(new, draw_game(new, content))
+    with (
+        write_together(folder, (*FILES, MANIFEST)) as new,
+        naming_damage(folder, "Run the game again."),
+    ):
+        write_manifest(new, draw_game(new, content))
 
 
 def print_game(content: Mapping[str, Any], folder: Path) -> None:
     """Every equilibrium with the starts that lead there, where play turns, and where the report is."""
-    out, names = Terminal(), [owner["name"] for owner in content["owners"]]
+    out = Terminal()
+    names = [owner["name"] for owner in content["owners"]]
     few = len(names) <= WIDEST
     heads = names if few else ["least eps", "mean eps", "most eps"]
     rows = PlainTable(
@@ -88,19 +94,23 @@ def print_game(content: Mapping[str, Any], folder: Path) -> None:
         epsilon = one["epsilon"]
         shown = epsilon if few else [min(epsilon), sum(epsilon) / len(epsilon), max(epsilon)]
         led = ", ".join(map(str, one["starts"])) or "none"
-        totals = number(sum(one["payment"])), number(sum(one["surplus"]))
+        totals = format_number(sum(one["payment"])), format_number(sum(one["surplus"]))
         rows.add_row(
-            place, *(number(e, 4) for e in shown), *totals, led, "comes back" if one["stable"] else "leaves it"
+            place,
+            *(format_number(e, 4) for e in shown),
+            *totals,
+            led,
+            "comes back" if one["stable"] else "leaves it",
         )
     out.print(rows)
     out.print()
     out.say(
-        words.answer(content),
-        words.larger_lower(content),
-        words.unsettled(content),
-        words.certificate(content),
-        *words.turns(content),
-        *words.remarkable(content),
-        words.NO_TABLE,
+        render_phrase("game", "answer", content),
+        render_phrase("game", "larger_lower", content),
+        render_phrase("game", "unsettled", content),
+        render_phrase("game", "certificate", content),
+        *render_lines("game", "turns", content),
+        *render_lines("game", "remarkable", content),
+        render_phrase("game", "no_table"),
         f"\nreport: {folder / 'report.html'}",
     )

@@ -12,17 +12,28 @@ from scenarios.command.progress import stages
 
 
 def init(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, CSV (gzipped or not) or Parquet.")],
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict.")] = None,
-    owner: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that says whose each row is.")] = None,
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A table, CSV (gzipped or not) or Parquet.")
+    ],
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that says whose each row is.")
+    ] = None,
     owners: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Share the rows out at random to so many owners.")
+        int | None,
+        typer.Option(min=1, max=10_000, help="Share the rows out at random to so many owners."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The scenario to write [default: the table's name, .toml, here]."),
+        typer.Option(
+            metavar="FILE", help="The scenario to write [default: the table's name, .toml, here]."
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
 ) -> None:
     """Write a first scenario for a table, guessed from the rows that become public, with a comment on every guess."""
     from scenarios.command.init_printed import print_draft
@@ -31,7 +42,9 @@ def init(
 
     place = out or default_name(table)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
-    made = write_first(table, place, Wanted(target, owner, owners), prompt if asks else None, stages, force=force)
+    made = write_first(
+        table, place, Wanted(target, owner, owners), prompt if asks else None, stages, force=force
+    )
     print_draft(made, place)
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.command.terminal import PlainTable, Terminal
+from exchange.terminal import Terminal
+from scenarios.command.terminal import PlainTable
 from scenarios.starting.draft import Draft
 from scenarios.starting.entries import findings
 
 
 def print_draft(made: Draft, out: Path) -> None:
     """What was guessed, how to overrule it, and what to do next."""
-    table, rows = made.guesses.table, PlainTable("", "guessed", "", "to overrule")
+    table = made.guesses.table
+    rows = PlainTable("", "guessed", "", "to overrule")
     for column in rows.columns:
         column.justify = "left"
     for finding in findings(made.guesses, made.offer, made.mechanism):
         rows.add_row(*finding)
     terminal = Terminal()
     terminal.say(
-        f"{table.n_rows:,} rows, {len(table.columns)} columns. Cells were looked at in {made.guesses.public:,} rows, drawn "
+        f"{table.n_rows:,} rows, {len(table.columns)} columns. Cells were looked at in "
+        f"{made.guesses.public:,} rows, drawn "
         "at random, which become public; of the others only whose they are."
     )
     terminal.print(rows)

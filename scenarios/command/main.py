@@ -1,7 +1,7 @@
 """The `dpmarket` command.
 
-Faults of the input are one line. Status: 0 done, 1 nobody reads the output, 2 bad input, 3 not certified (--strict) or
-refuted (audit), 130 interrupted.
+Faults of the input are one line. Status: 0 done, 1 nobody reads the output, 2 bad input, 3 not
+certified (--strict) or refuted (audit), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,29 +22,41 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from exchange.command.collect import collect
+from exchange.command.contract import contract
+from exchange.command.exchange import exchange
+from exchange.command.owner import accept, answer, state
+from exchange.command.settle import settle
 from learning.errors import InputError, check_current_folder, explain_fault
-from scenarios.command.accept import accept
-from scenarios.command.answer import answer
-from scenarios.command.collect import collect
+from reproduction.command import reproduce
 from scenarios.command.compare import compare
-from scenarios.command.contract import contract
 from scenarios.command.dashboard import dashboard
 from scenarios.command.design import design
-from scenarios.command.exchange import exchange
 from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
-from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
+from scenarios.command.options import (
+    AllowCode,
+    DataFolder,
+    Overrides,
+    ScenarioArg,
+    Seed,
+    changes,
+    naming,
+)
 from scenarios.command.progress import stages
-from scenarios.command.reproduce import reproduce
-from scenarios.command.settle import settle
 from scenarios.command.sweep import sweep
 
-UNREAD, INTERRUPTED = 1, 130
-UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # writing to standard output
+UNREAD = 1
+INTERRUPTED = 130
+UNPRINTED = (
+    errno.EPIPE,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+)  # writing to standard output
 LONGEST = 1000  # characters of a message
-GARBAGE = (
-    500_000  # objects between two searches for cycles, which take a seventh of a short command at Python's own pace
-)
+GARBAGE = 500_000  # objects between two searches for cycles, which take a seventh of a short command at Python's own pace
 NUMPY = "(overflow|divide by zero|invalid value) encountered"  # what is computed from a number lost is not told
 
 HELP = "A simulator of markets for differentially private data."
@@ -93,7 +105,7 @@ def main() -> None:
 
 def fail(*messages: str) -> NoReturn:
     """A line on stderr for each fault, status 2."""
-    from scenarios.schema.toml import visible
+    from learning.phrases import escape_control
 
     half = LONGEST // 2
     try:
@@ -102,8 +114,12 @@ def fail(*messages: str) -> NoReturn:
         messages = (str(error),)
     with suppress(OSError):  # standard error takes nothing either
         for message in messages:
-            line = visible(" ".join(message.split()))
-            print("dpmarket:", line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}", file=sys.stderr)
+            line = escape_control(" ".join(message.split()))
+            print(
+                "dpmarket:",
+                line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}",
+                file=sys.stderr,
+            )
     sys.exit(2)
 
 
@@ -117,7 +133,10 @@ def tell_version(wanted: bool) -> None:
 @app.callback(help=HELP)
 def options(
     _: Annotated[
-        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=tell_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Options of the program itself."""
@@ -127,10 +146,16 @@ def options(
 def run(
     scenario: ScenarioArg,
     out: Annotated[
-        Path | None, typer.Option(help="Result folder [default: results/NAME, changes by --set or --seed in its name].")
+        Path | None,
+        typer.Option(
+            help="Result folder [default: results/NAME, changes by --set or --seed in its name]."
+        ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write into a result folder with other files, which are kept.")
+        bool,
+        typer.Option(
+            "--force", help="Write into a result folder with other files, which are kept."
+        ),
     ] = False,
     overrides: Overrides = None,
     seed: Seed = None,
@@ -140,13 +165,14 @@ def run(
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Status 3 when not certified, or training contradicts the forecast or the money."
+            "--strict",
+            help="Status 3 when not certified, or training contradicts the forecast or the money.",
         ),
     ] = False,
 ) -> int:
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.output.places import check_folder
-    from scenarios.result import FILES, default_folder, save
+    from scenarios.result import FILES, default_folder, save_result
     from scenarios.schema.game import is_game_file
     from scenarios.schema.loading import load
 
@@ -165,7 +191,7 @@ def run(
     with naming(scenario, changed), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
-        save(result, folder, partial(write_report, result=result.content), force=force)
+        save_result(result, folder, partial(write_report, result=result.content), force=force)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
@@ -175,7 +201,9 @@ def run(
 @app.command()
 def forecast(
     scenario: ScenarioArg,
-    epsilon: Annotated[str, typer.Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")],
+    epsilon: Annotated[
+        str, typer.Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")
+    ],
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
@@ -187,7 +215,7 @@ def forecast(
     chosen = load(scenario, changed, data_folder=data_folder)
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
-    from scenarios.summary.content import forecast_part
+    from scenarios.summary.forecast import forecast_part
     from scenarios.tables.dataset import market_data
 
     with naming(scenario, changed), stages() as progress:
@@ -204,22 +232,28 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0):
     """Budgets from text: one per owner, or one for all; inf means no noise, 0 nothing shared; others are above ``spent``."""
     import numpy as np
 
+    from learning.phrases import format_value
     from scenarios.schema.fields import BUDGET_RULE, is_budget
-    from scenarios.schema.toml import show
 
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError("--epsilon", "must be numbers with commas between, such as 1,1,1", show(text)) from None
+        raise InputError(
+            "--epsilon", "must be numbers with commas between, such as 1,1,1", format_value(text)
+        ) from None
     if any(not value >= 0 for value in values):
-        raise InputError("--epsilon", "must not hold negative numbers or nan", show(text))
+        raise InputError("--epsilon", "must not hold negative numbers or nan", format_value(text))
     if not all(value == np.inf or is_budget(value) for value in values):
-        raise InputError("--epsilon", f"{BUDGET_RULE}, or be inf", show(text))
+        raise InputError("--epsilon", f"{BUDGET_RULE}, or be inf", format_value(text))
     if any(0 < value <= spent for value in values):
         rule = f"must be above owners.report, {spent:g}, which is spent before, or 0"
-        raise InputError("--epsilon", rule, show(text))
+        raise InputError("--epsilon", rule, format_value(text))
     if len(values) not in (1, n_owners):
-        raise InputError("--epsilon", f"must have one number, or one per owner ({n_owners})", f"{len(values)} numbers")
+        raise InputError(
+            "--epsilon",
+            f"must have one number, or one per owner ({n_owners})",
+            f"{len(values)} numbers",
+        )
     return np.array(values * n_owners if len(values) == 1 else values)
 
 
@@ -227,10 +261,14 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0):
 def audit(
     scenario: ScenarioArg,
     epsilon: Annotated[
-        str | None, typer.Option(help="Budgets, one per owner or one for all [default: what the market settles on].")
+        str | None,
+        typer.Option(
+            help="Budgets, one per owner or one for all [default: what the market settles on]."
+        ),
     ] = None,
     draws: Annotated[
-        int | None, typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half.")
+        int | None,
+        typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for what is found, .json or .md.")] = None,
     overrides: Overrides = None,
@@ -249,7 +287,9 @@ def audit(
     from scenarios.command.audit_tables import print_audit, print_unseen
     from scenarios.studies.audit import audit_scenario
 
-    budgets = None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
+    budgets = (
+        None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
+    )
     with naming(scenario, changed), stages() as progress:
         found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
     print_audit(found)
@@ -272,7 +312,8 @@ def check(
     from scenarios.schema.game import is_game_file
     from scenarios.schema.loading import load
 
-    changed, began = changes(overrides, seed), time.process_time()
+    changed = changes(overrides, seed)
+    began = time.process_time()
     try:
         if is_game_file(scenario):
             from scenarios.command.game import check_game
@@ -291,15 +332,16 @@ def check(
 @app.command()
 def scenarios(data_folder: DataFolder = None) -> None:
     """List the scenarios, studies and games that come with the program, and say whose data is not there."""
-    from scenarios.command.terminal import PlainTable, Terminal
-    from scenarios.schema.loading import games, library, load
+    from exchange.terminal import Terminal
+    from scenarios.command.terminal import PlainTable
+    from scenarios.schema.loading import library_games, library_scenarios, load
     from scenarios.sweeping.study import studies
     from scenarios.tables.paths import table_exists
 
     rows = PlainTable("", "scenario", "data")
     rows.add_column("", justify="left")
     lacking = False
-    for name, path in library().items():
+    for name, path in library_scenarios().items():
         here = table_exists(load(path, data_folder=data_folder))
         lacking |= not here
         first = path.read_text(encoding="utf-8").splitlines()[0]
@@ -308,7 +350,7 @@ def scenarios(data_folder: DataFolder = None) -> None:
     asked.columns[1].justify = "left"
     played = PlainTable("", "game without a table", "")
     played.columns[1].justify = "left"
-    for listed, known in ((asked, studies()), (played, games())):
+    for listed, known in ((asked, studies()), (played, library_games())):
         for name, path in known.items():
             listed.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
     out = Terminal()
@@ -322,25 +364,25 @@ def scenarios(data_folder: DataFolder = None) -> None:
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]) -> None:
     """Draw the figures and write the report of a saved result again."""
-    from scenarios.output.folders import together
-    from scenarios.output.manifest import MANIFEST, seal
+    from learning.phrases import escape_control
+    from scenarios.output.folders import write_together
+    from scenarios.output.manifest import MANIFEST, write_manifest
     from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
     from scenarios.result import FILES, REPORT, changed_facts, load_result, naming_damage
-    from scenarios.schema.toml import visible
 
     if (folder / "game.json").is_file():
         from scenarios.command.game import draw_again
 
         draw_again(folder)
-        print(visible(str(folder / REPORT)))
+        print(escape_control(str(folder / REPORT)))
         return
     load_result(folder)
-    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
-        seal(new, [*draw_figures(new), write_report(new)])
+    with write_together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
+        write_manifest(new, [*draw_figures(new), write_report(new)])
     if changed := changed_facts(folder):
         print(f"changed by hand since the run: {', '.join(changed)}")
-    print(visible(str(folder / REPORT)))
+    print(escape_control(str(folder / REPORT)))
 
 
 app.command()(accept)
@@ -355,6 +397,7 @@ app.command()(design)
 app.command()(mechanisms)
 app.command()(reproduce)
 app.command()(settle)
+app.command()(state)
 app.command()(sweep)
 
 

@@ -13,60 +13,46 @@ from learning.errors import InputError, InputErrors
 
 def library_names() -> list[str]:
     """Scenarios of the library, for completion in a shell."""
-    from scenarios.schema.loading import games, library
+    from scenarios.schema.loading import library_games, library_scenarios
 
-    return [*library(), *games()]
+    return [*library_scenarios(), *library_games()]
 
 
 ScenarioArg = Annotated[
     str,
-    typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.", autocompletion=library_names),
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or a name of the library.",
+        autocompletion=library_names,
+    ),
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500."),
 ]
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
-]
-AllowCode = Annotated[bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")]
-
-ContractArg = Annotated[Path, typer.Argument(metavar="CONTRACT", help="The contract that all parties signed.")]
-OwnerOption = Annotated[str, typer.Option("--owner", metavar="NAME", help="Who it is, as the contract calls it.")]
-TableOption = Annotated[
-    Path, typer.Option("--data", metavar="FILE", help="The owner's own records, with the columns of the contract.")
-]
-LedgerOption = Annotated[
-    Path, typer.Option("--ledger", metavar="FILE", help="What the owner has answered; on a disk that stays.")
-]
-MaxEpsilon = Annotated[
-    float | None,
     typer.Option(
-        "--max-epsilon",
-        metavar="EPSILON",
-        help="The most that all contracts about these records may spend [default: 3, or what was accepted].",
+        "--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."
     ),
 ]
-MaxDelta = Annotated[
-    float | None,
-    typer.Option(
-        "--max-delta",
-        metavar="DELTA",
-        help="The same for delta [default: 1/(10 n) of n records, at most 1e-4; or what was accepted].",
-    ),
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")
 ]
 
 
 @contextmanager
 def naming(source: str, overrides: list[str]):
     """Puts where it is before a fault: a change of the command line, or the scenario's name where none is told yet."""
-    from scenarios.schema.loading import placed
+    from scenarios.schema.loading import place_error
 
     try:
         yield
     except InputError as error:
-        raise InputErrors([placed(one, source, overrides) for one in error.all]) from None
+        raise InputErrors([place_error(one, source, overrides) for one in error.all]) from None
 
 
 def changes(overrides: list[str] | None, seed: int | None = None) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from learning.progress import Progress, silent
+from learning.progress import Progress, ignore_progress
 
 EVERY = 0.1  # seconds between two looks at the share that is done
 KNOWN = 1.0  # seconds of work before a pace is told
@@ -19,21 +19,28 @@ class Pace:
     Parameters
     ----------
     name : the stage.
-    share : what was done of it, 0 to 1, when it was first told of: kept from an earlier run, and no sign of the pace.
+    share : what was done of it, 0 to 1, when it was first told of: kept from an earlier run, and no
+        sign of the pace.
     now : seconds, the time.
     """
 
     def __init__(self, name: str, share: float, now: float) -> None:
-        self.name, self.first, self.share, self.began, self.told = name, share, share, now, now
+        self.name = name
+        self.first = share
+        self.share = share
+        self.began = now
+        self.told = now
 
     def reached(self, share: float, now: float) -> None:
         """A share of the stage is done."""
         if share > self.share:
-            self.share, self.told = share, now
+            self.share = share
+            self.told = now
 
     def left(self, now: float) -> float | None:
         """Seconds left at the pace so far; None while nothing tells, and where the rest took longer than the pace says."""
-        worked, done = self.told - self.began, self.share - self.first
+        worked = self.told - self.began
+        done = self.share - self.first
         if done <= 0 or worked < KNOWN:
             return None
         rest = worked * (1 - self.share) / done - (now - self.told)
@@ -49,11 +56,14 @@ class Pace:
         >>> pace.line(30.0)
         'training  25 %  0:30, about 0:50 left'
         """
-        parts, left = [self.name], self.left(now)
+        parts = [self.name]
+        left = self.left(now)
         if self.share > 0:
             parts.append(f"{int(100 * self.share)} %")
         if now - self.began >= KNOWN:
-            parts.append(clock(now - self.began) + ("" if left is None else f", about {clock(left)} left"))
+            parts.append(
+                clock(now - self.began) + ("" if left is None else f", about {clock(left)} left")
+            )
         return "  ".join(parts)
 
 
@@ -72,7 +82,7 @@ def clock(seconds: float) -> str:
 def stages() -> Iterator[Progress]:
     """Tells the stages of the work in one line on stderr that is gone in the end; nothing where that is no terminal."""
     if not sys.stderr.isatty():  # whatever FORCE_COLOR says: this is nothing to keep in a file
-        yield silent
+        yield ignore_progress
         return
     from rich.console import Console
     from rich.live import Live
@@ -80,9 +90,10 @@ def stages() -> Iterator[Progress]:
 
     console = Console(stderr=True)
     if console.is_dumb_terminal or not console.is_terminal:
-        yield silent
+        yield ignore_progress
         return
-    pace, looked = Pace("starting", 0.0, monotonic()), 0.0
+    pace = Pace("starting", 0.0, monotonic())
+    looked = 0.0
 
     def line() -> Text:
         return Text(pace.line(monotonic()), no_wrap=True, overflow="ellipsis")
@@ -91,7 +102,8 @@ def stages() -> Iterator[Progress]:
         nonlocal pace, looked
         now = monotonic()
         if stage != pace.name or share == 0:
-            pace, looked = Pace(stage, share, now), now
+            pace = Pace(stage, share, now)
+            looked = now
         elif now - looked >= EVERY:
             pace.reached(share, now)
             looked = now

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,81 +9,42 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Column, Table
 
+from exchange.terminal import plain
+from learning.phrases import escape_control
 from scenarios.report.wording import currency_of
-from scenarios.schema.toml import visible
 
-BROKEN, GAP = 24, 2  # columns: wider cells than that are broken; between two columns of a table
-TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # what stands before the text of a line
-# Not every terminal can show what a page can.
-PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
-    {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf", "“": '"', "”": '"'}
-)
-
-
-def plain(text: str) -> str:
-    """Text without signs that a terminal may lack, and without any that command it.
-
-    >>> plain("1.5\u00a0×\u00a010⁻⁹, −2\u00a0% at ε = ∞")
-    '1.5e-9, -2 % at epsilon = inf'
-    """
-    return "\n".join(map(visible, text.replace("\u00a0×\u00a010", "e").translate(PLAIN).split("\n")))
-
-
-def hanging(line: str, width: int) -> str:
-    """A line broken at blanks where it is too long; what follows stands under the text behind its title, or set in.
-
-    >>> print(hanging("forecast     1.69 % above the best possible error", 32))
-    forecast     1.69 % above the
-                 best possible error
-    """
-    title = TITLE.match(line)
-    start = title.end() if title else 0
-    parts = textwrap.wrap(
-        line[start:],
-        max(width, start + 20),
-        subsequent_indent=" " * (start or 2),
-        initial_indent=" " * start,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return line[:start] + "\n".join(parts)[start:]
-
-
-class Terminal(Console):
-    """Standard output; never narrower than a table when it is no terminal, and names in brackets are no markup."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:
-            super().__init__(width=120, soft_wrap=True, highlight=False, markup=False, emoji=False)
-
-    def say(self, *lines: str) -> None:
-        """Print lines of text, but for empty ones."""
-        for line in (part for text in filter(None, lines) for part in plain(text).split("\n")):
-            self.print(hanging(line, self.width) if self.is_terminal else line)
+BROKEN = 24  # columns: wider cells than that are broken; between two columns of a table
+GAP = 2
 
 
 class PlainTable(Table):
     """A table with the first column left and the rest right, which no terminal is too narrow for.
 
-    Numbers are never cut or broken, for that would be another number: where columns do not fit beside one another, the
-    table goes on below, each part beginning with the first column. Texts are broken at blanks.
+    Numbers are never cut or broken, for that would be another number: where columns do not fit
+    beside one another, the table goes on below, each part beginning with the first column. Texts
+    are broken at blanks.
     """
 
     def __init__(self, title: str, *columns: str) -> None:
         super().__init__(
-            title=visible(title) or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+            title=escape_control(title) or None,
+            title_justify="left",
+            box=None,
+            pad_edge=False,
+            header_style="bold",
         )
         for i, name in enumerate(columns):
             self.add_column(name, justify="left" if i == 0 else "right")
 
     def add_row(self, *cells: Any, **style: Any) -> None:
-        super().add_row(*(visible(plain(str(cell))) for cell in cells), **style)
+        super().add_row(*(escape_control(plain(str(cell))) for cell in cells), **style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = [self._wide(column) for column in self.columns]
         for column, room in zip(self.columns, wide, strict=True):
-            column.overflow, column.no_wrap, column.min_width = "fold", room <= BROKEN, min(room, BROKEN)
+            column.overflow = "fold"
+            column.no_wrap = room <= BROKEN
+            column.min_width = min(room, BROKEN)
         needed = [min(room, BROKEN) + GAP for room in wide]
         if not self.columns or sum(needed) - GAP <= options.max_width:
             yield from super().__rich_console__(console, options)

@@ -7,13 +7,15 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from agents.behaviours import BEHAVIOURS
-from learning.declaration import checked, field_types
+from learning.declaration import check_value, field_types
 from learning.errors import InputError
 from scenarios.dashboard.stops import Control, slider
-from scenarios.report.wording import number, percent
+from scenarios.report.wording import format_number, format_percent
 
-RATIONAL, OPENED = "rational", "as opened"
-BEHAVIOUR, SHARE = "behaviour", "share"
+RATIONAL = "rational"
+OPENED = "as opened"
+BEHAVIOUR = "behaviour"
+SHARE = "share"
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WHOLE = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
 PARTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -27,7 +29,8 @@ def parameters(kind: str) -> dict[str, tuple[Any, Any]]:
     {'stays': 0.5, 'effort': 0.0}
     """
     declared: Any = BEHAVIOURS[kind]
-    types, found = field_types(declared), {}
+    types = field_types(declared)
+    found = {}
     for one in fields(declared):
         number_ = isinstance(one.default, int | float) and not isinstance(one.default, bool)
         if one.default is not MISSING and number_ and one.metadata.get("in_file", True):
@@ -41,14 +44,16 @@ def stops_of(hint: Any, default: float) -> list[float]:
     >>> stops_of(*parameters("inertial")["stays"])[-3:]
     [0.8, 0.9, 0.95]
     """
-    some: tuple[float, ...] = WHOLE if isinstance(default, int) else SIZES if _taken(hint, 2.0) else PARTS
+    some: tuple[float, ...] = (
+        WHOLE if isinstance(default, int) else SIZES if _taken(hint, 2.0) else PARTS
+    )
     below = tuple(-one for one in some) if default < 0 else ()
     return sorted({one for one in (*some, *below, default) if _taken(hint, one)})
 
 
 def _taken(hint: Any, value: float) -> bool:
     try:
-        checked(hint, value, "")
+        check_value(hint, value, "")
     except InputError:
         return False
     return True
@@ -59,7 +64,9 @@ def table(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind = given[BEHAVIOUR]
     if kind == RATIONAL:
         return []
-    told = {name: given[key] for name in parameters(kind) if (key := f"{BEHAVIOUR}.{name}") in given}
+    told = {
+        name: given[key] for name in parameters(kind) if (key := f"{BEHAVIOUR}.{name}") in given
+    }
     return [{"kind": kind, **told, "share": given.get(SHARE, 1.0)}]
 
 
@@ -67,7 +74,16 @@ def controls(kind: str, given: Mapping[str, Any]) -> Iterator[Control]:
     """The sliders of a behaviour: whose it is, and its numbers."""
     if kind in (RATIONAL, OPENED):
         return
-    yield slider(SHARE, "So behave, of the owners", SHARES, given.get(SHARE, 1.0), 1.0, percent)
+    yield slider(
+        SHARE, "So behave, of the owners", SHARES, given.get(SHARE, 1.0), 1.0, format_percent
+    )
     for name, (hint, default) in parameters(kind).items():
         key = f"{BEHAVIOUR}.{name}"
-        yield slider(key, name.replace("_", " "), stops_of(hint, default), given.get(key, default), default, number)
+        yield slider(
+            key,
+            name.replace("_", " "),
+            stops_of(hint, default),
+            given.get(key, default),
+            default,
+            format_number,
+        )

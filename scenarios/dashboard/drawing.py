@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from scenarios.report.wording import number
+from scenarios.report.wording import format_number
 
 SPREAD = 10.0  # largest over least value from which an axis is in logarithms
 COLOURS = tuple(f"var(--c{i})" for i in range(5))
@@ -35,14 +35,20 @@ class Axis:
 
     @staticmethod
     def over(
-        values: Sequence[float] | np.ndarray, start: float, end: float, *, zero: bool = False, plain: bool = False
+        values: Sequence[float] | np.ndarray,
+        start: float,
+        end: float,
+        *,
+        zero: bool = False,
+        plain: bool = False,
     ) -> Axis:
         """An axis that holds some numbers, in logarithms where they span decades unless ``plain``; with ``zero`` 0 too."""
         known = np.asarray(values, float).ravel()
         known = known[np.isfinite(known)]
         positive = known[known > 0]
         if not (zero or plain) and positive.size and positive.max() / positive.min() > SPREAD:
-            low, high = max(float(positive.min()), float(positive.max()) / 1e4), float(positive.max())
+            low = max(float(positive.min()), float(positive.max()) / 1e4)
+            high = float(positive.max())
             return Axis(low, high, start, end, log=True)
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
         low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
@@ -50,13 +56,18 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Where a number lies, kept within the ends."""
-        low, high, at = self.low, self.high, min(max(value, self.low), self.high)
+        low = self.low
+        high = self.high
+        at = min(max(value, self.low), self.high)
         part = math.log(at / low) / math.log(high / low) if self.log else (at - low) / (high - low)
         return round(self.start + part * (self.end - self.start), 1)
 
     def places(self, values: Sequence[float] | np.ndarray) -> list[float]:
         """Where numbers lie."""
-        return [self.place(float(value)) for value in np.nan_to_num(np.asarray(values, float), posinf=self.high)]
+        return [
+            self.place(float(value))
+            for value in np.nan_to_num(np.asarray(values, float), posinf=self.high)
+        ]
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round numbers on it, at most about so many.
@@ -65,31 +76,49 @@ class Axis:
         ([0.01, 0.1, 1.0, 10.0], [0.0, 0.5, 1.0, 1.5, 2.0])
         """
         if self.log:
-            decades = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
+            decades = range(
+                math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1
+            )
             digits = (1.0,) if len(decades) > 2 else (1.0, 2.0, 5.0)
-            found = [float(f"{digit}e{power}") for power in range(decades.start - 1, decades.stop) for digit in digits]
+            found = [
+                float(f"{digit}e{power}")
+                for power in range(decades.start - 1, decades.stop)
+                for digit in digits
+            ]
             return [one for one in found if self.low * (1 - 1e-9) <= one <= self.high * (1 + 1e-9)]
         rough = (self.high - self.low) / most
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * digit for digit in (1, 2, 5, 10) if unit * digit >= rough * (1 - 1e-9))
         first = math.ceil(self.low / step - 1e-9)
-        return [float(f"{k * step:.12g}") for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+        return [
+            float(f"{k * step:.12g}") for k in range(first, math.floor(self.high / step + 1e-9) + 1)
+        ]
 
 
 def svg(width: float, height: float, told: str, *parts: str, name: str = "") -> str:
     """A drawing that tells in words what it shows, to those who cannot see it."""
     mark = f' data-chart="{name}"' if name else ""
-    head = f'<svg class="chart" role="img"{mark} viewBox="0 0 {width:g} {height:g}" aria-label="{escape(told)}">'
+    head = (
+        f'<svg class="chart" role="img"{mark} viewBox="0 0 {width:g} {height:g}" '
+        f'aria-label="{escape(told)}">'
+    )
     return f"{head}{''.join(parts)}</svg>"
 
 
-def line(x: Sequence[float], y: Sequence[float], colour: str, width: float = 2, more: str = "") -> str:
+def line(
+    x: Sequence[float], y: Sequence[float], colour: str, width: float = 2, more: str = ""
+) -> str:
     """A line through points."""
     points = " ".join(f"{a:g},{b:g}" for a, b in zip(x, y, strict=True))
-    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width:g}" {more}/>'
+    return (
+        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width:g}" '
+        f"{more}/>"
+    )
 
 
-def stroke(x1: float, y1: float, x2: float, y2: float, colour: str = "var(--line)", width: float = 1) -> str:
+def stroke(
+    x1: float, y1: float, x2: float, y2: float, colour: str = "var(--line)", width: float = 1
+) -> str:
     """A straight stroke."""
     return f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="{colour}" stroke-width="{width:g}"/>'
 
@@ -98,30 +127,55 @@ def bar(x: float, y: float, width: float, height: float, colour: str, told: str 
     """A bar; ``told`` where a pointer rests on it."""
     title = f"<title>{escape(told)}</title>" if told else ""
     left, wide = (x, width) if width >= 0 else (x + width, -width)
-    return f'<rect x="{left:g}" y="{y:g}" width="{wide:g}" height="{height:g}" fill="{colour}">{title}</rect>'
+    return (
+        f'<rect x="{left:g}" y="{y:g}" width="{wide:g}" height="{height:g}" '
+        f'fill="{colour}">{title}</rect>'
+    )
 
 
 def dot(x: float, y: float, size: float, fill: str, edge: str = "none") -> str:
     """A dot, or a ring."""
-    return f'<circle cx="{x:g}" cy="{y:g}" r="{size:g}" fill="{fill}" stroke="{edge}" stroke-width="2"/>'
+    return (
+        f'<circle cx="{x:g}" cy="{y:g}" r="{size:g}" fill="{fill}" stroke="{edge}" '
+        'stroke-width="2"/>'
+    )
 
 
-def text(x: float, y: float, words: str, *, at: str = "start", kind: str = "", colour: str = "") -> str:
+def text(
+    x: float, y: float, words: str, *, at: str = "start", kind: str = "", colour: str = ""
+) -> str:
     """Words at a place: ``at`` its start, middle or end."""
     paint = f' fill="{colour}"' if colour else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{at}" class="{kind}"{paint}>{escape(words)}</text>'
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{at}" class="{kind}"{paint}>{escape(words)}</text>'
+    )
 
 
-def bottom(axis: Axis, y: float, top: float, *, most: int = 5, show: Callable[[float], str] = number) -> str:
+def bottom(
+    axis: Axis, y: float, top: float, *, most: int = 5, show: Callable[[float], str] = format_number
+) -> str:
     """Ticks of an axis along the bottom, with lines up to ``top``."""
     ticks = [(axis.place(tick), show(tick)) for tick in axis.ticks(most)]
-    return "".join(stroke(x, y, x, top) + text(x, y + 16, label, at="middle", kind="tick") for x, label in ticks)
+    return "".join(
+        stroke(x, y, x, top) + text(x, y + 16, label, at="middle", kind="tick")
+        for x, label in ticks
+    )
 
 
-def beside(axis: Axis, x: float, right: float, *, most: int = 5, show: Callable[[float], str] = number) -> str:
+def beside(
+    axis: Axis,
+    x: float,
+    right: float,
+    *,
+    most: int = 5,
+    show: Callable[[float], str] = format_number,
+) -> str:
     """Ticks of an axis along the left side, with lines across to ``right``."""
     ticks = [(axis.place(tick), show(tick)) for tick in axis.ticks(most)]
-    return "".join(stroke(x, y, right, y) + text(x - 6, y + 4, label, at="end", kind="tick") for y, label in ticks)
+    return "".join(
+        stroke(x, y, right, y) + text(x - 6, y + 4, label, at="end", kind="tick")
+        for y, label in ticks
+    )
 
 
 def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:

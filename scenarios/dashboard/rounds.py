@@ -11,7 +11,7 @@ import numpy as np
 
 from learning.threads import one_blas_thread
 from scenarios.dashboard.state import Sliders
-from scenarios.report.sentences_market import by_name, by_stake
+from scenarios.report.facts_owners import by_name, by_stake
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
@@ -19,7 +19,8 @@ from scenarios.summary.market import certificate_part, promised_part
 from scenarios.summary.terms import terms_part
 from scenarios.summary.worth import worth_columns
 
-CURVES, POINTS = 12, 80  # owners whose payoff curves are drawn; points of each
+CURVES = 12  # owners whose payoff curves are drawn; points of each
+POINTS = 80
 PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")
 
 
@@ -98,9 +99,11 @@ class Round:
         """The payoff curves of the owners with most money at stake."""
         place = {name: i for i, name in enumerate(self.run.data.names)}
         shown = np.array([place[row["name"]] for row in by_name(by_stake(self.owners, CURVES))])
-        game, epsilon = self.run.playing, self.run.epsilon
+        game = self.run.playing
+        epsilon = self.run.epsilon
         best = game.deviations(epsilon, shown).best_responses()
-        low, high = game.owners.epsilon_min[shown], game.owners.epsilon_max[shown]
+        low = game.owners.epsilon_min[shown]
+        high = game.owners.epsilon_max[shown]
         start = np.maximum(np.maximum(low, 1e-3 * high), 1e-12)
         steps = np.geomspace(start, np.maximum(high, start), POINTS, axis=1)
         grid = np.sort(np.column_stack([low, steps, best, epsilon[shown]]), axis=1)
@@ -108,9 +111,12 @@ class Round:
         worth = worth_columns(self.run)["epsilon_worth"]
         found: list[Curve] = []
         for i, at, top in zip(shown, grid, heights, strict=True):
-            mine, aim = epsilon[i], best[len(found)]
+            mine = epsilon[i]
+            aim = best[len(found)]
             points = [(float(one), float(top[np.searchsorted(at, one)])) for one in (mine, aim)]
-            found.append(Curve(self.run.data.names[i], at, top, points[0], points[1], float(worth[i])))
+            found.append(
+                Curve(self.run.data.names[i], at, top, points[0], points[1], float(worth[i]))
+            )
         return found
 
 
@@ -170,11 +176,16 @@ def play(sliders: Sliders) -> Played:
     """
     run = carry_out(sliders.scenario, sliders.prepared, training=False, others=False)
     found = run.equilibrium
-    path: tuple[Any, ...] = found.trajectory or ((found.iterations, found.epsilon, found.payments, None),)
+    path: tuple[Any, ...] = found.trajectory or (
+        (found.iterations, found.epsilon, found.payments, None),
+    )
     ends = np.array_equal(path[-1][1], found.epsilon)
     if not ends:  # agents did not come to rest; what the solver found is one step more
         path = (*path, (path[-1][0] + 1, found.epsilon, found.payments, None))
     where = [(number, replace(found, epsilon=at, payments=paid)) for number, at, paid, *_ in path]
     last = len(where) - 1
-    rounds = (Round(number, replace(run, equilibrium=at), k == last) for k, (number, at) in enumerate(where))
+    rounds = (
+        Round(number, replace(run, equilibrium=at), k == last)
+        for k, (number, at) in enumerate(where)
+    )
     return Played(run, tuple(rounds))

@@ -47,7 +47,10 @@ class Screen:
         except InputError as error:
             return replace(self, done=self.done + 1, fault=str(error), playing=False)
         except (ArithmeticError, RuntimeWarning, MemoryError, np.linalg.LinAlgError) as error:
-            fault = f"This market cannot be computed ({error}): bring its numbers closer to what they were."
+            fault = (
+                f"This market cannot be computed ({error}): bring its numbers closer to what "
+                "they were."
+            )
             return replace(self, done=self.done + 1, fault=fault, playing=False)
         return Screen(sliders, played, played.last, done=self.done + 1)
 
@@ -55,7 +58,9 @@ class Screen:
         """After a button was pressed, or a beat while playing."""
         if name in ("step", "tick"):
             at = min(self.at + 1, self.played.last)
-            return replace(self, at=at, playing=self.playing and name == "tick" and at < self.played.last)
+            return replace(
+                self, at=at, playing=self.playing and name == "tick" and at < self.played.last
+            )
         if name == "play":
             at = 0 if self.at == self.played.last else self.at
             return replace(self, at=at, playing=not self.playing)

@@ -22,13 +22,16 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 NOWHERE = "http://127.0.0.1:9/"  # where files would be fetched from that are not here: nobody answers there
-LOOPBACK, EVERYWHERE = ("localhost", "127.0.0.1", "::1"), ("0.0.0.0", "::", "")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::", "")
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^][:@/\s]+)(:[0-9]{1,5})?")
 GRACE = 1  # seconds that open pages have once the server ends
 # The browser itself refuses whatever is not from here.
 ONLY_HERE = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' blob:; frame-ancestors 'none'; form-action 'none'"
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' "
+    "'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' blob:; frame-ancestors "
+    "'none'; form-action 'none'"
 )
 SETTINGS = {
     "SOLARA_APP": "scenarios.dashboard.pages.market",
@@ -53,7 +56,9 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except socket.gaierror as error:
-        raise InputError("--host", "must be an address of this machine", host, "Leave it out.") from error
+        raise InputError(
+            "--host", "must be an address of this machine", host, "Leave it out."
+        ) from error
     made = socket.socket(family)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -87,7 +92,11 @@ def serve(app: App, made: socket.socket, url: str, told: str, *, browser: bool) 
     import uvicorn
 
     config = uvicorn.Config(
-        app, log_level="error", timeout_graceful_shutdown=GRACE, ws_per_message_deflate=False, access_log=False
+        app,
+        log_level="error",
+        timeout_graceful_shutdown=GRACE,
+        ws_per_message_deflate=False,
+        access_log=False,
     )
     threading.Thread(target=_ready, args=(url, told, browser), daemon=True).start()
     uvicorn.Server(config).run(sockets=[made])
@@ -116,22 +125,28 @@ def application(host: str) -> App:
 def only_here(app: App, host: str) -> App:
     """A program that answers its own pages alone, and whose pages load nothing from elsewhere.
 
-    A call is refused whose Host header names neither this machine nor ``host``, as after DNS rebinding, where the name of
-    another site leads to this machine; and one whose Origin is not that Host.
+    A call is refused whose Host header names neither this machine nor ``host``, as after DNS
+    rebinding, where the name of another site leads to this machine; and one whose Origin is not
+    that Host.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
             return
-        headers = {key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]}
+        headers = {
+            key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]
+        }
         if not is_own_call(headers.get("host", ""), headers.get("origin", ""), host):
             await _refuse(scope, receive, send)
             return
 
         async def telling(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = [(b"content-security-policy", ONLY_HERE.encode()), (b"referrer-policy", b"no-referrer")]
+                own = [
+                    (b"content-security-policy", ONLY_HERE.encode()),
+                    (b"referrer-policy", b"no-referrer"),
+                ]
                 message["headers"] = [*message.get("headers", []), *own]
             await send(message)
 
@@ -147,8 +162,9 @@ def is_own_call(called: str, origin: str, host: str) -> bool:
     ----------
     called: the Host header, with or without a port.
     origin: the Origin header; empty where there is none.
-    host: the address that the server was asked to serve on. Where that means every address of this machine, a call may
-        name any number, since DNS rebinding needs a name; and this machine's own name.
+    host: the address that the server was asked to serve on. Where that means every address of this
+        machine, a call may name any number, since DNS rebinding needs a name; and this machine's
+        own name.
 
     >>> is_own_call("localhost:8765", "http://localhost:8765", "127.0.0.1")
     True

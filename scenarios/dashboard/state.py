@@ -12,24 +12,31 @@ import numpy as np
 
 from agents.behaviours import BEHAVIOURS
 from learning.errors import InputError
+from learning.phrases import toml_value
 from market.equilibrium.activation import ACTIVATIONS
 from market.policies import POLICIES
 from scenarios.dashboard import behaving
 from scenarios.dashboard.behaving import BEHAVIOUR, OPENED, RATIONAL, SHARE
 from scenarios.dashboard.stops import Control, choice, factors, numbers
+from scenarios.features.pricing import money_key
 from scenarios.planning import Prepared, prepare
-from scenarios.report.wording import money
+from scenarios.report.wording import format_money
 from scenarios.runner import carry_out
-from scenarios.schema.fields import per_owner
+from scenarios.schema.fields import values_per_owner
 from scenarios.schema.kinds import KINDS
-from scenarios.schema.loading import Scenario, changed
-from scenarios.schema.pricing import money_of
-from scenarios.schema.toml import toml_value
+from scenarios.schema.loading import change_scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.studies.offers import at_spending, of_kind, solved
 
 ONE_BY_ONE = 12  # owners up to which each has a slider of its own
 NEAR = 0.01  # how near another policy comes to what the one before it paid, relative
-POLICY, MONEY, VALUE, PRICE, LOW, HIGH, ORDER = "policy", "money", "value", "price", "low", "high", "order"
+POLICY = "policy"
+MONEY = "money"
+VALUE = "value"
+PRICE = "price"
+LOW = "low"
+HIGH = "high"
+ORDER = "order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +69,7 @@ class Opened:
         """Whether a change of the scenario makes one that can be."""
         if change not in self._allowed:
             try:
-                changed(self.scenario, [change])
+                change_scenario(self.scenario, [change])
                 self._allowed[change] = True
             except InputError:
                 self._allowed[change] = False
@@ -77,13 +84,17 @@ class Opened:
     def prices(self) -> np.ndarray:
         """What privacy costs each owner per unit, (n_owners,)."""
         data = self.prepared.data
-        return per_owner(data.in_order(self.scenario).owners.cost.price, len(data.owners), "owners.cost.price")
+        return values_per_owner(
+            data.in_order(self.scenario).owners.cost.price, len(data.owners), "owners.cost.price"
+        )
 
     @cached_property
     def bounds(self) -> tuple[float, float] | None:
         """The least and the largest budget of every owner; None where they differ."""
         data = self.prepared.data
-        ends = per_owner(data.in_order(self.scenario).owners.epsilon, len(data.owners), "owners.epsilon")
+        ends = values_per_owner(
+            data.in_order(self.scenario).owners.epsilon, len(data.owners), "owners.epsilon"
+        )
         return None if np.any(ends != ends[0]) else (float(ends[0, 0]), float(ends[0, 1]))
 
 
@@ -121,11 +132,18 @@ class Sliders:
         """The sliders with one of them moved; back where it was as opened, it counts as not moved."""
         kept = {key: given for key, given in self.moved if key != name}
         if name == BEHAVIOUR:
-            kept = {key: given for key, given in kept.items() if key.split(".")[0] not in (BEHAVIOUR, SHARE)}
+            kept = {
+                key: given
+                for key, given in kept.items()
+                if key.split(".")[0] not in (BEHAVIOUR, SHARE)
+            }
         if name == POLICY:
             kept.pop(MONEY, None)
             same = value == self.opened.scenario.policy.kind
-            return replace(self, moved=tuple(kept.items() if same else {POLICY: self._offer(value), **kept}.items()))
+            return replace(
+                self,
+                moved=tuple(kept.items() if same else {POLICY: self._offer(value), **kept}.items()),
+            )
         where = next((one for one in self.controls if one.name == name), None)
         back = where is not None and where.was is not None and value == where.stops[where.was]
         return replace(self, moved=tuple((kept if back else kept | {name: value}).items()))
@@ -133,11 +151,12 @@ class Sliders:
     def _offer(self, kind: str) -> dict[str, Any]:
         """The table of a policy of another kind that pays about as much in all as the one in use."""
         run = carry_out(self.scenario, self.prepared, training=False, others=False)
-        spending, new = float(run.accounts.payments.sum()), of_kind(self.scenario, kind, run.game)
-        if spending > 0 and money_of(new):
+        spending = float(run.accounts.payments.sum())
+        new = of_kind(self.scenario, kind, run.game)
+        if spending > 0 and money_key(new):
             new = at_spending(new, self.prepared, spending, settled=solved, close=NEAR).scenario
         table = {key: given for key, given in new.policy.model_dump().items() if given is not None}
-        key = money_of(new)
+        key = money_key(new)
         if key and np.ndim(table[key]) == 0:
             table[key] = float(f"{table[key]:.3g}")
         return table
@@ -148,18 +167,27 @@ class Sliders:
         return [f"{key}={toml_value(value)}" for key, value in self._changes()]
 
     def _changes(self) -> Iterator[tuple[str, Any]]:
-        opened, given = self.opened.scenario, dict(self.moved)
+        opened = self.opened.scenario
+        given = dict(self.moved)
         table = given.get(POLICY)
         if table:  # another kind first: its table begins anew there
-            yield from ((f"policy.{key}", value) for key, value in {"kind": table["kind"], **table}.items())
+            yield from (
+                (f"policy.{key}", value) for key, value in {"kind": table["kind"], **table}.items()
+            )
         if MONEY in given:
             yield f"policy.{self.money_key}", scaled(self._money, given[MONEY])
         if VALUE in given:
-            yield ("learner.value" if opened.learner.worth is None else "learner.value.money"), given[VALUE]
+            yield (
+                ("learner.value" if opened.learner.worth is None else "learner.value.money"),
+                given[VALUE],
+            )
         if any(key.split(".")[0] == PRICE for key in given):
             yield "owners.cost.price", self._prices()
         if self.opened.bounds and (LOW in given or HIGH in given):
-            yield "owners.epsilon", [given.get(LOW, self.opened.bounds[0]), given.get(HIGH, self.opened.bounds[1])]
+            yield (
+                "owners.epsilon",
+                [given.get(LOW, self.opened.bounds[0]), given.get(HIGH, self.opened.bounds[1])],
+            )
         if BEHAVIOUR in given:
             yield "behaviours", behaving.table(given)
         if ORDER in given:
@@ -173,7 +201,11 @@ class Sliders:
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario as the sliders have it."""
-        return changed(self.opened.scenario, self.overrides) if self.moved else self.opened.scenario
+        return (
+            change_scenario(self.opened.scenario, self.overrides)
+            if self.moved
+            else self.opened.scenario
+        )
 
     @property
     def prepared(self) -> Prepared:
@@ -190,7 +222,9 @@ class Sliders:
     def _money(self) -> Any:
         """That number as the policy was opened or offered."""
         table = self.at(POLICY)
-        return table[self.money_key] if table else getattr(self.opened.scenario.policy, self.money_key)
+        return (
+            table[self.money_key] if table else getattr(self.opened.scenario.policy, self.money_key)
+        )
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
@@ -199,7 +233,9 @@ class Sliders:
 
     def _controls(self) -> Iterator[Control]:
         opened = self.opened.scenario
-        kinds = [kind for kind, policy in POLICIES.items() if policy.usual or kind == opened.policy.kind]
+        kinds = [
+            kind for kind, policy in POLICIES.items() if policy.usual or kind == opened.policy.kind
+        ]
         kind = self.at(POLICY, {"kind": opened.policy.kind})["kind"]
         if kind in kinds:
             yield choice(POLICY, "Policy", kinds, kind, opened.policy.kind)
@@ -212,35 +248,63 @@ class Sliders:
         if self.opened.bounds:
             low, high = self.opened.bounds
             at = self.at(LOW, low), self.at(HIGH, high)
-            yield numbers(LOW, "Least ε an owner may sell", low, at[0], least=1e-3, most=min(1.0, at[1] / 2))
-            yield numbers(HIGH, "Largest ε an owner may sell", high, at[1], least=max(0.1, 2 * at[0]), most=100.0)
+            yield numbers(
+                LOW, "Least ε an owner may sell", low, at[0], least=1e-3, most=min(1.0, at[1] / 2)
+            )
+            yield numbers(
+                HIGH,
+                "Largest ε an owner may sell",
+                high,
+                at[1],
+                least=max(0.1, 2 * at[0]),
+                most=100.0,
+            )
         kind, was = self._behaviour
-        kinds = [one for one in (was, *BEHAVIOURS) if one in (was, RATIONAL) or self.opened.allows(_behaving(one))]
+        kinds = [
+            one
+            for one in (was, *BEHAVIOURS)
+            if one in (was, RATIONAL) or self.opened.allows(_behaving(one))
+        ]
         yield choice(BEHAVIOUR, "How owners behave", list(dict.fromkeys(kinds)), kind, was)
         yield from behaving.controls(kind, dict(self.moved))
         orders = [name for name in ACTIVATIONS if self.opened.allows(f"market.activation={name}")]
         yield choice(
-            ORDER, "Who moves when", orders, self.at(ORDER, opened.market.activation), opened.market.activation
+            ORDER,
+            "Who moves when",
+            orders,
+            self.at(ORDER, opened.market.activation),
+            opened.market.activation,
         )
 
     def _money_control(self) -> Control:
-        base, title = self._money, f"Its {self.money_key}"
+        base = self._money
+        title = f"Its {self.money_key}"
         if np.ndim(base) == 0:
-            return self._numbers(MONEY, title, float(base), paid=self.money_key in ("budget", "price"))
+            return self._numbers(
+                MONEY, title, float(base), paid=self.money_key in ("budget", "price")
+            )
         return factors(MONEY, f"{title}, times", self.at(MONEY, 1.0))
 
     def _price_controls(self) -> Iterator[Control]:
-        names, prices = self.opened.prepared.data.names, self.opened.prices
+        names = self.opened.prepared.data.names
+        prices = self.opened.prices
         if not prices.any():
             return
         yield factors(PRICE, "What privacy costs all owners, times", self.at(PRICE, 1.0))
         for i in range(len(names)) if 1 < len(names) <= ONE_BY_ONE else ():
             if prices[i] > 0:
-                yield self._numbers(f"{PRICE}.{i}", names[i], float(prices[i]), group="What privacy costs each owner")
+                yield self._numbers(
+                    f"{PRICE}.{i}",
+                    names[i],
+                    float(prices[i]),
+                    group="What privacy costs each owner",
+                )
 
-    def _numbers(self, name: str, title: str, was: float, *, group: str = "", paid: bool = True) -> Control:
+    def _numbers(
+        self, name: str, title: str, was: float, *, group: str = "", paid: bool = True
+    ) -> Control:
         currency = self.opened.scenario.currency or ""
-        told = (lambda value: money(value, currency)) if paid else None
+        told = (lambda value: format_money(value, currency)) if paid else None
         return numbers(name, title, was, self.at(name, was), group=group, told=told)
 
     @property
@@ -257,7 +321,11 @@ class Sliders:
 
     def toml(self) -> list[tuple[str, bool]]:
         """The scenario line by line, with whether the line is other than as opened."""
-        return list(marked(self.opened.scenario.to_toml(absolute=True), self.scenario.to_toml(absolute=True)))
+        return list(
+            marked(
+                self.opened.scenario.to_toml(absolute=True), self.scenario.to_toml(absolute=True)
+            )
+        )
 
 
 def _behaving(kind: str) -> str:

@@ -6,11 +6,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.report.wording import number
+from scenarios.report.wording import format_number
 
 NICE = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # in every decade
-BELOW, ABOVE = 10.0, 5.0  # how far a number can be moved down and up
-FACTORS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0)
+BELOW = 10.0  # how far a number can be moved down and up
+ABOVE = 5.0
+FACTORS = (
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.25,
+    1.5,
+    1.75,
+    2.0,
+    2.5,
+    3.0,
+    4.0,
+    5.0,
+)
 
 
 @dataclass(frozen=True)
@@ -77,17 +98,40 @@ def numbers(
     (10.0, 12.5, 15.0, 20.0, 25.0, 30.0)
     """
     scale = was or at or 1.0
-    low, high = scale / BELOW if least is None else least, scale * ABOVE if most is None else most
-    return slider(name, title, sorted({*nice(low, high), float(was), float(at)}), at, was, told or number, group)
+    low = scale / BELOW if least is None else least
+    high = scale * ABOVE if most is None else most
+    return slider(
+        name,
+        title,
+        sorted({*nice(low, high), float(was), float(at)}),
+        at,
+        was,
+        told or format_number,
+        group,
+    )
 
 
 def factors(name: str, title: str, at: float) -> Control:
     """A slider over factors of what was opened."""
-    return slider(name, title, FACTORS, at, 1.0, lambda one: f"× {number(one)}")
+    return slider(name, title, FACTORS, at, 1.0, lambda one: f"× {format_number(one)}")
 
 
 def slider(
-    name: str, title: str, stops: Sequence[float], at: float, was: float, told: Callable[[float], str], group: str = ""
+    name: str,
+    title: str,
+    stops: Sequence[float],
+    at: float,
+    was: float,
+    told: Callable[[float], str],
+    group: str = "",
 ) -> Control:
     """A slider over given numbers."""
-    return Control(name, title, tuple(stops), tuple(map(told, stops)), stops.index(at), stops.index(was), group=group)
+    return Control(
+        name,
+        title,
+        tuple(stops),
+        tuple(map(told, stops)),
+        stops.index(at),
+        stops.index(was),
+        group=group,
+    )

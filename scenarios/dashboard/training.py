@@ -9,10 +9,10 @@ from typing import Any
 from learning.progress import Progress
 from learning.threads import one_blas_thread
 from scenarios.dashboard.rounds import Played
+from scenarios.drivers.market import train_market
 from scenarios.planning import Prepared
-from scenarios.report.sentences_model import reasons, training_outcome
-from scenarios.report.sentences_money import as_measured, as_promised
-from scenarios.runner import held, result_of
+from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.runner import result_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def train(played: Played, progress: Progress) -> Mapping[str, Any]:
     run = played.run
     planner = replace(run.planner, inputs=replace(run.planner.inputs, progress=progress))
     progress("training at the equilibrium")
-    trained = held(run.scenario, Prepared(run.data, planner), run.game, run.equilibrium, training=True)
+    trained = train_market(
+        run.scenario, Prepared(run.data, planner), run.game, run.equilibrium, training=True
+    )
     progress("checking the forecast")
     return result_of(trained).content
 
@@ -59,9 +61,20 @@ def train(played: Played, progress: Progress) -> Mapping[str, Any]:
 def verdict(result: Mapping[str, Any]) -> list[tuple[str, bool, str]]:
     """What training says of the forecast, of the error and of the money: a heading, whether it agrees, and the sentence."""
     checked = result["validation"]
-    error = " ".join([_begun(training_outcome(result)), *reasons(result)])
-    money = f"{as_measured(result)} {as_promised(result)}"
-    return [("The error", checked["agrees"], error), ("The money", checked["agrees_on_money"], money)]
+    error = " ".join(
+        [
+            _begun(render_phrase("model", "training_outcome", result)),
+            *render_lines("model", "reasons", result),
+        ]
+    )
+    money = (
+        f"{render_phrase('buying', 'as_measured', result)} "
+        f"{render_phrase('buying', 'as_promised', result)}"
+    )
+    return [
+        ("The error", checked["agrees"], error),
+        ("The money", checked["agrees_on_money"], money),
+    ]
 
 
 def _begun(sentence: str) -> str:

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from learning.progress import Progress, silent
+from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.basins import Basins, basins
-from market.analysis.thesis_games import remarks
-from market.costs.harm import Exponential
+from market.analysis.basins import Basins, basins_of_attraction
+from market.analysis.thesis_games import equilibrium_remarks
+from market.costs.functions import Exponential
 from market.equilibrium.solver import Equilibrium
 from market.equilibrium.starts import log_interval
 from market.game.game import Game
 from market.game.owners import Owners
-from scenarios.result import SCHEMA, Rows, plain
-from scenarios.schema.fields import per_owner
+from scenarios.result import SCHEMA, Rows, to_plain
+from scenarios.schema.fields import values_per_owner
 from scenarios.schema.game import GameFile, sha256_of
-from scenarios.schema.kinds import made
-from scenarios.settling.owners import check_costs
+from scenarios.schema.kinds import make_declared
+from scenarios.settling.game import check_costs
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100  # whose payoff curves are kept
@@ -59,15 +59,18 @@ def game_of(file: GameFile) -> Game:
         Owners whom the policy cannot pay, or whom privacy costs more than can be computed with.
     """
     ordered = file.in_order()
-    own, names = ordered.owners, ordered.owners.called
-    low, high = per_owner(own.epsilon, len(names), "owners.epsilon").T
-    sizes = per_owner(own.records, len(names), "owners.records")
-    fixed = per_owner(own.fixed_cost, len(names), "owners.fixed_cost")
-    if own.cost is None:  # e^epsilon is 1 where nothing is shared: a fixed cost beside e^epsilon - 1
+    own = ordered.owners
+    names = ordered.owners.called
+    low, high = values_per_owner(own.epsilon, len(names), "owners.epsilon").T
+    sizes = values_per_owner(own.records, len(names), "owners.records")
+    fixed = values_per_owner(own.fixed_cost, len(names), "owners.fixed_cost")
+    if (
+        own.cost is None
+    ):  # e^epsilon is 1 where nothing is shared: a fixed cost beside e^epsilon - 1
         owners = Owners(names, sizes, low, high, Exponential(1.0), fixed_cost=fixed + 1)
     else:
-        owners = Owners(names, sizes, low, high, made(own.cost), fixed_cost=fixed)
-    game = Game(owners, made(ordered.policy), None, 0.0)
+        owners = Owners(names, sizes, low, high, make_declared(own.cost), fixed_cost=fixed)
+    game = Game(owners, make_declared(ordered.policy), None, 0.0)
     game.policy.check_owners(owners)
     check_costs(owners)
     return game
@@ -83,7 +86,7 @@ def starts_of(file: GameFile, game: Game) -> list[np.ndarray]:
 
 
 @one_blas_thread()
-def settle_game(file: GameFile, *, progress: Progress = silent) -> GameResult:
+def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> GameResult:
     """Play a game from every start of its file, and tell every equilibrium found with what leads there.
 
     Parameters
@@ -107,10 +110,12 @@ def settle_game(file: GameFile, *, progress: Progress = silent) -> GameResult:
     limits: dict[str, Any] = {"max_rounds": own.max_rounds, "tol": own.tol}
     streams = Streams(file.seed, "game")
     starts = starts_of(file, game)
-    found = basins(game, starts, streams=streams, activation=own.activation, search=own.search, **limits)
+    found = basins_of_attraction(
+        game, starts, streams=streams, activation=own.activation, search=own.search, **limits
+    )
     progress("counting up")
     return GameResult(
-        plain(content_of(file, game, found)),
+        to_plain(content_of(file, game, found)),
         owner_rows(game, found.equilibria),
         path_rows(game, found),
         curve_rows(game, found.equilibria),
@@ -129,9 +134,13 @@ def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
         "scenario": file.in_order().model_dump(),
         "scenario_sha256": sha256_of(file),
         "trained": False,
-        "owners": named(game),
+        "owners": name_owners(game),
         "equilibria": [
-            {**equilibrium_part(game, one), "stable": stable, "starts": [at + 1 for at in found.starts_of(number)]}
+            {
+                **equilibrium_part(game, one),
+                "stable": stable,
+                "starts": [at + 1 for at in found.starts_of(number)],
+            }
             for number, (one, stable) in enumerate(zip(found.equilibria, found.stable, strict=True))
         ],
         "starts": [
@@ -151,12 +160,14 @@ def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
             }
             for turn in found.turns
         ],
-        "remarks": remarks(game, found.equilibria[0]) if len(found.equilibria) == 1 else [],
+        "remarks": equilibrium_remarks(game, found.equilibria[0])
+        if len(found.equilibria) == 1
+        else [],
         "search": file.market.search,
     }
 
 
-def named(game: Game) -> list[dict[str, Any]]:
+def name_owners(game: Game) -> list[dict[str, Any]]:
     """The owners' names and records."""
     pairs = zip(game.owners.names, game.owners.sizes.tolist(), strict=True)
     return [{"name": name, "records": int(size)} for name, size in pairs]
@@ -172,12 +183,15 @@ def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
         "surplus": game.payoffs(one.epsilon),
         "max_regret": one.max_regret,
         "max_relative_regret": one.max_relative_regret,
-        **{name: bool(free.any() and np.all(one.epsilon[free] == end[free])) for name, end in ends.items()},
+        **{
+            name: bool(free.any() and np.all(one.epsilon[free] == end[free]))
+            for name, end in ends.items()
+        },
     }
 
 
 def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
-    """What each owner sells, is paid, loses, is left with and could still gain, in each equilibrium."""
+    """Sales, payments, losses, surplus and possible gain of each owner, in each equilibrium."""
     rows = []
     for number, one in enumerate(equilibria, 1):
         columns = {
@@ -187,36 +201,59 @@ def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, 
             "surplus": game.payoffs(one.epsilon),
             "regret": one.regret,
         }
-        for at, owner in enumerate(named(game)):
+        for at, owner in enumerate(name_owners(game)):
             numbers = {column: float(values[at]) for column, values in columns.items()}
-            rows.append({"equilibrium": number, "owner": owner["name"], "records": owner["records"], **numbers})
+            rows.append(
+                {
+                    "equilibrium": number,
+                    "owner": owner["name"],
+                    "records": owner["records"],
+                    **numbers,
+                }
+            )
     return rows
 
 
 def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
-    """Round by round from each start: every owner's budget, payment and surplus; of the first PATH_OWNERS owners."""
+    """Round by round from each start: every owner's budget, payment and surplus.
+
+    Of the first PATH_OWNERS owners.
+    """
     rows = []
     for start, play in enumerate(found.plays, 1):
         for number, profile in enumerate(play.path.profiles):
-            paid, left = game.settled(profile)
+            paid, left = game.payments_and_payoffs(profile)
             for at, name in enumerate(game.owners.names[:PATH_OWNERS]):
-                numbers = {"epsilon": float(profile[at]), "payment": float(paid[at]), "surplus": float(left[at])}
+                numbers = {
+                    "epsilon": float(profile[at]),
+                    "payment": float(paid[at]),
+                    "surplus": float(left[at]),
+                }
                 rows.append({"start": start, "round": number, "owner": name, **numbers})
     return rows
 
 
 def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
-    """Each owner's surplus over its whole interval, the others as in an equilibrium; of the first CURVE_OWNERS owners."""
+    """Each owner's surplus over its whole interval, the others as in an equilibrium.
+
+    Of the first CURVE_OWNERS owners.
+    """
     rows = []
     shown = np.arange(min(CURVE_OWNERS, len(game.owners)))
-    low, high = game.owners.epsilon_min[shown, None], game.owners.epsilon_max[shown, None]
+    low = game.owners.epsilon_min[shown, None]
+    high = game.owners.epsilon_max[shown, None]
     lower, ratio = (ends[:, None] for ends in log_interval(low[:, 0], high[:, 0]))
     part = np.linspace(0, 1, CURVE_POINTS)
     for number, one in enumerate(equilibria, 1):
-        points = np.column_stack([low + part * (high - low), np.minimum(lower * ratio**part, high), one.epsilon[shown]])
+        points = np.column_stack(
+            [low + part * (high - low), np.minimum(lower * ratio**part, high), one.epsilon[shown]]
+        )
         grid = np.sort(points, axis=1)
         surplus = game.deviation_payoffs(one.epsilon, grid, shown)
         for at, name in enumerate(game.owners.names[: len(shown)]):
             curve = zip(grid[at].tolist(), surplus[at].tolist(), strict=True)
-            rows += [{"equilibrium": number, "owner": name, "epsilon": e, "payoff": left} for e, left in curve]
+            rows += [
+                {"equilibrium": number, "owner": name, "epsilon": e, "payoff": left}
+                for e, left in curve
+            ]
     return rows

@@ -1,1 +1,1 @@
-"""Writing without losing: places looked at before any work, files and folders that are whole, and whose they are."""
+"""Writing without loss: places checked before any work, files and folders written whole."""

@@ -1,4 +1,4 @@
-"""A folder written whole: the old one or the new one at any moment, with what others put into it."""
+"""Folders written whole, with the files of others in them kept."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from learning.errors import InputError
-from scenarios.output.manifest import seal
+from scenarios.output.manifest import write_manifest
 from scenarios.output.places import check_contents, check_folder
-from scenarios.output.unfinished import alone, beside, clear
+from scenarios.output.unfinished import clear_unfinished, lock_folder, temporary_path
 
 KEY = "--out"
 
 
 @contextmanager
-def replacing(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
-    """A folder to write into, which takes the place of ``out`` when the block ends; others' files in it are kept.
+def replace_folder(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
+    """A folder to write into, which takes the place of ``out`` when the block ends.
 
-    Ctrl-C, a full disk or a kill at any moment leave the old folder or the new one. Parameters and rules are those of
-    ``check_folder``. What a kill leaves beside it, under a hidden name, the next folder written there clears away.
+    Others' files in it are kept.
+
+    Ctrl-C, a full disk or a kill at any moment leave the old folder or the new one. Parameters and
+    rules are those of ``check_folder``. What a kill leaves beside it, under a hidden name, the next
+    folder written there clears away.
 
     Raises
     ------
@@ -33,29 +36,34 @@ def replacing(out: Path, names: Collection[str], *, force: bool = False) -> Iter
     made = [parent for parent in place.parents if not parent.exists()]
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _unfinished(place.parent) as unfinished:
+        with _unfinished_folder(place.parent) as unfinished:
             new = unfinished / "new" / place.name
             new.mkdir(parents=True)
             yield new
-            seal(new)
+            write_manifest(new)
             if place.exists():
                 shutil.copymode(place, new)
                 for path in check_contents(place, out, names, force=force, key=KEY):
-                    _keep(place / path, new / path)
+                    _keep_files(place / path, new / path)
             _change_places(new, place, unfinished / "old" / place.name)
     except BaseException as error:
         for parent in made:
             with suppress(OSError):  # not empty, or not made
                 parent.rmdir()
         if isinstance(error, OSError):
-            found, remedy = f"{out}: {error.strerror or error}", "Free some space or name another folder."
-            raise InputError(KEY, "must be a folder that can be written to", found, remedy) from None
+            found = f"{out}: {error.strerror or error}"
+            remedy = "Free some space or name another folder."
+            raise InputError(
+                KEY, "must be a folder that can be written to", found, remedy
+            ) from None
         raise
 
 
 @contextmanager
-def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
-    """A folder to write files into that belong together; they take their places in ``folder`` as one when the block ends.
+def write_together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
+    """A folder to write files into that belong together.
+
+    They take their places in ``folder`` as one when the block ends.
 
     A full disk, Ctrl-C or an error leave all of them as they were.
 
@@ -70,12 +78,12 @@ def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
         If the disk refuses.
     """
     try:
-        with _unfinished(folder) as unfinished:
+        with _unfinished_folder(folder) as unfinished:
             new = unfinished / "new"
             new.mkdir(parents=True)
             for name in needed:
                 if (folder / name).is_file():
-                    _keep(folder / name, new / name)
+                    _keep_files(folder / name, new / name)
             yield new
             paths = [path for path in new.rglob("*") if path.is_file()]
             names = [path.relative_to(new).as_posix() for path in paths]
@@ -88,14 +96,17 @@ def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
 
 
 @contextmanager
-def _unfinished(folder: Path) -> Iterator[Path]:
-    """Name a folder for what is not whole yet; nobody else writes here meanwhile, and it is cleared when the block ends."""
-    unfinished = beside(folder)
-    with alone(folder):
+def _unfinished_folder(folder: Path) -> Iterator[Path]:
+    """Name a folder for what is not whole yet.
+
+    Nobody else writes here meanwhile, and it is cleared when the block ends.
+    """
+    unfinished = temporary_path(folder)
+    with lock_folder(folder):
         try:
             yield unfinished
         finally:
-            clear(unfinished)
+            clear_unfinished(unfinished)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -110,7 +121,7 @@ def _move_together(new: Path, folder: Path, names: Sequence[str]) -> None:
         for name in names:
             (folder / name).parent.mkdir(exist_ok=True)
             if (folder / name).exists():
-                _keep(folder / name, old / name)
+                _keep_files(folder / name, old / name)
             begun.append(name)
             os.replace(new / name, folder / name)
     except BaseException:
@@ -122,28 +133,32 @@ def _move_together(new: Path, folder: Path, names: Sequence[str]) -> None:
         raise
 
 
-def _keep(path: Path, new: Path) -> None:
-    """Another's file or folder in the new folder too: the same files, so that they are there whichever folder is."""
+def _keep_files(path: Path, new: Path) -> None:
+    """Link another's file or folder into the new folder."""
     if path.is_dir() and not path.is_symlink():
-        shutil.copytree(path, new, symlinks=True, copy_function=_link)
+        shutil.copytree(path, new, symlinks=True, copy_function=_link_files)
     else:
         new.parent.mkdir(parents=True, exist_ok=True)
-        _link(path, new)
+        _link_files(path, new)
 
 
-def _link(path: str | Path, new: str | Path) -> None:
+def _link_files(path: str | Path, new: str | Path) -> None:
     try:
         os.link(path, new, follow_symlinks=False)
-    except (OSError, NotImplementedError):  # a file system or a system without links, or another's file
+    except (
+        OSError,
+        NotImplementedError,
+    ):  # a file system or a system without links, or another's file
         shutil.copy2(path, new, follow_symlinks=False)
 
 
 def _change_places(new: Path, place: Path, old: Path) -> None:
-    """The new folder in its place, and the one that was there in the new one's: at once where the system can do that.
+    """Exchange the new folder and the old one, at once where the system supports it.
 
-    Elsewhere one is set aside for a moment; whoever clears up puts it back where nothing has taken its place.
+    Elsewhere one is set aside for a moment; whoever clears up puts it back where nothing has taken
+    its place.
     """
-    if place.exists() and _exchanged(new, place):
+    if place.exists() and _exchange_folders(new, place):
         return
     if place.exists():
         old.parent.mkdir()
@@ -151,9 +166,10 @@ def _change_places(new: Path, place: Path, old: Path) -> None:
     new.rename(place)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
-    """Whether two folders have changed places at one stroke, by Linux's renameat2; not every file system knows it."""
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+def _exchange_folders(one: Path, other: Path) -> bool:
+    """Exchange two folders at one stroke by Linux's renameat2; False where it is not supported."""
+    here = -100  # AT_FDCWD, RENAME_EXCHANGE
+    exchange = 2
     try:
         call = ctypes.CDLL(None).renameat2
     except (AttributeError, TypeError, OSError):

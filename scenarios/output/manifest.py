@@ -1,4 +1,7 @@
-"""Whose a file is: a folder that is written here holds a list of its files with their sums; all else in it is somebody's."""
+"""Whose a file is: a folder that is written here holds a list of its files with their sums.
+
+All else in it is somebody's.
+"""
 
 from __future__ import annotations
 
@@ -11,68 +14,73 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from scenarios.output.unfinished import LEFT, put
+from scenarios.output.unfinished import LEFT, put_file
 
 PROGRAM = "dpmarket"
 MANIFEST = "manifest.json"
 
 
-def seal(folder: Path, only: Collection[Path] | None = None) -> None:
+def write_manifest(folder: Path, only: Collection[Path] | None = None) -> None:
     """Write the manifest of a folder: its files and their SHA-256.
 
     Parameters
     ----------
     folder : its files are all ours.
-    only : files of a folder with a manifest that were written anew; others keep the sums that they have.
+    only : files of a folder with a manifest that were written anew; others keep the sums that they
+        have.
     """
-    kept = _files(folder) if only is not None else {}
+    kept = _list_files(folder) if only is not None else {}
     if only is not None and not kept:
         return  # of an earlier version
     paths = [path for path in folder.rglob("*") if path.is_file()] if only is None else only
-    sums = kept | {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
+    sums = kept | {path.relative_to(folder).as_posix(): file_checksum(path) for path in paths}
     made = {"program": PROGRAM, "version": version("dpmarket"), "files": dict(sorted(sums.items()))}
-    put(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+    put_file(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
-def written(folder: Path, names: Collection[str]) -> dict[str, str]:
-    """Which of some files in a folder are ours, with their sums; without, for a result of a version that kept none.
+def written_files(folder: Path, names: Collection[str]) -> dict[str, str]:
+    """Files of a folder that the program wrote, with their checksums.
 
-    >>> written(Path("no folder"), ["result.json"])
+    >>> written_files(Path("no folder"), ["result.json"])
     {}
     """
-    files = _files(folder)
+    files = _list_files(folder)
     if files:
         return {name: files[name] for name in names if name in files} | {MANIFEST: ""}
-    earlier = _read(folder / "result.json")
-    return dict.fromkeys(names, "") if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier) else {}
+    earlier = _read_manifest(folder / "result.json")
+    return (
+        dict.fromkeys(names, "")
+        if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier)
+        else {}
+    )
 
 
 def changed_files(folder: Path, names: Collection[str]) -> list[str]:
-    """Which of some files are not as the folder's manifest has them; none where it has no manifest.
+    """Files that differ from the folder's manifest; none where it has no manifest.
 
     >>> changed_files(Path("no folder"), ["result.json"])
     []
     """
-    sums = _files(folder)
-    return [name for name in names if name in sums and checksum(folder / name) != sums[name]]
+    sums = _list_files(folder)
+    return [name for name in names if name in sums and file_checksum(folder / name) != sums[name]]
 
 
-def _files(folder: Path) -> dict[str, str]:
+def _list_files(folder: Path) -> dict[str, str]:
     """The files of a folder's manifest, with their sums."""
-    found = _read(folder / MANIFEST)
+    found = _read_manifest(folder / MANIFEST)
     files = found.get("files")
     return files if found.get("program") == PROGRAM and isinstance(files, dict) else {}
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """What a JSON file holds, if a table."""
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Content of a JSON file, if a table."""
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads(path.read_bytes()) if path.is_file() else None
         return found if isinstance(found, dict) else {}
     return {}
 
 
-def checksum(path: Path) -> str:
+def file_checksum(path: Path) -> str:
     """The SHA-256 of a file; empty where there is none."""
     if not path.is_file():
         return ""
@@ -80,11 +88,20 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def others(folder: Path, written: Collection[str], names: Collection[str], above: str = "") -> Iterator[str]:
-    """Paths of all that is not ours in a folder; a folder in it counts as one where nothing of ours can be inside."""
+def other_files(
+    folder: Path, written: Collection[str], names: Collection[str], above: str = ""
+) -> Iterator[str]:
+    """Paths of all that is not ours in a folder.
+
+    A folder in it counts as one where nothing of ours can be inside.
+    """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = above + entry.name
-        if entry.is_dir(follow_symlinks=False) and any(name.startswith(f"{path}/") for name in (*written, *names)):
-            yield from others(Path(entry), written, names, f"{path}/")
-        elif not (entry.is_file(follow_symlinks=False) and (path in written or LEFT.fullmatch(entry.name))):
+        if entry.is_dir(follow_symlinks=False) and any(
+            name.startswith(f"{path}/") for name in (*written, *names)
+        ):
+            yield from other_files(Path(entry), written, names, f"{path}/")
+        elif not (
+            entry.is_file(follow_symlinks=False) and (path in written or LEFT.fullmatch(entry.name))
+        ):
             yield path

@@ -1,4 +1,7 @@
-"""What is being written lies beside its place, under a hidden name, until it is whole; what kills leave is cleared."""
+"""What is being written lies beside its place, under a hidden name, until it is whole.
+
+What kills leave is cleared.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ UNFINISHED = ".dpmarket-"  # and eight digits
 LEFT = re.compile(r"\.dpmarket-[0-9a-f]{8}")
 
 
-def beside(folder: Path) -> Path:
+def temporary_path(folder: Path) -> Path:
     """A name in a folder for what is not whole yet."""
     return folder / f"{UNFINISHED}{secrets.token_hex(4)}"
 
 
-def put(path: Path, content: str | bytes) -> Path:
+def put_file(path: Path, content: str | bytes) -> Path:
     """Write a file, a text or bytes: at any moment it is the old one or the new one."""
     raw = content.encode() if isinstance(content, str) else content
-    with alone(path.parent):
-        unfinished = beside(path.parent)
+    with lock_folder(path.parent):
+        unfinished = temporary_path(path.parent)
         try:
             with unfinished.open("xb") as file:
                 file.write(raw)
@@ -34,25 +37,33 @@ def put(path: Path, content: str | bytes) -> Path:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else writes into this folder here meanwhile; so what lies there unfinished is a killed run's, and is cleared."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Nobody else writes into this folder here meanwhile.
+
+    So what lies there unfinished is a killed run's, and is cleared.
+    """
     handle = None
     try:
-        with suppress(ImportError, OSError):  # a system, or a disk, that cannot lock: nothing is cleared there
+        with suppress(
+            ImportError, OSError
+        ):  # a system, or a disk, that cannot lock: nothing is cleared there
             import fcntl
 
             handle = os.open(folder, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
             for left in folder.glob(f"{UNFINISHED}*"):
-                clear(left)
+                clear_unfinished(left)
         yield
     finally:
         if handle is not None:
             os.close(handle)
 
 
-def clear(left: Path) -> None:
-    """Remove what was not finished; a folder that it had set aside, with none in its place, is put back first."""
+def clear_unfinished(left: Path) -> None:
+    """Remove what was not finished.
+
+    A folder that it had set aside, with none in its place, is put back first.
+    """
     if not LEFT.fullmatch(left.name) or left.is_symlink():
         return
     if left.is_file():

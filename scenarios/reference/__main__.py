@@ -1,7 +1,7 @@
 """Writes the generated parts of the pages: ``python -m scenarios.reference`` in a clone of the repository."""
 
-from scenarios.reference.pages import PAGES, written
+from scenarios.reference.pages import PAGES, write_page
 
 for page in PAGES:
-    page.write_text(written(page), encoding="utf-8")
+    page.write_text(write_page(page), encoding="utf-8")
     print(page)

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from scenarios.command.main import app
-from scenarios.reference.keys import row
+from scenarios.reference.keys import table_row
 
 TAKES = {int: "N", float: "X", Path: "PATH", str: "TEXT", bool: ""}
 
@@ -33,13 +33,18 @@ def name_of(command: Any) -> str:
 
 def option_lines(function: Callable[..., Any]) -> Iterator[str]:
     """A table of the arguments and options of one command."""
-    hints, given = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
-    takes = [(name, _plain(hints[name]), _info(hints[name])) for name in given]
-    rows = [_line(name, kind, info, given[name].default) for name, kind, info in takes if info is not None]
+    hints = get_type_hints(function, include_extras=True)
+    given = inspect.signature(function).parameters
+    takes = [(name, _plain_type(hints[name]), _find_info(hints[name])) for name in given]
+    rows = [
+        _option_line(name, kind, info, given[name].default)
+        for name, kind, info in takes
+        if info is not None
+    ]
     yield from (("| takes | |", "|---|---|", *rows) if rows else ("Takes nothing.",))
 
 
-def _line(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: Any) -> str:
+def _option_line(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: Any) -> str:
     value = info.metavar or TAKES.get(kind, "TEXT")
     option = isinstance(info, OptionInfo)
     stated = [one for one in (info.default, *(info.param_decls or ())) if str(one).startswith("--")]
@@ -47,16 +52,20 @@ def _line(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: Any) -
     told = info.help or ""
     if default not in (None, False, inspect.Parameter.empty) and "[default" not in told:
         told = f"{told.rstrip('.')} [default: {default}]."
-    return row(f"`{flag} {value}`".replace(" `", "`") if option else f"`{value}`", told)
+    return table_row(f"`{flag} {value}`".replace(" `", "`") if option else f"`{value}`", told)
 
 
-def _info(hint: Any) -> ArgumentInfo | OptionInfo | None:
-    found = (one for one in getattr(hint, "__metadata__", ()) if isinstance(one, (ArgumentInfo, OptionInfo)))
+def _find_info(hint: Any) -> ArgumentInfo | OptionInfo | None:
+    found = (
+        one
+        for one in getattr(hint, "__metadata__", ())
+        if isinstance(one, (ArgumentInfo, OptionInfo))
+    )
     return next(found, None)
 
 
-def _plain(hint: Any) -> Any:
+def _plain_type(hint: Any) -> Any:
     """The type of a value: of Annotated, of an optional one, of one that may be repeated."""
     bare = get_args(hint)[0] if getattr(hint, "__metadata__", ()) else hint
     inner = [part for part in get_args(bare) if part is not type(None)]
-    return _plain(inner[0]) if inner and get_origin(bare) is not dict else bare
+    return _plain_type(inner[0]) if inner and get_origin(bare) is not dict else bare

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import tomllib
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from learning.privacy.claims import Claim
-from scenarios.reference.keys import row, sentences
+from scenarios.features import FEATURES
+from scenarios.reference.keys import describe_fields, table_row
 from scenarios.summary.privileged import LOOKED_UP
 
-WRITTEN: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("results.toml").read_text(encoding="utf-8"))
-CLAIMS = {f"claims[].{name}": text for name, text in sentences(Claim).items()}
-SAID = WRITTEN | {"result.json": CLAIMS | WRITTEN["result.json"]}
+DESCRIPTIONS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("results.toml").read_text(encoding="utf-8")
+)
+CLAIMS = {f"claims[].{name}": text for name, text in describe_fields(Claim).items()}
 
 
-def places(content: Mapping[str, Any], said: Mapping[str, str], place: str = "") -> Iterator[str]:
+def result_fields(file: str) -> dict[str, str]:
+    """Description of each field of a file, by its place; features describe their own."""
+    fields = DESCRIPTIONS[file]
+    if file != "result.json":
+        return fields
+    of_features = [feature.fields for feature in FEATURES.values()]
+    return CLAIMS | fields | dict(ChainMap(*map(dict, of_features)))
+
+
+def field_places(
+    content: Mapping[str, Any], said: Mapping[str, str], place: str = ""
+) -> Iterator[str]:
     """The fields of a file, down to those of which something is said, or that hold no more fields."""
     for name, value in content.items():
         here = f"{place}.{name}".lstrip(".")
@@ -25,20 +39,31 @@ def places(content: Mapping[str, Any], said: Mapping[str, str], place: str = "")
             if here in said or not isinstance(inner, dict):
                 yield here
             else:
-                yield from places(inner, said, f"{here}[]" if listed else here)
+                yield from field_places(inner, said, f"{here}[]" if listed else here)
 
 
 def field_lines(file: str) -> Iterator[str]:
     """A table of a file's fields for each of its parts."""
     parts: dict[str, list[str]] = {"": []}
-    for place in SAID[file]:
+    fields = result_fields(file)
+    for place in fields:
         part, dot, _ = place.partition(".")
         parts.setdefault(part if dot else "", []).append(place)
     for part, inside in parts.items():
-        yield from ("", f"### `{part}`" if part else f"### {file}", "", "| field | | |", "|---|---|---|")
-        yield from (row(f"`{place}`", SAID[file][place], mark(place)) for place in inside)
+        yield from (
+            "",
+            f"### `{part}`" if part else f"### {file}",
+            "",
+            "| field | | |",
+            "|---|---|---|",
+        )
+        yield from (
+            table_row(f"`{place}`", fields[place], privilege_mark(place)) for place in inside
+        )
 
 
-def mark(place: str) -> str:
-    """How a field rests on private records in every result, if it does."""
-    return next((how for start, how in LOOKED_UP.items() if f"{place}.".startswith(f"{start}.")), "")
+def privilege_mark(place: str) -> str:
+    """Mark of a field that rests on private records in every result, if it does."""
+    return next(
+        (how for start, how in LOOKED_UP.items() if f"{place}.".startswith(f"{start}.")), ""
+    )

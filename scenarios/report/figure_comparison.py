@@ -1,4 +1,4 @@
-"""The figure of a comparison: for each alternative what owners sell, what they keep, and what the learner gains."""
+"""Figure of a comparison: budgets sold, owners' surplus and learner's gain by alternative."""
 
 from __future__ import annotations
 
@@ -8,97 +8,106 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, WIDTH, _page, _panel
+from scenarios.report.facts_outcome import alternative_name, epsilons_sold
+from scenarios.report.figure_page import (
+    FAINT,
+    INK,
+    MUTED,
+    PALETTE,
+    WIDTH,
+    add_panel,
+    label_row,
+    make_rows,
+    new_page,
+    shorten,
+)
 from scenarios.report.figure_scale import Scale
-from scenarios.report.figures import shorten
-from scenarios.report.sentences_comparison import epsilons, named
-from scenarios.report.wording import counted, money_heading
+from scenarios.report.wording import count_noun, money_heading
 
-ROW, TOP, BOTTOM = 0.42, 0.72, 0.62  # inches
-LABELS, GAP = 1.55, 0.22
+ROW = 0.42  # inches
+TOP = 0.72
+BOTTOM = 0.62
+LABELS = 1.55
+GAP = 0.22
 COLOURED = 5  # owners that have a colour each
 DOT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5}
+RING = DOT | {"markersize": 8, "markerfacecolor": "none", "markeredgewidth": 1.4}
 
 
 def comparison_figure(content: dict[str, Any]) -> Figure:
-    """What each alternative comes to: budgets sold, owners' surplus, the learner's gain promised and measured."""
-    rows, unit = content["alternatives"], money_heading(content)
+    """Draw the learner's gain, the budgets sold and the owners' surplus of each alternative."""
+    rows = content["alternatives"]
+    unit = money_heading(content)
     names = [owner["name"] for owner in rows[0]["owners"]]
     few = len(names) <= COLOURED
-    trained = any(row["trained_gain"] for row in rows)
-    told = "Gain by the forecast, with nine of ten possible worlds" + ("; ring: as trained" if trained else "")
-    note = f"{told}. A dot for each owner" + ("" if few else f", {counted(len(names), 'owner')} in all")
-    height = TOP + ROW * len(rows) + BOTTOM + (0.2 if few else 0)
-    figure = _page(height, "What the learner gains, and what owners sell and keep", note)
+    note = "Gain by the forecast, with nine of ten possible worlds"
+    if any(row["trained_gain"] for row in rows):
+        note += "; ring: as trained"
+    note += ". A dot for each owner"
+    if not few:
+        note += f", {count_noun(len(names), 'owner')} in all"
+    height = TOP + ROW * len(rows) + BOTTOM + 0.2 * few
+    figure = new_page(height, "What the learner gains, and what owners sell and keep", note)
     width = (WIDTH - LABELS - 3 * GAP) / 3
-    panels = [_panel(figure, LABELS + i * (width + GAP), TOP, width, ROW * len(rows)) for i in range(3)]
-    sold = [epsilons(row) for row in rows]
-    _dots(panels[1], [np.where(one > 0, one, 0.0) for one in sold], "privacy budget ε sold", few)
-    kept = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
-    _dots(panels[2], kept, f"left to each owner, {unit}", few, zero=True)
-    _gains(panels[0], rows, unit)
+    gains, sold, kept = (
+        add_panel(figure, LABELS + i * (width + GAP), TOP, width, ROW * len(rows)) for i in range(3)
+    )
+    budgets = [np.maximum(epsilons_sold(row), 0.0) for row in rows]
+    scale = Scale.over(np.concatenate(budgets))
+    _draw_owners(sold, scale, budgets, few)
+    _finish_panel(sold, scale, len(rows), "privacy budget ε sold")
+    left = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
+    scale = Scale.linear(np.concatenate([*left, [0.0]]))
+    _draw_owners(kept, scale, left, few)
+    _finish_panel(kept, scale, len(rows), f"left to each owner, {unit}", zero=True)
+    scale = _draw_gains(gains, rows)
+    _finish_panel(gains, scale, len(rows), f"learner's gain, {unit}", zero=True)
     for place, row in enumerate(rows):
-        label = shorten(named(row), 24)
-        panels[0].annotate(label, (0, place), (-8, 0), ha="right", va="center", xycoords=("axes fraction", "data"),
-                           textcoords="offset points", color=INK)  # fmt: skip
+        label_row(gains, place, shorten(alternative_name(row), 24))
     if few:
-        _legend(figure, names, height)
+        _draw_legend(figure, names, height)
     return figure
 
 
-def _dots(axes: Axes, values: list[np.ndarray], named: str, coloured: bool, *, zero: bool = False) -> None:
-    """A dot for each owner on the line of each alternative."""
-    whole = np.concatenate([*values, np.zeros(1)] if zero else values)
-    scale = Scale.over(whole) if not zero else _plain(whole)
-    for place, one in enumerate(values):
-        placed = scale.place(one)
-        shift = 0.09 * (np.arange(len(one)) - (len(one) - 1) / 2) if coloured else np.zeros(len(one))
-        for i, at in enumerate(placed):
-            colour = PALETTE[i] if coloured else MUTED
-            axes.plot(at, place + shift[i], color=colour, alpha=1.0 if coloured else 0.4, **DOT)
-    _finish(axes, scale, len(values), named, zero)
+def _draw_owners(axes: Axes, scale: Scale, values: list[np.ndarray], coloured: bool) -> None:
+    """Draw a dot for each owner on the line of each alternative."""
+    for place, row in enumerate(values):
+        shift = coloured * 0.09 * (np.arange(len(row)) - (len(row) - 1) / 2)
+        for i, at in enumerate(scale.place(row)):
+            style: dict[str, Any] = {"color": MUTED, "alpha": 0.4}
+            if coloured:
+                style = {"color": PALETTE[i], "alpha": 1.0}
+            axes.plot(at, place + shift[i], **style, **DOT)
 
 
-def _gains(axes: Axes, rows: list[dict[str, Any]], unit: str) -> None:
-    """The learner's gain by the forecast with its interval, and as trained."""
+def _draw_gains(axes: Axes, rows: list[dict[str, Any]]) -> Scale:
+    """Draw the learner's gain by the forecast with its interval, and as trained."""
     measured = [(row["trained_gain"] or {}).get("mean") for row in rows]
     ends = [end for row in rows for end in row["gain_interval"]]
-    scale = _plain(np.array([0.0, *ends, *(row["gain"] for row in rows), *(m for m in measured if m is not None)]))
+    values = [0.0, *ends, *(row["gain"] for row in rows)]
+    scale = Scale.linear(values + [mean for mean in measured if mean is not None])
     for place, (row, mean) in enumerate(zip(rows, measured, strict=True)):
         axes.plot(scale.place(row["gain_interval"]), [place, place], color=PALETTE[0], linewidth=2)
         axes.plot(scale.place(row["gain"]), place, color=PALETTE[0], **DOT)
         if mean is not None:
-            axes.plot(
-                scale.place(mean),
-                place,
-                color=INK,
-                markerfacecolor="none",
-                markeredgewidth=1.4,
-                **DOT | {"markersize": 8},
-            )
-    _finish(axes, scale, len(rows), f"learner's gain, {unit}", True)
+            axes.plot(scale.place(mean), place, color=INK, **RING)
+    return scale
 
 
-def _plain(values: np.ndarray) -> Scale:
-    """A scale that is not logarithmic."""
-    low, high = float(values.min()), float(values.max())
-    return Scale(low, high if high > low else low + 1.0, False)
-
-
-def _finish(axes: Axes, scale: Scale, count: int, named: str, zero: bool) -> None:
+def _finish_panel(
+    axes: Axes, scale: Scale, count: int, quantity: str, *, zero: bool = False
+) -> None:
     scale.rule(axes, "x")
-    axes.set_ylim(count - 0.5, -0.5)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
+    make_rows(axes, count)
     for place in range(1, count):
         axes.axhline(place - 0.5, color=FAINT, linewidth=0.6)
     if zero:
         axes.axvline(float(scale.place(0.0)), color=MUTED, linewidth=0.9)
-    axes.set_xlabel(scale.named(named), fontsize=7.5)
+    axes.set_xlabel(scale.named(quantity), fontsize=7.5)
 
 
-def _legend(figure: Figure, names: list[str], height: float) -> None:
-    """Names of the owners in their colours, in one line under the panels."""
+def _draw_legend(figure: Figure, names: list[str], height: float) -> None:
+    """Write the names of the owners in their colours, in one line under the panels."""
     x = LABELS / WIDTH
     for name, colour in zip(names, PALETTE, strict=False):
         label = shorten(name, 16)

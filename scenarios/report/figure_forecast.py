@@ -1,4 +1,4 @@
-"""The figure of a forecast: beside it the trained runs, and the learner alone."""
+"""Figure of a forecast: the forecast, the trained runs, and the learner alone on one axis."""
 
 from __future__ import annotations
 
@@ -9,12 +9,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scenarios.report.figure_page import BAND, INK, MUTED, PALETTE, _page, _panel
+from scenarios.report.facts_learning import best_short, describe_measure, is_exact, loss_of
+from scenarios.report.figure_page import (
+    BAND,
+    INK,
+    MUTED,
+    PALETTE,
+    add_panel,
+    as_floats,
+    label_row,
+    make_rows,
+    new_page,
+)
 from scenarios.report.figure_scale import Scale
-from scenarios.report.sentences_learning import BASES, best_short, best_words, is_exact, loss_of, measure_of
-from scenarios.report.wording import between, counted, percent
+from scenarios.report.phrases import render_phrase
+from scenarios.report.wording import count_noun, format_interval, format_percent
 
-FINEST = 1e-3  # percent: no axis is finer than what is told of errors
+BASES = {"public": "public rows", "oracle": "pooled records"}
+FINEST = 1e-3  # percent: no axis is finer than errors are shown
+GOLDEN = 0.6180339887498949
 HOLLOW = {"markerfacecolor": "none", "markeredgewidth": 1.4}
 MARKS: dict[str, dict[str, Any]] = {
     "interval": {"marker": "o", "markersize": 7, "color": PALETTE[0]},
@@ -23,75 +36,90 @@ MARKS: dict[str, dict[str, Any]] = {
     "alone": {"marker": "s", "markersize": 7, "color": PALETTE[1]},
     "measured": {"marker": "s", "markersize": 6, "color": PALETTE[1], **HOLLOW},
 }
-BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+RUN: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 2.6, "color": MUTED}
 
 
-def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
-    """Forecast, trained runs and outside option on one axis of model error."""
-    runs = runs if result["forecast"]["step_size"] > 0 else runs[:0]  # else nothing was trained
+def forecast_figure(result: dict[str, Any], runs: np.ndarray) -> Figure:
+    """Draw forecast, trained runs and outside option on one axis of model error.
+
+    Parameters
+    ----------
+    result: the content of result.json.
+    runs: relative fitness of each trained run, (n_runs,).
+    """
+    if result["forecast"]["step_size"] <= 0:  # nothing was trained
+        runs = runs[:0]
     rows = _forecast_rows(result, runs)
-    values = 100 * np.concatenate([np.atleast_1d(np.asarray(value, float)) for _, _, value in rows] + [runs])
-    shown = values[np.isfinite(values)]
-    scale = Scale.over(shown) if (shown > 0).all() else Scale(shown.min(), max(shown.max(), FINEST), False)
+    scale = _error_scale([*(as_floats(value) for _, _, value in rows), runs])
     height = 1.5 + 0.42 * len(rows)
-    measure = measure_of(loss_of(result)).capitalize()
-    note = f"{measure} above that of {best_words(result)}, in percent; shaded: the forecast's interval"
-    figure = _page(height, "Forecast, training, and the learner alone", note)
-    axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
-    low, high = _ends(result["forecast"])
+    measure = describe_measure(loss_of(result)).capitalize()
+    best = render_phrase("learning", "best_words", result)
+    note = f"{measure} above that of {best}, in percent; shaded: the forecast's interval"
+    figure = new_page(height, "Forecast, training, and the learner alone", note)
+    axes = add_panel(figure, 2.05, 0.7, 3.5, height - 1.3)
+    low, high = _interval_ends(result["forecast"])
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
     for place, (label, kind, value) in enumerate(rows):
         if kind == "runs":
             _draw_runs(axes, scale, place, runs)
-            told = between(float(runs.min()), float(runs.max()), percent)
+            text = format_interval(float(runs.min()), float(runs.max()), format_percent)
         else:
             _draw_mark(axes, scale, place, value, MARKS[kind])
-            told = percent(np.ravel(value)[0])
-        lines = label.split("\n")
-        for line, text in enumerate(lines):
-            axes.annotate(text, (0, place), (-8, 5.5 * (len(lines) - 1) - 11 * line), ha="right", **BESIDE)
-        axes.annotate(told, (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks([])
+            text = format_percent(np.ravel(value)[0])
+        label_row(axes, place, label, text)
+    make_rows(axes, len(rows))
     scale.rule(axes, "x")
-    axes.spines["left"].set_visible(False)
-    best = best_short(loss_of(result))
-    axes.set_xlabel(f"model error above the {best} (%" + (", log scale)" if scale.log else ")"))
+    log = ", log scale" * scale.log
+    axes.set_xlabel(f"model error above the {best_short(loss_of(result))} (%{log})")
     return figure
 
 
-def _ends(part: dict[str, Any]) -> tuple[float, float]:
-    """The interval around a value; the value itself where there is none."""
+def _error_scale(values: list[np.ndarray]) -> Scale:
+    percents = 100 * np.concatenate(values)
+    known = percents[np.isfinite(percents)]
+    if (known > 0).all():
+        return Scale.over(known)
+    return Scale(known.min(), max(known.max(), FINEST), False)
+
+
+def _interval_ends(part: dict[str, Any]) -> tuple[float, float]:
+    """Return the interval around a value; the value itself where there is none."""
     low, high = part.get("interval") or (None, None)
     value = part["relative_fitness"]
     return (value if low is None else low), (value if high is None else high)
 
 
 def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, str, Any]]:
-    """(label, how to draw it, numbers) from top to bottom."""
-    made, alone, checked = result["forecast"], result["outside_option"], result.get("validation")
-    how, law = ("exact law", "law") if is_exact(result) else ("rehearsed", "fit")
-    basis, oracle = made["basis"], made["oracle"]
+    """List label, kind of mark, and numbers of each row from top to bottom."""
+    made = result["forecast"]
+    alone = result["outside_option"]
+    checked = result.get("validation")
+    how, law = {True: ("exact law", "law"), False: ("rehearsed", "fit")}[is_exact(result)]
+    basis = made["basis"]
+    value = (made["relative_fitness"], *_interval_ends(made))
     rows: list[tuple[str, str, Any]] = [
-        (f"forecast from {BASES[basis]}\n({how})", "interval", (made["relative_fitness"], *_ends(made)))
+        (f"forecast from {BASES[basis]}\n({how})", "interval", value)
     ]
     if checked and made["step_size"] > 0:
         spread = checked["relative_fitness"]
-        if oracle and basis == "public":
-            rows.append((f"oracle {law} (pooled records)", "point", oracle["relative_fitness"]))
-        mean, error = spread["mean"], 3 * (spread["std_error"] or 0.0)
+        if made["oracle"] and basis == "public":
+            oracle = made["oracle"]["relative_fitness"]
+            rows.append((f"oracle {law} (pooled records)", "point", oracle))
+        mean = spread["mean"]
+        error = 3 * (spread["std_error"] or 0.0)
         rows.append(("trained mean ± 3 std. errors", "mean", (mean, mean - error, mean + error)))
         if len(runs):
-            rows.append((counted(len(runs), "trained run"), "runs", spread["median"]))
-    rows.append(("learner alone, forecast", "alone", (alone["relative_fitness"], *_ends(alone))))
+            rows.append((count_noun(len(runs), "trained run"), "runs", spread["median"]))
+    value = (alone["relative_fitness"], *_interval_ends(alone))
+    rows.append(("learner alone, forecast", "alone", value))
     if checked and alone.get("measured") is not None:
         rows.append(("learner alone, measured", "measured", alone["measured"]))
     return rows
 
 
 def _draw_mark(axes: Axes, scale: Scale, place: int, value: Any, style: dict[str, Any]) -> None:
-    """A value, or a value and the interval around it."""
-    middle, *around = np.atleast_1d(np.asarray(value, float))
+    """Draw a value, or a value and the interval around it."""
+    middle, *around = as_floats(value)
     if around:
         low, high = scale.place([100 * end for end in around])
         if scale.log and around[0] <= 0:
@@ -103,12 +131,14 @@ def _draw_mark(axes: Axes, scale: Scale, place: int, value: Any, style: dict[str
 
 
 def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray) -> None:
-    """Every run as a dot, and a box around the middle half of them."""
+    """Draw every run as a dot, and a box around the middle half of them."""
     placed = scale.place(100 * runs)
     # Golden-ratio heights scatter the dots evenly and the same way every time.
-    heights = place + 0.34 * ((np.arange(len(runs)) * 0.6180339887498949) % 1 - 0.5) * 2
-    axes.plot(placed, heights, linestyle="none", marker="o", markersize=2.6, color=MUTED, alpha=0.45, markeredgewidth=0)
+    heights = place + 0.34 * ((np.arange(len(runs)) * GOLDEN) % 1 - 0.5) * 2
+    axes.plot(placed, heights, alpha=0.45, markeredgewidth=0, **RUN)
     low, first, middle, third, high = np.quantile(placed, [0.05, 0.25, 0.5, 0.75, 0.95])
+    box = [first, third, third, first, first]
+    sides = place + 0.2 * np.array([-1, -1, 1, 1, -1])
     axes.plot([low, first, math.nan, third, high], [place] * 5, color=INK, linewidth=1)
-    axes.plot([first, third, third, first, first], place + 0.2 * np.array([-1, -1, 1, 1, -1]), color=INK, linewidth=1)
+    axes.plot(box, sides, color=INK, linewidth=1)
     axes.plot([middle, middle], [place - 0.2, place + 0.2], color=INK, linewidth=2)

@@ -1,4 +1,4 @@
-"""The figure of a learned price: what was posted, and the profit at it, post by post, with the best price beside."""
+"""Figure of a learned price: prices posted and the profit at them, with the best price."""
 
 from __future__ import annotations
 
@@ -7,54 +7,60 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from scenarios.report.figure_page import MUTED, PALETTE, WIDTH, _page, _panel
+from scenarios.report.figure_page import (
+    DASHED,
+    MUTED,
+    PALETTE,
+    WIDTH,
+    add_note,
+    add_panel,
+    format_axis,
+    new_page,
+)
 from scenarios.report.figure_scale import Scale
-from scenarios.report.wording import money_heading, number
+from scenarios.report.wording import money_heading
 
-HEIGHT = 3.3
+HEIGHT = 3.3  # inches
+WIDE = (WIDTH - 2.3) / 2
+NOTE = (
+    "Each dot is a price that owners answered."
+    "\u2003Dashed: the best, for who knew every owner's costs"
+)
 
 
-def prices(result: dict[str, Any]) -> Figure | None:
-    """Price and profit by round; dashed, what is best for whom every cost is known."""
+def pricing_figure(result: dict[str, Any]) -> Figure | None:
+    """Draw price and profit by round, with the best of known costs dashed. None: no pricing."""
     found = result.get("pricing")
     if found is None:
         return None
-    rows, best = found["path"], found["best"]
+    rows = found["path"]
+    best = found["best"]
     rounds = np.array([row["rounds"] for row in rows], dtype=float)
-    note = "Each dot is a price that owners answered.\u2003Dashed: the best, for who knew every owner's costs"
-    figure = _page(HEIGHT, "How the learner learned its price", note)
-    wide = (WIDTH - 2.3) / 2
     posted = np.array([row["price"] for row in rows])
     made = np.array([row["profit"] for row in rows])
+    figure = new_page(HEIGHT, "How the learner learned its price", NOTE)
     scale = Scale.over(np.append(posted, best["price"]))
-    left = _panel(figure, 0.75, 0.85, wide, HEIGHT - 1.45)
-    _path(left, rounds, scale.place(posted), float(scale.place(best["price"])))
-    scale.rule(left, "y")
-    _title(left, scale.named(f"{found['money']}, times that of the scenario"))
-    right = _panel(figure, 1.9 + wide, 0.85, wide, HEIGHT - 1.45)
-    _path(right, rounds, made, best["profit"])
+    prices = add_panel(figure, 0.75, 0.85, WIDE, HEIGHT - 1.45)
+    _draw_path(prices, rounds, scale.place(posted), float(scale.place(best["price"])))
+    scale.rule(prices, "y")
+    add_note(prices, 0.0, 1.04, scale.named(f"{found['money']}, times that of the scenario"))
+    profits = add_panel(figure, 1.9 + WIDE, 0.85, WIDE, HEIGHT - 1.45)
+    _draw_path(profits, rounds, made, best["profit"])
     top = max(made.max(), best["profit"], 0.0)
     lowest = max(made.min(), min(best["profit"], 0.0) - top)
     room = 0.08 * (top - lowest) or 1.0
-    right.set_ylim(lowest - room, top + room)
-    right.yaxis.set_major_locator(MaxNLocator(5))
-    right.yaxis.set_major_formatter(lambda value, _: number(value))
-    cut = "; far below is cut off" if made.min() < lowest else ""
-    _title(right, f"{money_heading(result, 'profit by the forecast')}{cut}")
+    profits.set_ylim(lowest - room, top + room)
+    format_axis(profits, "y", 5)
+    title = money_heading(result, "profit by the forecast")
+    add_note(profits, 0.0, 1.04, title + "; far below is cut off" * bool(made.min() < lowest))
     return figure
 
 
-def _path(axes: Axes, rounds: np.ndarray, values: np.ndarray, best: float) -> None:
-    axes.axhline(best, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+def _draw_path(axes: Axes, rounds: np.ndarray, values: np.ndarray, best: float) -> None:
+    axes.axhline(best, color=MUTED, linewidth=1, linestyle=DASHED)
     axes.plot(rounds, values, "o-", color=PALETTE[0], markersize=3.5, linewidth=1.2)
     axes.plot(rounds[-1], values[-1], "D", color=PALETTE[1], markersize=6)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.xaxis.set_major_formatter(lambda value, _: number(value, 6))
+    format_axis(axes, "x", 6, 6, integer=True)
     axes.set_xlim(0, rounds[-1] * 1.04)
     axes.set_xlabel("rounds of the owners")
-
-
-def _title(axes: Axes, text: str) -> None:
-    axes.text(0.0, 1.04, text, transform=axes.transAxes, va="bottom", color=MUTED)

@@ -1,4 +1,4 @@
-"""Axes of a figure for budgets and errors: in logarithms or not, with a place of its own for 0 and for infinity."""
+"""Axes for budgets and errors: logarithmic or linear, with own places for 0 and infinity."""
 
 from __future__ import annotations
 
@@ -12,27 +12,40 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from scenarios.report.wording import number
+from scenarios.report.wording import format_number
 
-LETTER, LINE, AIR = 0.075, 0.13, 0.06  # inches: a digit's width, a line's height, what is to lie between two labels
+LETTER = 0.075  # inches: width of a digit
+LINE = 0.13  # inches: height of a line
+AIR = 0.06  # inches between two labels
+Ticks = tuple[list[float], list[str]]
 
 
-def _rank(label: str) -> int:
-    """Which of two labels stays where there is room for one: 0 and infinity, then powers of ten, then others."""
+def _rank_label(label: str) -> int:
+    """Rank a label where there is room for one of two: 0 and infinity, powers of ten, others."""
     digits = label.replace(",", "").replace("−", "").strip("0.")
-    return 0 if label in ("0", "∞") else 1 if digits == "1" else 2
+    if label in ("0", "∞"):
+        return 0
+    return 2 - (digits == "1")
 
 
-def _size(axes: Axes, name: str) -> tuple[float, bool]:
-    """The length of an axis in inches, and whether it lies across the page."""
-    box, figure = axes.get_position(), axes.get_figure(root=True)
+def _axis_inches(axes: Axes, name: str) -> float:
+    """Length of the axis x or y in inches."""
+    box = axes.get_position()
+    figure = axes.get_figure(root=True)
     wide, tall = figure.get_size_inches() if figure else (1.0, 1.0)
-    return (box.width * wide, True) if name == "x" else (box.height * tall, False)
+    return {"x": box.width * wide, "y": box.height * tall}[name]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis from ``low`` to ``high``, in logarithms or not, with a place of its own for 0 and for infinity."""
+    """Axis from ``low`` to ``high``, with a place of its own for 0 and for infinity.
+
+    Parameters
+    ----------
+    low, high: ends of the finite, and in logarithms positive, values.
+    log: whether it is logarithmic.
+    zero, infinite: whether 0 of a logarithmic axis, and infinity, have a place.
+    """
 
     low: float
     high: float
@@ -42,80 +55,105 @@ class Scale:
 
     @staticmethod
     def over(values: ArrayLike, spread: float = 10.0) -> Scale:
-        """A scale that holds all values; logarithmic if the positive ones span more than ``spread``."""
+        """Make a scale of values; logarithmic if the positive ones span more than ``spread``."""
         known = np.asarray(values, float)
         finite = known[np.isfinite(known)]
         proper = finite[finite > 0]
         infinite = bool(np.isinf(known).any())
-        log = len(proper) > 0 and proper.max() / proper.min() > spread and bool((finite >= 0).all())
-        kept = proper if log else finite
+        wide = len(proper) > 0 and proper.max() / proper.min() > spread
+        log = bool(wide and (finite >= 0).all())
+        kept = finite
+        if log:
+            kept = proper
         low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.0, 1.0)
         if low == high:
             low, high = (low / 2, high * 2) if low > 0 else (low - 0.5, high + 0.5)
         return Scale(low, high, log, zero=bool(log and (finite == 0).any()), infinite=infinite)
 
+    @staticmethod
+    def linear(values: ArrayLike) -> Scale:
+        """Make a linear scale of all values."""
+        low = float(np.min(values))
+        high = float(np.max(values))
+        if high <= low:
+            high = low + 1.0
+        return Scale(low, high, False)
+
     @property
     def ends(self) -> tuple[float, float]:
         """Both ends in drawing units."""
-        return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
+        if self.log:
+            return math.log10(self.low), math.log10(self.high)
+        return self.low, self.high
 
     @property
     def gap(self) -> float:
-        """How far 0 and infinity stand off, in drawing units."""
+        """Distance of 0 and infinity from the ends, in drawing units."""
         return 0.13 * (self.ends[1] - self.ends[0])
 
     def place(self, values: ArrayLike) -> np.ndarray:
-        """Values in drawing units."""
+        """Convert values to drawing units."""
         given = np.asarray(values, float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            placed = np.log10(given) if self.log else given
-        placed = np.where(np.isposinf(given), self.ends[1] + self.gap, placed)
-        return np.where(given == 0, self.ends[0] - self.gap, placed) if self.log else placed
+        low, high = self.ends
+        placed = given
+        if self.log:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                placed = np.log10(given)
+            placed = np.where(given == 0, low - self.gap, placed)
+        return np.where(np.isposinf(given), high + self.gap, placed)
 
     def limits(self, pad: float = 0.05) -> tuple[float, float]:
-        """Limits of the axis with a little air."""
-        low = self.ends[0] - (self.gap if self.zero else 0)
-        high = self.ends[1] + (self.gap if self.infinite else 0)
+        """Limits of the axis in drawing units, with a part of it as air."""
+        low = self.ends[0] - self.zero * self.gap
+        high = self.ends[1] + self.infinite * self.gap
         return low - pad * (high - low), high + pad * (high - low)
 
     def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05) -> None:
-        """Limits, ticks and grid lines of the axis called ``name``, x or y."""
-        places, labels = self.apart(*self.ticks(), *_size(axes, name))
-        axes.set(**{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels})
+        """Set limits, ticks and grid lines of the axis x or y."""
+        places, labels = self.apart(*self.ticks(), _axis_inches(axes, name), name == "x")
+        axes.set(
+            **{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels}
+        )
         axes.grid(axis=name)
         axes.set_axisbelow(True)
 
     def named(self, quantity: str) -> str:
-        """What the axis shows, and that it is in logarithms where it is."""
-        return f"{quantity} (log scale)" if self.log else quantity
+        """Label the axis of a quantity; a logarithmic scale is named."""
+        return quantity + " (log scale)" * self.log
 
-    def ticks(self, most: int = 6, apart: float = 0.05) -> tuple[list[float], list[str]]:
-        """Round places, none closer to 0 or infinity than ``apart`` of the axis; and what to write there."""
+    def ticks(self, most: int = 6, apart: float = 0.05) -> Ticks:
+        """Choose round places with labels, none closer to 0 or infinity than ``apart``."""
         linear = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
         values = self._round_log(most) if self.log else linear.tick_values(self.low, self.high)
         slack = 1e-9 * (self.high - self.low)
         values = [float(v) for v in values if self.low - slack <= v <= self.high + slack]
-        outer = ([0.0] if self.zero else []) + ([math.inf] if self.infinite else [])
+        outer = [0.0] * self.zero + [math.inf] * self.infinite
         nearest = apart * (self.limits()[1] - self.limits()[0])
-        kept = [v for v in values if all(abs(self.place(v) - self.place(end)) >= nearest for end in outer)]
+        kept = [v for v in values if (abs(self.place(v) - self.place(outer)) >= nearest).all()]
         values = sorted({*kept, *outer})
-        return [float(p) for p in self.place(values)], [number(0.0 if abs(v) < slack else v) for v in values]
+        rounded = [0.0 if abs(v) < slack else v for v in values]
+        labels = [format_number(v) for v in rounded]
+        return [float(p) for p in self.place(values)], labels
 
-    def apart(
-        self, places: list[float], labels: list[str], inches: float, across: bool
-    ) -> tuple[list[float], list[str]]:
-        """Ticks whose labels do not touch on an axis of some inches: the ends and 0 stay, then round numbers, then others."""
+    def apart(self, places: list[float], labels: list[str], inches: float, across: bool) -> Ticks:
+        """Drop ticks whose labels touch: the ends and 0 stay, then round numbers, then others."""
         low, high = self.limits()
-        sizes = [LETTER * len(label) if across else LINE for label in labels]
+        room = inches / (high - low)
+        sizes = [LINE] * len(labels)
+        if across:
+            sizes = [LETTER * len(label) for label in labels]
         kept: list[int] = []
-        for i in sorted(range(len(places)), key=lambda i: (_rank(labels[i]), i)):
-            room = inches / (high - low)
-            if all(abs(places[i] - places[j]) * room >= (sizes[i] + sizes[j]) / 2 + AIR for j in kept):
+        for i in sorted(range(len(places)), key=lambda i: (_rank_label(labels[i]), i)):
+            free = [
+                abs(places[i] - places[j]) * room >= (sizes[i] + sizes[j]) / 2 + AIR for j in kept
+            ]
+            if all(free):
                 kept.append(i)
         return [places[i] for i in sorted(kept)], [labels[i] for i in sorted(kept)]
 
     def _round_log(self, most: int) -> list[float]:
-        first, last = math.floor(self.ends[0]), math.ceil(self.ends[1])
+        first = math.floor(self.ends[0])
+        last = math.ceil(self.ends[1])
         decades = [10.0**power for power in range(first, last + 1, max(1, (last - first) // most))]
         if sum(self.low <= d <= self.high for d in decades) >= 3:
             return decades
@@ -123,7 +161,7 @@ class Scale:
 
 
 def spread_labels(places: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Places moved apart to at least ``gap``, as little as possible, in order, within [low, high] if they fit."""
+    """Move places to at least ``gap`` from each other, by least squares, within [low, high]."""
     order = np.argsort(places, kind="stable")
     steps = gap * np.arange(len(places))
     moved = isotonic_regression(places[order] - steps).x

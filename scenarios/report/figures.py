@@ -1,14 +1,12 @@
-"""The figures of a result folder, drawn from its saved tables only; the same tables give the same bytes."""
+"""Figures of a result folder, from its saved tables only; same tables give same bytes."""
 
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,26 +14,53 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from scenarios.output.unfinished import put
-from scenarios.report.figure_forecast import forecast
-from scenarios.report.figure_lead import promised, sales
-from scenarios.report.figure_network import network
-from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
-from scenarios.report.figure_pricing import prices
+from scenarios.output.unfinished import put_file
+from scenarios.report.facts_owners import by_name, by_stake
+from scenarios.report.figure_forecast import forecast_figure
+from scenarios.report.figure_lead import promised_figure, sales_figure
+from scenarios.report.figure_network import network_figure
+from scenarios.report.figure_page import (
+    BAND,
+    FAINT,
+    INK,
+    MUTED,
+    PALETTE,
+    WIDTH,
+    add_note,
+    add_panel,
+    draw_svg,
+    format_axis,
+    new_page,
+    shorten,
+    thin_out,
+)
+from scenarios.report.figure_pricing import pricing_figure
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.figure_time import periods
-from scenarios.report.sentences_market import by_name, by_stake
-from scenarios.report.wording import limit, money_heading, number
+from scenarios.report.figure_time import periods_figure
+from scenarios.report.wording import format_number, money_heading, read_limit
 from scenarios.result import cell_text
 
+Tables = Mapping[str, pd.DataFrame]
 TABLES = ("payoff_curves", "trajectory", "validation", "periods")
-TEXTS = ["owner", "name", "point"]  # columns of words, as they stand
+TEXTS = ["owner", "name", "point"]  # columns of words
 BUDGET = "privacy budget ε"
 COLOURED = 5
 PANELS = 9
-GREY = 200  # lines drawn of the owners not in colour
+HEIGHT = 3.3  # inches, of the paths
+LEFT = 0.68  # inches, of the payoff curves: margin, gaps between panels
+APART = 0.72
+DOWN = 0.78
+CURVES = (
+    "Surplus of each owner if it alone moved."
+    "\u2003● where it settled\u2003○ best point of the curve"
+)
 DOT: dict[str, Any] = {"marker": "o", "linestyle": "none"}
-RING = DOT | {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
+RING = DOT | {
+    "markersize": 9,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK,
+    "markeredgewidth": 1.1,
+}
 
 
 def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Path]:
@@ -43,26 +68,28 @@ def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Pat
 
     Parameters
     ----------
-    folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv; of
-        several periods with periods.csv.
+    folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training,
+        validation.csv; of several periods with periods.csv.
     result: the content of result.json where it has been read already.
 
     Returns
     -------
     list of Path
-        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg, network.svg,
-        prices.svg.
+        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg,
+        network.svg, prices.svg.
     """
     folder = Path(folder)
     result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "figures").mkdir(exist_ok=True)
     tables = {name: read_table(folder / f"{name}.csv") for name in TABLES}
-    drawings = {name: drawing(name, result, tables) for name in FIGURES}
-    return [put(folder / "figures" / f"{name}.svg", svg) for name, svg in drawings.items() if svg]
+    drawings = {name: draw_figure(name, result, tables) for name in FIGURES}
+    return [
+        put_file(folder / "figures" / f"{name}.svg", svg) for name, svg in drawings.items() if svg
+    ]
 
 
-def drawing(name: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> str:
-    """A figure of a result as SVG text; empty where there is nothing to draw.
+def draw_figure(name: str, result: dict[str, Any], tables: Tables) -> str:
+    """Draw a figure of a result as SVG text; empty where there is nothing to draw.
 
     Parameters
     ----------
@@ -70,41 +97,44 @@ def drawing(name: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame
     result: the content of result.json.
     tables: its tables by name.
     """
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")  # the reader's machine has the font, or a substitute
-        figure = FIGURES[name](result, tables)
-        return "" if figure is None else _svg(figure)
+    return draw_svg(FIGURES[name], result, tables)
 
 
-def _paths(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure | None:
+def _draw_paths(result: dict[str, Any], tables: Tables) -> Figure | None:
     paths = tables["trajectory"]
-    return epsilon_paths(paths, tables["payoff_curves"], result["owners"]) if len(paths) else None
+    if not len(paths):
+        return None
+    return settling_figure(paths, tables["payoff_curves"], result["owners"])
 
 
-def _curves(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure | None:
+def _draw_curves(result: dict[str, Any], tables: Tables) -> Figure | None:
     curves = tables["payoff_curves"]
-    return payoff_curves(curves, result["owners"], money_heading(result)) if len(curves) else None
+    if not len(curves):
+        return None
+    return payoff_figure(curves, result["owners"], money_heading(result))
 
 
-def _forecast(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure:
-    runs = tables["validation"]
-    return forecast(result, runs["relative_fitness"].to_numpy(float) if len(runs) else np.empty(0))
+def _draw_forecast(result: dict[str, Any], tables: Tables) -> Figure:
+    runs = np.empty(0)
+    if len(tables["validation"]):
+        runs = tables["validation"]["relative_fitness"].to_numpy(float)
+    return forecast_figure(result, runs)
 
 
 FIGURES: dict[str, Callable[..., Figure | None]] = {
-    "sales": lambda result, tables: sales(result),
-    "promised": lambda result, tables: promised(result),
-    "prices": lambda result, tables: prices(result),
-    "epsilon_paths": _paths,
-    "payoff_curves": _curves,
-    "forecast": _forecast,
-    "periods": lambda result, tables: periods(result, tables.get("periods")),
-    "network": lambda result, tables: network(result),
+    "sales": lambda result, tables: sales_figure(result),
+    "promised": lambda result, tables: promised_figure(result),
+    "prices": lambda result, tables: pricing_figure(result),
+    "epsilon_paths": _draw_paths,
+    "payoff_curves": _draw_curves,
+    "forecast": _draw_forecast,
+    "periods": lambda result, tables: periods_figure(result, tables.get("periods")),
+    "network": lambda result, tables: network_figure(result),
 }
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A CSV of the result folder; owner names stay text, even one called NA; empty where there is no file."""
+    """Read a CSV of a result folder; names stay text, even one called NA; empty without a file."""
     if not path.is_file():
         return pd.DataFrame()
     table = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str), keep_default_na=False)
@@ -115,144 +145,198 @@ def read_table(path: Path) -> pd.DataFrame:
     return table
 
 
-def shorten(name: str, most: int = 22) -> str:
-    """A name that fits beside a line."""
-    return name if len(name) <= most else name[: most - 1].rstrip() + "…"
+# Paths of budgets
 
 
-# The figures
+def settling_figure(
+    paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[str, Any]]
+) -> Figure:
+    """Draw each owner's budget by round, on the whole interval that it may choose from.
 
-
-def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
-    """Each owner's budget by round, on the whole interval that it may choose from."""
-    table = paths.pivot_table(index="round", columns="owner", values="epsilon", aggfunc="last", sort=True)
-    there = set(table.columns)
-    names = [owner["name"] for owner in owners if owner["name"] in there]
+    Parameters
+    ----------
+    paths: columns round, owner, epsilon.
+    curves: payoff curves, whose column epsilon spans the intervals; may be empty.
+    owners: owners of the result.
+    """
+    table = paths.pivot_table(
+        index="round", columns="owner", values="epsilon", aggfunc="last", sort=True
+    )
+    there = [owner for owner in owners if owner["name"] in set(table.columns)]
+    names = [owner["name"] for owner in there]
     table = table.reindex(columns=names).ffill()
-    scale = Scale.over(np.append(table.to_numpy(), curves["epsilon"] if len(curves) else []))
-    most = by_stake((owner for owner in owners if owner["name"] in there), COLOURED)
-    chosen = names if len(names) <= COLOURED else [owner["name"] for owner in most]
-    height = 3.3
-    note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
-    others = [name for name in names if name not in chosen]
-    grey, hidden = others[:: -(-len(others) // GREY) or 1], len(owners) - len(chosen)
-    if hidden:
-        among = f"{len(grey):,} of {hidden:,}" if len(grey) < hidden else f"{hidden:,}"
-        note += f"; in colour the {len(chosen)} with most money at stake, in grey {among} others"
-    figure = _page(height, "How the owners settled", note)
-    axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
-    rounds, placed = table.index.to_numpy(float), pd.DataFrame(scale.place(table), table.index, table.columns)
-    dot, single = ("o" if len(rounds) <= most else "" for most in (15, 1))
+    scale = Scale.over(np.append(table.to_numpy(), curves.get("epsilon", [])))
+    chosen = names
+    if len(names) > COLOURED:
+        chosen = [owner["name"] for owner in by_stake(there, COLOURED)]
+    grey = thin_out([name for name in names if name not in chosen])
+    note = _settling_note(len(table) > 1, len(chosen), len(owners) - len(chosen), len(grey))
+    figure = new_page(HEIGHT, "How the owners settled", note)
+    axes = add_panel(figure, 0.62, 0.82, 4.5, HEIGHT - 1.4)
+    rounds = table.index.to_numpy(float)
+    placed = pd.DataFrame(scale.place(table), table.index, table.columns)
+    single = "o" * (len(rounds) <= 1)
+    dot = "o" * (len(rounds) <= 15)
+    style: dict[str, Any] = {"color": MUTED, "linewidth": 0.8, "alpha": 0.35}
     for name in grey:
-        axes.plot(rounds, placed[name], marker=single, markersize=2.5, color=MUTED, linewidth=0.8, alpha=0.35)
+        axes.plot(rounds, placed[name], marker=single, markersize=2.5, **style)
     for rank, name in enumerate(chosen):  # ever thinner, so that paths that coincide stay visible
-        axes.plot(rounds, placed[name], marker=dot, markersize=3.5, color=PALETTE[rank], linewidth=3.4 - 0.5 * rank)
+        style = {"color": PALETTE[rank], "linewidth": 3.4 - 0.5 * rank}
+        axes.plot(rounds, placed[name], marker=dot, markersize=3.5, **style)
     _decorate_paths(axes, scale, rounds)
-    final, (low, high) = placed[chosen].iloc[-1].to_numpy(), scale.limits()
-    tops = spread_labels(final, 0.17 / (height - 1.4) * (high - low), low, high)
+    labels = [f"{shorten(name)}\u2002{format_number(table[name].iloc[-1])}" for name in chosen]
+    _label_ends(figure, axes, scale, rounds[-1], placed[chosen].iloc[-1].to_numpy(), labels)
+    return figure
+
+
+def _settling_note(moves: bool, chosen: int, hidden: int, grey: int) -> str:
+    note = "Privacy budget of each owner" + " after each round of moves" * moves
+    if not hidden:
+        return note
+    among = f"{hidden:,}"
+    if grey < hidden:
+        among = f"{grey:,} of {hidden:,}"
+    return f"{note}; in colour the {chosen} with most money at stake, in grey {among} others"
+
+
+def _label_ends(
+    figure: Figure, axes: Axes, scale: Scale, last: float, places: np.ndarray, labels: list[str]
+) -> None:
+    """Write labels at the right of the panel, each with a line from the end of its path."""
+    low, high = scale.limits()
+    tops = spread_labels(places, 0.17 / (HEIGHT - 1.4) * (high - low), low, high)
     on_page = axes.transData - figure.transFigure
     x = 5.33 / WIDTH
-    for name, place, top, colour in zip(chosen, final, tops, PALETTE, strict=False):
-        (left, start), (_, end) = on_page.transform([(rounds[-1], place), (rounds[-1], top)])
-        line = Line2D([left + 0.008, x - 0.006], [start, end], linewidth=0.6, color=colour, alpha=0.7)
-        figure.add_artist(line)
-        figure.text(x, end, f"{shorten(name)}\u2002{number(table[name].iloc[-1])}", va="center", color=colour)
-    return figure
+    for label, place, top, colour in zip(labels, places, tops, PALETTE, strict=False):
+        (left, start), (_, end) = on_page.transform([(last, place), (last, top)])
+        style: dict[str, Any] = {"linewidth": 0.6, "color": colour, "alpha": 0.7}
+        figure.add_artist(Line2D([left + 0.008, x - 0.006], [start, end], **style))
+        figure.text(x, end, label, va="center", color=colour)
 
 
 def _decorate_paths(axes: Axes, scale: Scale, rounds: np.ndarray) -> None:
     scale.rule(axes, "y")
     axes.tick_params(axis="y", length=0)
-    axes.text(-0.52 / 4.5, 1.04, scale.named(BUDGET), transform=axes.transAxes, va="bottom", color=MUTED)
-    first, last = rounds[0], rounds[-1]
-    air = 0.03 * (last - first) or 0.5
-    axes.set_xlim(first - air, last + air / 2 if last > first else last + air)
-    ticks = MaxNLocator(8, integer=True).tick_values(first, last) if last > first else [first]
-    axes.set_xticks([t for t in ticks if first <= t <= last])
-    axes.xaxis.set_major_formatter(lambda value, _: number(value, 6))
+    add_note(axes, -0.52 / 4.5, 1.04, scale.named(BUDGET))
+    first = rounds[0]
+    last = rounds[-1]
+    air = 0.03 * (last - first)
+    if last > first:
+        axes.set_xlim(first - air, last + air / 2)
+        ticks = MaxNLocator(8, integer=True).tick_values(first, last)
+    else:
+        axes.set_xlim(first - 0.5, last + 0.5)
+        ticks = [first]
+    axes.set_xticks([tick for tick in ticks if first <= tick <= last])
+    axes.xaxis.set_major_formatter(lambda value, _: format_number(value, 6))
     axes.set_xlabel("round (0 = start)")
     axes.spines["left"].set_visible(False)
 
 
-def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str = "money") -> Figure:
-    """Surplus of each owner over its whole interval, the others fixed where they settled."""
+# Payoff curves
+
+
+def payoff_figure(
+    curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str = "money"
+) -> Figure:
+    """Draw each owner's surplus over its whole interval, the others fixed where they settled.
+
+    Parameters
+    ----------
+    curves: columns owner, epsilon, payoff.
+    owners: rows with name and, where known, epsilon, surplus and epsilon_worth.
+    unit: unit of money.
+    """
     shown = most_at_stake(curves, owners)
-    by_name = {owner["name"]: owner for owner in owners}
+    rows_of = {owner["name"]: owner for owner in owners}
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
-    left, apart, down = 0.68, 0.72, 0.78
-    width = (WIDTH - left - 0.25 - apart * (columns - 1)) / columns
-    tall = 2.2 if columns == 1 else 1.35
-    height = 1.05 + rows * tall + (rows - 1) * down + 0.55
-    note = "Surplus of each owner if it alone moved.\u2003● where it settled\u2003○ best point of the curve"
-    if len(shown) < len(owners):
-        hidden = len(owners) - len(shown)
-        note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
-        height += 0.15
-    most = curves.groupby("owner")["epsilon"].max()
-    if any(limit(by_name[name].get("epsilon_worth")) < most[name] for name in shown):
-        note += "\nShaded: beyond what is worth buying, the owner's noise hardly matters any more"
-        height += 0.15
+    width = (WIDTH - LEFT - 0.25 - APART * (columns - 1)) / columns
+    tall = {1: 2.2}.get(columns, 1.35)
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
     kept = {name: finite[finite["owner"] == name] for name in shown}
-    floors = {name: _floor(curve["payoff"].to_numpy(), by_name[name].get("surplus")) for name, curve in kept.items()}
+    floors = {
+        name: _panel_floor(curve["payoff"].to_numpy(), rows_of[name].get("surplus"))
+        for name, curve in kept.items()
+    }
+    note = _curves_note(curves, [rows_of[name] for name in shown], len(owners))
+    lines = note.count("\n")
     if any(kept[name]["payoff"].min() < floor for name, floor in floors.items()):
         note += "\u2003steep falls are cut off"
-    figure = _page(height, "Could an owner do better by moving alone?", note)
+    height = 1.05 + rows * tall + (rows - 1) * DOWN + 0.55 + 0.15 * lines
+    top = height - 0.55 - rows * tall - (rows - 1) * DOWN
+    figure = new_page(height, "Could an owner do better by moving alone?", note)
     scale = Scale.over(curves["epsilon"].to_numpy(float))
-    first = height - 0.55 - rows * tall - (rows - 1) * down
     for place, name in enumerate(shown):
         row, column = divmod(place, columns)
-        axes = _panel(figure, left + column * (width + apart), first + row * (tall + down), width, tall)
-        _payoff_panel(axes, scale, kept[name], by_name[name], floors[name])
-        axes.set_title(shorten(name, 60 if columns == 1 else 24), loc="left", fontsize=8.5, fontweight="bold")
+        left = LEFT + column * (width + APART)
+        axes = add_panel(figure, left, top + row * (tall + DOWN), width, tall)
+        _draw_payoff(axes, scale, kept[name], rows_of[name], floors[name])
+        title = shorten(name, {1: 60}.get(columns, 24))
+        axes.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
         if place == 0:
-            corner = (0.1 - left) / width, 1 + 0.28 / tall
-            axes.text(*corner, f"surplus ({unit})", transform=axes.transAxes, va="bottom", color=MUTED)
+            add_note(axes, (0.1 - LEFT) / width, 1 + 0.28 / tall, f"surplus ({unit})")
         if place + columns >= len(shown):
             axes.set_xlabel(scale.named(BUDGET))
     return figure
 
 
+def _curves_note(curves: pd.DataFrame, shown: list[dict[str, Any]], count: int) -> str:
+    note = CURVES
+    if len(shown) < count:
+        hidden = count - len(shown)
+        note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
+    most = curves.groupby("owner")["epsilon"].max()
+    if any(read_limit(owner.get("epsilon_worth")) < most[owner["name"]] for owner in shown):
+        note += "\nShaded: beyond what is worth buying, the owner's noise hardly matters any more"
+    return note
+
+
 def most_at_stake(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> list[str]:
-    """The owners with most money at stake among those whose curves are known, at most nine; in their own order."""
+    """Name the owners with most money at stake among those with known curves, at most nine."""
     there = set(curves.loc[np.isfinite(curves["payoff"]), "owner"])
     top = by_stake((owner for owner in owners if owner["name"] in there), PANELS)
-    return [owner["name"] for owner in (by_name(top) if len(owners) <= PANELS else top)]
+    if len(owners) <= PANELS:
+        top = by_name(top)
+    return [owner["name"] for owner in top]
 
 
-def _floor(payoff: np.ndarray, settled: float | None) -> float:
-    """Where a panel may be cut off below, so that a steep fall does not flatten the peak out of sight."""
+def _panel_floor(payoff: np.ndarray, settled: float | None) -> float:
+    """Lower end of a panel, so that a steep fall does not flatten the peak out of sight."""
     lowest, usual, top = (float(end) for end in np.quantile(payoff, [0, 0.25, 1]))
-    floor = max(lowest, usual - 1.5 * (top - usual)) if top > usual else lowest
-    return floor if settled is None else min(floor, settled)
+    floor = lowest
+    if top > usual:
+        floor = max(lowest, usual - 1.5 * (top - usual))
+    if settled is None:
+        return floor
+    return min(floor, settled)
 
 
 def _shade_beyond(axes: Axes, scale: Scale, curve: pd.DataFrame, worth: float) -> None:
-    """Budgets beyond the one worth buying, as far as the curve reaches."""
-    most = float(curve["epsilon"].max())
+    """Shade budgets beyond the one worth buying, as far as the curve reaches."""
+    least, most = (float(end) for end in (curve["epsilon"].min(), curve["epsilon"].max()))
     if worth < most:
-        axes.axvspan(
-            *scale.place(np.array([max(worth, float(curve["epsilon"].min())), most])), color=BAND, linewidth=0, zorder=0
-        )
-        axes.axvline(float(scale.place(np.array([worth]))[0]), color=MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
+        ends = scale.place([max(worth, least), most])
+        axes.axvspan(*ends, color=BAND, linewidth=0, zorder=0)
+        axes.axvline(float(scale.place(worth)), color=MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
 
 
-def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str, Any], floor: float) -> None:
+def _draw_payoff(
+    axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str, Any], floor: float
+) -> None:
     proper = curve[np.isfinite(curve["epsilon"]) & ((curve["epsilon"] > 0) | (not scale.log))]
     axes.axhline(0, color=FAINT, linewidth=0.8)
-    _shade_beyond(axes, scale, curve, limit(owner.get("epsilon_worth")))
+    _shade_beyond(axes, scale, curve, read_limit(owner.get("epsilon_worth")))
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
     axes.plot(scale.place(apart["epsilon"]), apart["payoff"], markersize=3, color=PALETTE[0], **DOT)
     best = curve.loc[curve["payoff"].idxmax()]
     axes.plot(scale.place(best["epsilon"]), best["payoff"], clip_on=False, **RING)
     if owner.get("surplus") is not None:
-        settled = scale.place(limit(owner["epsilon"]))
+        settled = scale.place(read_limit(owner["epsilon"]))
         axes.plot(settled, owner["surplus"], markersize=5, color=PALETTE[1], clip_on=False, **DOT)
     scale.rule(axes, "x", 0.04)
     axes.grid(visible=False)
     room = 0.14 * (float(best["payoff"]) - floor) or 1.0
     axes.set_ylim(floor - room, float(best["payoff"]) + room)
-    axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.yaxis.set_major_formatter(lambda value, _: number(value))
+    format_axis(axes, "y", 4)

@@ -1,35 +1,35 @@
-"""The folder of a game without a table: game.json, its tables, figures and page."""
+"""Folder of a game without a table: game.json, its tables, figures and page."""
 
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pydantic_core
 
 from learning.errors import InputError
 from scenarios.games.settling import GameResult
-from scenarios.output.folders import replacing
-from scenarios.output.unfinished import put
-from scenarios.report import sentences_game as words
+from scenarios.output.folders import replace_folder
+from scenarios.output.unfinished import put_file
 from scenarios.report.figure_game import curves_figure, paths_figure, shown_equilibrium
-from scenarios.report.figure_page import STYLE, _svg
+from scenarios.report.figure_page import draw_svg
 from scenarios.report.figures import read_table
-from scenarios.report.page import MOST, SHORT, environment, inline_svg
-from scenarios.report.wording import in_money, money_heading
-from scenarios.result import SCHEMA, _table
+from scenarios.report.page import inline_svg, render_page
+from scenarios.report.wording import money_heading
+from scenarios.result import SCHEMA, _write_table
 
 CONTENT = "game.json"
+EARNINGS = ("epsilon", "payment", "privacy_cost", "surplus", "regret")
 TABLES = {
-    "owners.csv": ("equilibrium", "owner", "records", "epsilon", "payment", "privacy_cost", "surplus", "regret"),
+    "owners.csv": ("equilibrium", "owner", "records", *EARNINGS),
     "trajectory.csv": ("start", "round", "owner", "epsilon", "payment", "surplus"),
     "payoff_curves.csv": ("equilibrium", "owner", "epsilon", "payoff"),
 }
 FIGURES = ("paths", "payoff_curves")
-FILES = (CONTENT, *TABLES, *(f"figures/{name}.svg" for name in FIGURES), "report.html", "scenario.toml")
+DRAWINGS = tuple(f"figures/{name}.svg" for name in FIGURES)
+FILES = (CONTENT, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+ENDED = {"rest": "at rest", "cycle": "in a cycle", "limit": "still moving"}
 
 
 def save_game(result: GameResult, folder: Path, *, force: bool = False) -> None:
@@ -40,43 +40,48 @@ def save_game(result: GameResult, folder: Path, *, force: bool = False) -> None:
     InputError
         If the folder holds what is no result, or the disk refuses; nothing is changed then.
     """
-    with replacing(folder, FILES, force=force) as new:
-        (new / CONTENT).write_bytes(pydantic_core.to_json(result.content, indent=1, inf_nan_mode="null") + b"\n")
-        put(new / "scenario.toml", result.game_toml)
-        found = result.owners, result.trajectory, result.payoff_curves
+    content = pydantic_core.to_json(result.content, indent=1, inf_nan_mode="null")
+    with replace_folder(folder, FILES, force=force) as new:
+        (new / CONTENT).write_bytes(content + b"\n")
+        put_file(new / "scenario.toml", result.game_toml)
+        found = (result.owners, result.trajectory, result.payoff_curves)
         for (name, header), rows in zip(TABLES.items(), found, strict=True):
-            _table(new / name, rows, header)
+            _write_table(new / name, rows, header)
         draw_game(new, result.content)
 
 
 def draw_game(folder: Path, content: dict[str, Any]) -> list[Path]:
-    """Draw the figures of a game's folder from its tables, and write its page; gives what was written, the page last."""
+    """Draw the figures of a game's folder from its tables, and write its page.
+
+    Returns
+    -------
+    Paths of what was written, the page last.
+    """
     owners, paths, curves = (read_table(folder / name) for name in TABLES)
     (folder / "figures").mkdir(exist_ok=True)
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
-        made = paths_figure(content, paths), curves_figure(content, curves, owners, money_heading(content))
-        drawn = {name: _svg(figure) for name, figure in zip(FIGURES, made, strict=True) if figure is not None}
-    written = [put(folder / "figures" / f"{name}.svg", svg) for name, svg in drawn.items()]
-    text = (
-        environment()
-        .get_template("game.html.j2")
-        .render(
-            content=content,
-            words=words,
-            cash=in_money(content),
-            figures={name: inline_svg(svg, name) for name, svg in drawn.items()},
-            shown=shown_equilibrium(content) if content["equilibria"] else None,
-            short=SHORT,
-            most=MOST,
-            scenario_text=(folder / "scenario.toml").read_text(encoding="utf-8"),
-        )
+    made = (
+        draw_svg(paths_figure, content, paths),
+        draw_svg(curves_figure, content, curves, owners, money_heading(content)),
     )
-    return [*written, put(folder / "report.html", text)]
+    drawn = {name: svg for name, svg in zip(FIGURES, made, strict=True) if svg}
+    written = [put_file(folder / "figures" / f"{name}.svg", svg) for name, svg in drawn.items()]
+    shown = None
+    if content["equilibria"]:
+        shown = shown_equilibrium(content)
+    text = render_page(
+        "game.html.j2",
+        content,
+        content=content,
+        figures={name: inline_svg(svg, name) for name, svg in drawn.items()},
+        shown=shown,
+        scenario_text=(folder / "scenario.toml").read_text(encoding="utf-8"),
+        ENDED=ENDED,
+    )
+    return [*written, put_file(folder / "report.html", text)]
 
 
 def load_game(folder: Path) -> dict[str, Any]:
-    """The content of a game's folder.
+    """Load the content of a game's folder.
 
     Raises
     ------
@@ -87,7 +92,8 @@ def load_game(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / CONTENT).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA or "equilibria" not in content:
+    known = isinstance(content, dict) and content.get("schema") == SCHEMA
+    if not known or "equilibria" not in content:
         rule = f"must hold what play of a game came to in {CONTENT}, of schema {SCHEMA}"
         raise InputError(str(folder), rule, "none", "Make one with dpmarket run.")
     return content

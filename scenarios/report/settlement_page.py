@@ -1,35 +1,24 @@
-"""The page of a settlement: settlement.html, one file that needs no other, from the content of settlement.json alone."""
+"""Page of a settlement: settlement.html, one file, from settlement.json alone."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib
+from scenarios.report.figure_page import draw_svg
+from scenarios.report.figure_settlement import deliveries_figure, improvement_figure
+from scenarios.report.page import inline_svg, render_page
 
-from scenarios.report import sentences_settlement as words
-from scenarios.report.figure_page import STYLE, _svg
-from scenarios.report.figure_settlement import better, deliveries
-from scenarios.report.page import environment, inline_svg
-from scenarios.report.wording import in_money, money_heading
-
-FIGURES = {"deliveries": deliveries, "better": better}
+FIGURES = {"deliveries": deliveries_figure, "better": improvement_figure}
 
 
 def settlement_page(content: Mapping[str, Any]) -> str:
-    """The page of a settlement as text.
+    """Render the page of a settlement.
 
     Parameters
     ----------
     content: that of settlement.json.
     """
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")  # the reader's machine has the font, or a substitute
-        made = {name: draw(content) for name, draw in FIGURES.items()}
-        drawn = {name: inline_svg(_svg(figure), name) for name, figure in made.items() if figure is not None}
-    page = environment().get_template("settlement.html.j2")
-    return page.render(
-        content=content, words=words, cash=in_money(content), in_money=lambda named: money_heading(content, named),
-        figures=drawn,
-    )  # fmt: skip
+    drawn = {name: draw_svg(draw, content) for name, draw in FIGURES.items()}
+    figures = {name: inline_svg(svg, name) for name, svg in drawn.items() if svg}
+    return render_page("settlement.html.j2", content, content=content, figures=figures)

@@ -1,37 +1,33 @@
-"""A study's page and figure, in the folder of its sweep."""
+"""Page and figure of a study, in the folder of its sweep."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
-import matplotlib
-
 from learning.errors import InputError
-from scenarios.output.folders import together
-from scenarios.output.unfinished import put
-from scenarios.report import sentences_study as words
-from scenarios.report import sentences_tournament as contest
-from scenarios.report.figure_page import STYLE, _svg
+from scenarios.output.folders import write_together
+from scenarios.output.unfinished import put_file
+from scenarios.report import facts_study
+from scenarios.report.figure_page import draw_svg
 from scenarios.report.figure_study import index_figure, study_figure
 from scenarios.report.figure_tournament import tournament_figure
-from scenarios.report.page import environment, inline_svg
+from scenarios.report.page import inline_svg, render_page
+from scenarios.report.phrases import public_functions, render_phrase
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.sweeping.sweep import Swept
 
-FIGURE, PAGE = "sweep.svg", "report.html"
+FIGURE = "sweep.svg"
+PAGE = "report.html"
 
 
 def draw_study(study: Study, swept: Swept) -> str:
-    """Its figure as SVG text: facts along what varies, or, of a Sobol sample, what each key is owed of their variance."""
+    """Draw a study as SVG text: facts along a key, Sobol indices, or scores of a tournament."""
     title = study.title or "A study"
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
-        if swept.indices is not None:
-            return _svg(index_figure(study, swept.indices.to_pylist(), title))
-        if study.tournament is not None:
-            return _svg(tournament_figure(study, swept.standings, title))
-        return _svg(study_figure(study, swept.points, title))
+    if swept.indices is not None:
+        return draw_svg(index_figure, study, swept.indices.to_pylist(), title)
+    if study.tournament is not None:
+        return draw_svg(tournament_figure, study, swept.standings, title)
+    return draw_svg(study_figure, study, swept.points, title)
 
 
 def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
@@ -39,38 +35,43 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
 
     Parameters
     ----------
-    file : the study.
-    swept : what came of it.
-    folder : where its tables are.
+    file: the study.
+    swept: the results of the sweep.
+    folder: where its tables are.
 
     Raises
     ------
     InputError
         If the disk refuses.
     """
-    study, points = file.study, swept.points
+    study = file.study
+    points = swept.points
     drawn = draw_study(study, swept)
-    page = environment().get_template("study.html.j2")
-    text = page.render(
+    failures = len(swept.failures)
+    text = render_page(
+        "study.html.j2",
+        {},
         study=study,
         points=points,
-        words=words,
-        contest=contest,
         standings=swept.standings,
-        question=words.question(file.text, study),
-        computed=words.computed(study, len(points), _seed(file), len(swept.failures)),
+        question=facts_study.study_question(file.text, study),
+        computed=render_phrase(
+            "study", "computed", study, len(points), _first_seed(file), failures
+        ),
         failure=next(iter(swept.failures), ""),
         name=file.name,
         figures={"study": inline_svg(drawn, "study")},
+        STANDING_HEADS=facts_study.STANDING_HEADS,
+        **public_functions(facts_study),
     )
-    with together(folder) as new:
-        put(new / FIGURE, drawn)
-        put(new / PAGE, text)
+    with write_together(folder) as new:
+        put_file(new / FIGURE, drawn)
+        put_file(new / PAGE, text)
     return folder / PAGE
 
 
-def _seed(file: StudyFile) -> int:
-    """The seed of the first replication; 0 where what varies is what makes a scenario of the file."""
+def _first_seed(file: StudyFile) -> int:
+    """Seed of the first replication; 0 where the keys that vary make the scenario of the file."""
     try:
         return file.base.under(file.common).seed
     except InputError:

@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 
 from learning.data.persons import unit_of_privacy
 from learning.declaration import Count, CountOrZero, Words
-from learning.errors import InputError, together
+from learning.errors import InputError, collect_errors
+from learning.phrases import format_value
 from scenarios.schema.fields import (
     ColumnNames,
     Label,
@@ -20,12 +21,12 @@ from scenarios.schema.fields import (
     Section,
     Sizes,
     Text,
-    among,
-    show,
+    one_known,
 )
 
 DATA_VARIABLE = "DPMARKET_DATA"
-# Published tables that do not come with the program: where each lies inside a folder that the user has.
+# Published tables that do not come with the program: where each lies inside a folder that the user
+# has.
 PUBLISHED: dict[str, str] = {
     "creditcard_fraud": "creditcard_fraud/creditcard_all_frauds.csv.gz",
     "adult": "adult/adult_train.csv.gz",
@@ -39,10 +40,12 @@ Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 class Data(Section):
     """Which table, what to predict, and who holds which rows."""
 
-    source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
-    """A table that the program knows: `randhie` comes along, the others are looked for in the folder of `--data`."""
+    source: Annotated[str, one_known(lambda: ("randhie", *PUBLISHED))] | None = None
+    """A table that the program knows: `randhie` comes along, the others are looked for in the
+    folder of `--data`."""
     path: Text | None = None
-    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet or a folder of its parts."""
+    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet or
+    a folder of its parts."""
     target: Text = Field(description="Name the column to predict.")
     """The column to predict."""
     labels: Labels | None = None
@@ -52,17 +55,20 @@ class Data(Section):
     features: ColumnNames | None = None
     """The columns to predict from; every other column unless given."""
     split: Sizes | None = None
-    """The rows of each owner, one after another in the table's order after `order`; or give `owner`."""
+    """The rows of each owner, one after another in the table's order after `order`; or give
+    `owner`."""
     owner: Text | None = None
     """The column that says whose each row is; or give `split`."""
     names: Names | None = None
     """The owners' names, with `split`."""
     public_rows: CountOrZero = 0
-    """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside option come from them."""
+    """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside
+    option come from them."""
     check_rows: CountOrZero = 0
     """Public rows before those, kept aside: the learner tries the trained model on them."""
     order: Literal["shuffled", "as_is"] = "shuffled"
-    """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ in kind."""
+    """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ
+    in kind."""
     min_records: Count = 1
     """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
@@ -73,48 +79,62 @@ class Data(Section):
     components: Count | None = None
     """Principal components of the public rows to keep in place of the columns."""
     holdout: Literal["rest"] | Share = 0.0
-    """The share of rows that nobody trains on, to try the model on; `rest`: those that `split` leaves over."""
+    """The share of rows that nobody trains on, to try the model on; `rest`: those that `split`
+    leaves over."""
     bounds: Ranges = Field(default_factory=dict)
-    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows unless given."""
+    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows
+    unless given."""
     unit: Text = "one record"
-    """What one record is, in words: a remark. Privacy is promised to one record, or to one person under `person`."""
+    """What one record is, in words: a remark. Privacy is promised to one record, or to one person
+    under `person`."""
     person: Text | None = None
     """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
-    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest out."""
+    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest
+    out."""
     rows_per_person: Count | None = None
     """The most rows of one person that an owner keeps; 1 unless given."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> Data:
-        together(
+    def _check_consistent(self) -> Data:
+        collect_errors(
             partial(self._exactly_one, "source", "path", "one table"),
             partial(self._exactly_one, "split", "owner", "one way to tell the owners apart"),
-            self._names,
+            self._check_names,
             self._check_rows,
-            self._roles,
+            self._check_roles,
         )
         return self
 
-    def _names(self) -> None:
+    def _check_names(self) -> None:
         if self.names is not None and self.split is None:
             rule = "goes with split; with owner, the column's values are the names"
-            raise InputError("data.names", rule, show(self.names))
+            raise InputError("data.names", rule, format_value(self.names))
         if self.names is not None and len(self.names) != len(self.split or ()):
             rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
     def _check_rows(self) -> None:
         if self.check_rows == 1 or (self.check_rows and not self.public_rows):
-            rule = "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
-            raise InputError("data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows")
+            rule = (
+                "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
+            )
+            raise InputError(
+                "data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows"
+            )
 
-    def _roles(self) -> None:
+    def _check_roles(self) -> None:
         if self.owner == self.target:
-            raise InputError("data.owner", "must differ from target", show(self.owner))
-        self._persons()
-        for role, column in (("target", self.target), ("owner", self.owner), ("person", self.person)):
+            raise InputError("data.owner", "must differ from target", format_value(self.owner))
+        self._check_persons()
+        for role, column in (
+            ("target", self.target),
+            ("owner", self.owner),
+            ("person", self.person),
+        ):
             if column in (self.features or ()):
-                raise InputError("data.features", f"must not contain the {role} column", show(column))
+                raise InputError(
+                    "data.features", f"must not contain the {role} column", format_value(column)
+                )
 
     @property
     def most_rows(self) -> int:
@@ -126,14 +146,22 @@ class Data(Section):
         """The unit that privacy is promised to."""
         return unit_of_privacy(self.person is not None, self.most_rows)
 
-    def _persons(self) -> None:
-        person, rows = self.person, self.rows_per_person
+    def _check_persons(self) -> None:
+        person = self.person
+        rows = self.rows_per_person
         if person is None and rows is not None:
             raise InputError("data.rows_per_person", "goes with data.person", rows, "Leave it out.")
         if person is not None and self.unit != "one record":
-            raise InputError("data.unit", "goes without data.person, the unit itself", show(self.unit), "Leave it out.")
+            raise InputError(
+                "data.unit",
+                "goes without data.person, the unit itself",
+                format_value(self.unit),
+                "Leave it out.",
+            )
         if person is not None and person in (self.target, self.owner):
-            raise InputError("data.person", "must differ from target and owner", show(person))
+            raise InputError(
+                "data.person", "must differ from target and owner", format_value(person)
+            )
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]

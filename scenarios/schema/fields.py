@@ -1,4 +1,4 @@
-"""Tables of a scenario file: a field's type is its rule, and what breaks it is told in the type's words."""
+"""Tables of a scenario file: the type of a field is its rule, and words its errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+)
 
 from learning.declaration import (
     LARGEST,
@@ -18,18 +26,23 @@ from learning.declaration import (
     Count,
     ListOf,
     Words,
-    adapter,
-    computable,
+    check_magnitude,
+    describe_type,
     per_owner_rule,
-    words,
+    type_adapter,
 )
-from learning.errors import InputError, together
-from scenarios.schema.toml import show, visible
+from learning.errors import InputError, collect_errors
+from learning.phrases import escape_control, format_value
 
 OPTIMAL = "optimal"
-SHORT, LONG = 12, 100  # characters of a currency, and of what a column is called
+SHORT = 12  # characters of a currency, and of what a column is called
+LONG = 100
 BUDGETS = 1e-9, 1e6  # privacy budgets but 0: less tells nothing, more hides nothing
-TOLD = ("missing", "extra_forbidden", "model_type")  # errors that are told with the tables they are in
+TOLD = (
+    "missing",
+    "extra_forbidden",
+    "model_type",
+)  # errors that are told with the tables they are in
 
 
 class Interval(NamedTuple):
@@ -39,20 +52,23 @@ class Interval(NamedTuple):
     high: float
 
 
-def close(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """A remedy naming the known name most like ``name``; empty where none is like it, by a ratio of at least ``cutoff``."""
+def suggest_close(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """A remedy naming the known name most like ``name``.
+
+    Empty where none is like it, by a ratio of at least ``cutoff``.
+    """
     like = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=cutoff)
     return next((f'Did you mean "{k}"?' for k in known if [k.lower()] == like), "")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def suggest_name(name: str, known: Sequence[str]) -> str:
     """A remedy naming the known name most like ``name``, or all of them where none is like it.
 
-    >>> nearest("targt", ["target", "features"])
+    >>> suggest_name("targt", ["target", "features"])
     'Did you mean "target"?'
     """
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    return close(name, known) or f"Known here: {shown}."
+    return suggest_close(name, known) or f"Known here: {shown}."
 
 
 class Section(BaseModel):
@@ -60,7 +76,9 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", **STRICT)
 
-    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Self:
+    def listed(
+        self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()
+    ) -> Self:
         """The same table with what has one value per owner as lists in the order of the owners.
 
         Parameters
@@ -79,11 +97,11 @@ class Section(BaseModel):
         def put(key: str) -> None:
             listed[key] = in_order(getattr(self, key), names, f"{where}.{key}", left_out)
 
-        together(*(partial(put, key) for key in self.per_owner_keys()))
+        collect_errors(*(partial(put, key) for key in self.per_owner_keys()))
         return self.model_copy(update=listed)
 
     def lists(self) -> dict[str, Sequence[Any]]:
-        """What is given owner by owner in a list, by key."""
+        """Values given owner by owner in a list, by key."""
         given = {key: getattr(self, key) for key in self.per_owner_keys()}
         return {key: value for key, value in given.items() if type(value) in (list, tuple)}
 
@@ -103,49 +121,62 @@ class Section(BaseModel):
         """The value as the field's type has it, or an error that says the type in words."""
         hint = cls.model_fields[info.field_name].rebuild_annotation()
         try:
-            return computable(check(value))
+            return check_magnitude(check(value))
         except ValidationError as error:
             first = first_error(error)
-            if first["type"] in TOLD or refusal(first):
+            if first["type"] in TOLD or stated_refusal(first):
                 raise
             place = [part for part in first["loc"] if isinstance(part, int)]
             inside = "group" if len(place) > 1 else "place"
-            found = f"{show(first['input'])} in {inside} {place[0] + 1}" if place else show(value)
+            found = (
+                f"{format_value(first['input'])} in {inside} {place[0] + 1}"
+                if place
+                else format_value(value)
+            )
             if first["type"] == "value_error":
                 found = str(first["ctx"]["error"]) or found
-            raise InputError("", f"must be {words(hint)}", found, _close_choice(value, _choices(hint))) from None
+            raise InputError(
+                "",
+                f"must be {describe_type(hint)}",
+                found,
+                _close_choice(value, _list_choices(hint)),
+            ) from None
         except InputError:
             raise
         except ValueError as error:
-            raise InputError("", f"must be {words(hint)}", error) from None
+            raise InputError("", f"must be {describe_type(hint)}", error) from None
 
 
 def first_error(error: ValidationError) -> Any:
-    """The error to tell: a misspelt key also leaves the key it was meant for missing, so unknown keys come first."""
+    """Most telling error: unknown keys first, since a misspelt key leaves another missing."""
     return sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
 
 
-def refusal(error: Any) -> InputError | None:
-    """What a check said in its own words; None of an error in pydantic's."""
+def stated_refusal(error: Any) -> InputError | None:
+    """Refusal that a check stated in its own words; None of an error of pydantic's."""
     said = error.get("ctx", {}).get("error")
     return said if isinstance(said, InputError) else None
 
 
-def _choices(hint: Any) -> tuple[str, ...]:
+def _list_choices(hint: Any) -> tuple[str, ...]:
     """The texts that a field may be, where it may be nothing else."""
-    parts = [hint] if get_origin(hint) is Literal else [part for part in get_args(hint) if part is not NoneType]
+    parts = (
+        [hint]
+        if get_origin(hint) is Literal
+        else [part for part in get_args(hint) if part is not NoneType]
+    )
     texts = all(get_origin(part) is Literal for part in parts)
     return tuple(text for part in parts for text in get_args(part)) if texts else ()
 
 
 def _close_choice(value: object, supported: Sequence[str]) -> str:
-    return close(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
+    return suggest_close(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
 
 
 def as_number(value: object) -> float | None:
     """``value`` as a finite float, or None; true and false are no numbers."""
     try:
-        return float(adapter(float).validate_python(value))
+        return float(type_adapter(float).validate_python(value))
     except ValidationError:
         return None
 
@@ -154,61 +185,85 @@ def one_of(value: Any, supported: Iterable[str], key: str = "") -> str:
     """``value``, which must be one of some names."""
     names = list(supported)
     if not isinstance(value, str) or value not in names:
-        raise InputError(key, f"must be {either(names)}", show(value), _close_choice(value, names))
+        raise InputError(
+            key, f"must be {quote_choices(names)}", format_value(value), _close_choice(value, names)
+        )
     return value
 
 
-def among(known: Callable[[], Iterable[str]]) -> PlainValidator:
-    """One of the names known when a scenario is read: what is entered in a table later counts as well."""
+def one_known(known: Callable[[], Iterable[str]]) -> PlainValidator:
+    """Check for one of the names known when a scenario is read, later entries included."""
     return PlainValidator(lambda value: one_of(value, known()))
 
 
-def either(names: Sequence[str]) -> str:
+def quote_choices(names: Sequence[str]) -> str:
     """The names in quotes, the last after "or".
 
-    >>> either(["a", "b", "c"])
+    >>> quote_choices(["a", "b", "c"])
     '"a", "b" or "c"'
     """
-    return words(Literal[tuple(names)])  # type: ignore[misc]
+    return describe_type(Literal[tuple(names)])  # type: ignore[misc]
 
 
-def _label(value: Any) -> str | float:
+def _parse_label(value: Any) -> str | float:
     """A value that a column may take: a text or a finite number, true and false being 1 and 0."""
     if isinstance(value, str) and value.strip():
         return value.strip()
     got = float(value) if isinstance(value, bool) else as_number(value)
     if got is None:
-        raise InputError("", "must be a text or a number, one of the two values of the target", show(value))
+        raise InputError(
+            "",
+            "must be a text or a number, one of the two values of the target",
+            format_value(value),
+        )
     return got
 
 
-def _labels(value: Any) -> tuple[str | float, ...]:
+def _parse_labels(value: Any) -> tuple[str | float, ...]:
     """The two values of a target, the second the one coded as +1."""
-    given = tuple(map(_label, value)) if isinstance(value, (list, tuple)) else ()
-    if len(set(given)) != 2 or len(given) != 2 or isinstance(given[0], str) != isinstance(given[1], str):
-        raise InputError("", 'must be the two values of the target, such as ["no", "yes"] or [0, 1]', show(value))
+    given = tuple(map(_parse_label, value)) if isinstance(value, (list, tuple)) else ()
+    if (
+        len(set(given)) != 2
+        or len(given) != 2
+        or isinstance(given[0], str) != isinstance(given[1], str)
+    ):
+        raise InputError(
+            "",
+            'must be the two values of the target, such as ["no", "yes"] or [0, 1]',
+            format_value(value),
+        )
     return given
 
 
-def _pair(value: Any) -> tuple[float | None, float | None] | None:
+def _parse_pair(value: Any) -> tuple[float | None, float | None] | None:
     """Both ends of ``[low, high]``, None for what is no finite number; None for what is no pair."""
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
     return (as_number(value[0]), as_number(value[1])) if is_pair else None
 
 
-def _budgets(value: Any) -> Interval | tuple[Interval, ...] | dict[str, Interval]:
+def _parse_budgets(value: Any) -> Interval | tuple[Interval, ...] | dict[str, Interval]:
     """An epsilon interval, or one interval per owner, in a list or by name."""
     if isinstance(value, dict) and value:
-        return {name: _budget(given, f" for {show(name)}") for name, given in value.items()}
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, (list, tuple)) for v in value):
-        return tuple(_budget(v, f" for owner {i}") for i, v in enumerate(value, 1))
-    return _budget(value, "")
+        return {
+            name: _parse_interval(given, f" for {format_value(name)}")
+            for name, given in value.items()
+        }
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(v, (list, tuple)) for v in value)
+    ):
+        return tuple(_parse_interval(v, f" for owner {i}") for i, v in enumerate(value, 1))
+    return _parse_interval(value, "")
 
 
-def _budget(value: Any, where: str) -> Interval:
-    pair, found = _pair(value), show(value) + where
+def _parse_interval(value: Any, where: str) -> Interval:
+    pair = _parse_pair(value)
+    found = format_value(value) + where
     if pair is None:
-        raise InputError("", "must be [lowest, highest] privacy budget, or one such pair per owner", found)
+        raise InputError(
+            "", "must be [lowest, highest] privacy budget, or one such pair per owner", found
+        )
     low, high = pair
     if low is None or high is None:
         raise InputError("", "lowest and highest privacy budget must be finite numbers", found)
@@ -217,7 +272,7 @@ def _budget(value: Any, where: str) -> Interval:
     if not is_budget(low) or not is_budget(high):
         raise InputError("", BUDGET_RULE, found)
     if low > high:
-        remedy = f"Write {show([value[1], value[0]])}."
+        remedy = f"Write {format_value([value[1], value[0]])}."
         raise InputError("", "is reversed: the lowest privacy budget comes first", found, remedy)
     return Interval(low, high)
 
@@ -226,7 +281,7 @@ BUDGET_RULE = f"a privacy budget must be 0 or lie between {BUDGETS[0]:g} and {BU
 
 
 def is_budget(value: float) -> bool:
-    """Whether a number can be a privacy budget: neither lost in noise nor beyond what hides anything.
+    """Test whether a number can be a privacy budget.
 
     >>> [is_budget(value) for value in (0, 1e-300, 1, 1e308)]
     [True, False, True, False]
@@ -234,53 +289,77 @@ def is_budget(value: float) -> bool:
     return value == 0 or BUDGETS[0] <= value <= BUDGETS[1]
 
 
-def _ranges(value: Any) -> dict[str, Interval]:
+def _parse_ranges(value: Any) -> dict[str, Interval]:
     """Column names, each with its public range ``[low, high]``."""
     if not isinstance(value, dict):
-        raise InputError("", "must be a table of ranges, such as age = [0, 120]", show(value))
+        raise InputError(
+            "", "must be a table of ranges, such as age = [0, 120]", format_value(value)
+        )
     made = {}
     for name, given in value.items():
-        low, high = _pair(given) or (None, None)
-        if low is None or high is None or low >= high or max(-low, high) > LARGEST or high - low < SMALLEST:
-            rule = f"must be [low, high] with low below high, both finite, and at most {LARGEST:g} in size"
-            raise InputError(f"data.bounds.{name}", rule, show(given))
+        low, high = _parse_pair(given) or (None, None)
+        if (
+            low is None
+            or high is None
+            or low >= high
+            or max(-low, high) > LARGEST
+            or high - low < SMALLEST
+        ):
+            rule = (
+                "must be [low, high] with low below high, both finite, and at most "
+                f"{LARGEST:g} in size"
+            )
+            raise InputError(f"data.bounds.{name}", rule, format_value(given))
         made[name] = Interval(low, high)
     return made
 
 
-def _short(value: Any) -> str:
+def _parse_short_text(value: Any) -> str:
     """A text that fits after a number."""
     text = value.strip() if isinstance(value, str) else ""
-    if not text or len(text) > SHORT or visible(text) != text:
-        raise InputError("", f'must be a text of at most {SHORT} characters, such as "EUR"', show(value))
+    if not text or len(text) > SHORT or escape_control(text) != text:
+        raise InputError(
+            "", f'must be a text of at most {SHORT} characters, such as "EUR"', format_value(value)
+        )
     return text
 
 
 def _column_labels(value: Any) -> dict[str, str]:
     """Column names, each with what it is called in reports, ``"Name, unit"``."""
     if not isinstance(value, dict):
-        raise InputError("", 'must be a table of texts, such as income = "Income, EUR a year"', show(value))
+        raise InputError(
+            "",
+            'must be a table of texts, such as income = "Income, EUR a year"',
+            format_value(value),
+        )
     for name, given in value.items():
-        if not isinstance(given, str) or not given.strip(" ,") or len(given) > LONG or visible(given) != given:
+        if (
+            not isinstance(given, str)
+            or not given.strip(" ,")
+            or len(given) > LONG
+            or escape_control(given) != given
+        ):
             rule = f'must be a text of at most {LONG} characters, "Name" or "Name, unit"'
-            raise InputError(f"labels.{name}", rule, show(given))
+            raise InputError(f"labels.{name}", rule, format_value(given))
     return {name: given.strip() for name, given in value.items()}
 
 
-def _arguments(value: Any) -> dict[str, Any]:
+def _parse_arguments(value: Any) -> dict[str, Any]:
     """Arguments for a function: numbers, texts, true or false, or lists of numbers."""
     if not isinstance(value, dict):
-        raise InputError("", "must be a table of arguments, such as rate = 0.5", show(value))
+        raise InputError(
+            "", "must be a table of arguments, such as rate = 0.5", format_value(value)
+        )
     for name, given in value.items():
         parts = given if isinstance(given, (list, tuple)) else [given]
         plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
         if not name.isidentifier() or not plain:
             rule = "must be a name with a number, a text, true or false, or a list of numbers"
-            raise InputError("", rule, f"{name} = {show(given)}")
+            raise InputError("", rule, f"{name} = {format_value(given)}")
     return dict(value)
 
 
-def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
     check_different(names)
     return names
 
@@ -291,7 +370,8 @@ def check_different(names: Sequence[str]) -> None:
     Raises
     ------
     ValueError
-        A name with a control character, a name twice, or two that differ by blanks alone; it says which.
+        A name with a control character, a name twice, or two that differ by blanks alone; it says
+        which.
 
     >>> check_different(["A B", "A  B"])
     Traceback (most recent call last):
@@ -299,31 +379,43 @@ def check_different(names: Sequence[str]) -> None:
     """
     first: dict[str, str] = {}
     for name in names:
-        if visible(name) != name:
-            raise ValueError(f"{show(name)}, with a character that cannot be seen")
+        if escape_control(name) != name:
+            raise ValueError(f"{format_value(name)}, with a character that cannot be seen")
         other = first.setdefault(" ".join(name.split()), name)
         if other != name:
-            raise ValueError(f"{show(other)} and {show(name)}, which differ by blanks alone")
+            raise ValueError(
+                f"{format_value(other)} and {format_value(name)}, which differ by blanks alone"
+            )
     if len(first) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"{show(twice)} twice")
+        raise ValueError(f"{format_value(twice)} twice")
 
 
 Text = Annotated[str, Field(pattern=r"\S"), Words("a text in quotes")]
-ShortText = Annotated[str, PlainValidator(_short), Words("a short text in quotes")]
+ShortText = Annotated[str, PlainValidator(_parse_short_text), Words("a short text in quotes")]
 ColumnLabels = Annotated[dict[str, str], PlainValidator(_column_labels)]
-Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
-ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
-Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
-Label = Annotated[str | float, PlainValidator(_label)]
-Labels = Annotated[tuple[str | float, ...], PlainValidator(_labels)]
-Budgets = Annotated[Interval | tuple[Interval, ...] | dict[str, Interval], PlainValidator(_budgets)]
-Ranges = Annotated[dict[str, Interval], PlainValidator(_ranges)]
-Arguments = Annotated[dict[str, Any], PlainValidator(_arguments)]
+Names = Annotated[
+    tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_check_names)
+]
+ColumnNames = Annotated[
+    tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_check_names)
+]
+Sizes = Annotated[
+    tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")
+]
+Label = Annotated[str | float, PlainValidator(_parse_label)]
+Labels = Annotated[tuple[str | float, ...], PlainValidator(_parse_labels)]
+Budgets = Annotated[
+    Interval | tuple[Interval, ...] | dict[str, Interval], PlainValidator(_parse_budgets)
+]
+Ranges = Annotated[dict[str, Interval], PlainValidator(_parse_ranges)]
+Arguments = Annotated[dict[str, Any], PlainValidator(_parse_arguments)]
 
 
-def in_order(value: Any, names: Sequence[str] | None, key: str, left_out: Sequence[str] = ()) -> Any:
-    """One value for all owners or a tuple with one per owner in the order of ``names``, from that, a list or a table.
+def in_order(
+    value: Any, names: Sequence[str] | None, key: str, left_out: Sequence[str] = ()
+) -> Any:
+    """Value for all owners, or a tuple with one per owner in the order of ``names``.
 
     Raises
     ------
@@ -335,28 +427,30 @@ def in_order(value: Any, names: Sequence[str] | None, key: str, left_out: Sequen
     """
     if not isinstance(value, dict):
         if names is not None:
-            per_owner(value, len(names), key)
+            values_per_owner(value, len(names), key)
         return value
     names = list(value) if names is None else list(names)
     known = {*names, *left_out}
     for name in value:
         if name not in known:
-            raise InputError(key, "must name owners", show(name), nearest(name, names))
+            raise InputError(key, "must name owners", format_value(name), suggest_name(name, names))
     for name in names:
         if name not in value:
-            raise InputError(key, "must have one entry per owner", f"none for {show(name)}")
+            raise InputError(key, "must have one entry per owner", f"none for {format_value(name)}")
     return tuple(value[name] for name in names)
 
 
-def per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:
-    """One value per owner (n_owners,): a list as it is, anything else repeated; an `Interval` is a row of two.
+def values_per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:
+    """One value per owner (n_owners,): a list as it is, anything else repeated.
+
+    An `Interval` is a row of two.
 
     Raises
     ------
     InputError
         If a list has another length than ``n_owners``.
 
-    >>> per_owner(2.0, 3, "owners.benefit")
+    >>> values_per_owner(2.0, 3, "owners.benefit")
     array([2., 2., 2.])
     """
     if not isinstance(value, (list, tuple)) or isinstance(value, Interval):

@@ -1,4 +1,4 @@
-"""A game in a file that needs no table: its owners with their sizes, what they are paid, and from where play starts."""
+"""A game in a file, without a table: owners, sizes, payments, and starts of play."""
 
 from __future__ import annotations
 
@@ -13,70 +13,96 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field, PlainValidator, ValidationError, model_validator
 
-from learning.declaration import NamedPerOwnerRule, Positive, Words, adapter
+from learning.declaration import NamedPerOwnerRule, Positive, Words, type_adapter
 from learning.errors import InputError, InputErrors
+from learning.phrases import format_value
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema.fields import (
     Budgets,
     Names,
     Section,
     ShortText,
-    among,
     in_order,
-    nearest,
-    per_owner,
-    refusal,
-    show,
+    one_known,
+    stated_refusal,
+    suggest_name,
+    values_per_owner,
 )
-from scenarios.schema.kinds import KINDS, named, section_of
-from scenarios.schema.loading import _locate, _override, _parse, _read, is_game, placed
+from scenarios.schema.kinds import KINDS, named_table, section_of
+from scenarios.schema.loading import (
+    _apply_changes,
+    _locate_file,
+    _parse_change,
+    _read_file,
+    is_game,
+    place_error,
+)
 from scenarios.schema.toml import toml_lines
 
-MOST_OWNERS, MOST_STARTS = 1000, 1000
+MOST_OWNERS = 1000
+MOST_STARTS = 1000
 Start = float | tuple[float, ...] | dict[str, float]
 EACH_START = "Each is one epsilon for all owners, or one per owner."
 WITHOUT_TABLE = "must not look at a model: without a table there is none to forecast"
 
 
-def _starts(value: Any) -> tuple[Start, ...]:
-    """Profiles to start from: each one budget for all owners, or one per owner, in a list or by name."""
+def _parse_starts(value: Any) -> tuple[Start, ...]:
+    """Profiles to start from, each one budget for all owners or one per owner."""
     rule = NamedPerOwnerRule()
     if not isinstance(value, (list, tuple)):
-        raise InputError("", "must be a list of starts", show(value), EACH_START)
+        raise InputError("", "must be a list of starts", format_value(value), EACH_START)
     if len(value) > MOST_STARTS:
         raise InputError("", f"must be at most {MOST_STARTS:,} starts", len(value))
     found = []
     for number, one in enumerate(value, 1):
         try:
-            found.append(adapter(Annotated[Any, rule]).validate_python(one))
+            found.append(type_adapter(Annotated[Any, rule]).validate_python(one))
         except ValueError:
-            raise InputError("", "must be a list of starts", f"{show(one)} in place {number}", EACH_START) from None
+            raise InputError(
+                "", "must be a list of starts", f"{format_value(one)} in place {number}", EACH_START
+            ) from None
     return tuple(found)
 
 
 class GameOwners(Section):
     """Who plays: how many records each has, what it may choose, what that costs it."""
 
-    records: Annotated[Any, NamedPerOwnerRule(1, whole=True)] = Field(description="Give the records of each owner.")
+    records: Annotated[Any, NamedPerOwnerRule(1, whole=True)] = Field(
+        description="Give the records of each owner."
+    )
     """Records of each owner: a list, a table by name, or one number for all who are named."""
     names: Names | None = None
     """What they are called: owner 1, owner 2 ... unless given here or in `records`."""
-    epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.001, 5.0].")
+    epsilon: Budgets = Field(
+        description="Give the lowest and highest privacy budget, such as [0.001, 5.0]."
+    )
     """The lowest and highest privacy budget that an owner may choose."""
     fixed_cost: Annotated[Any, NamedPerOwnerRule()] = 0.0
     """Money lost by sharing at all."""
-    cost: Annotated[Any, named("owners.cost")] | None = None
+    cost: Annotated[Any, named_table("owners.cost")] | None = None
     """What privacy costs an owner, by its kind; e^ε, as in the thesis's games, unless given."""
 
     @model_validator(mode="after")
     def _named(self) -> GameOwners:
         records = self.records
         if isinstance(records, dict) and self.names is not None:
-            raise InputError("owners.names", "must be left out where records are given by name", show(self.names))
+            raise InputError(
+                "owners.names",
+                "must be left out where records are given by name",
+                format_value(self.names),
+            )
         if not isinstance(records, (dict, tuple)) and self.names is None:
-            raise InputError("owners.records", "must be a list or a table, or go with owners.names", show(records))
+            raise InputError(
+                "owners.records",
+                "must be a list or a table, or go with owners.names",
+                format_value(records),
+            )
         if len(self.called) > MOST_OWNERS:
-            raise InputError("owners.records", f"must be of at most {MOST_OWNERS:,} owners", f"{len(self.called):,}")
+            raise InputError(
+                "owners.records",
+                f"must be of at most {MOST_OWNERS:,} owners",
+                f"{len(self.called):,}",
+            )
         in_order(records, self.called, "owners.records")
         return self
 
@@ -91,12 +117,14 @@ class GameOwners(Section):
 class GamePlay(Section):
     """From where owners start, and in what order they move."""
 
-    starts: Annotated[tuple[Start, ...], PlainValidator(_starts), Words("a list of starts")] = ()
+    starts: Annotated[
+        tuple[Start, ...], PlainValidator(_parse_starts), Words("a list of starts")
+    ] = ()
     """Profiles that play starts from: each one ε for all owners, or one per owner. Unless given: all at their lowest, at the
     middle of their interval (of its logarithm), at their highest."""
     search: Annotated[int, Ge(1), Le(10_000)] = 16
     """Further points that the search for equilibria starts from."""
-    activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
+    activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
     """In what order owners answer each other."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     """Rounds after which play that has not come to rest is given up."""
@@ -112,9 +140,12 @@ class GameFile(Section):
     currency: ShortText | None = None
     """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """What every random draw follows from: the same seed, the same bytes on one kind of processor."""
+    """What every random draw follows from: the same seed, the same bytes on one kind of
+    processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
-    policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
+    policy: Annotated[Any, named_table("policy")] = Field(
+        description="Add a table [policy] with its kind."
+    )
     market: GamePlay = GamePlay()
 
     @model_validator(mode="after")
@@ -123,22 +154,34 @@ class GameFile(Section):
         return self
 
     def in_order(self) -> GameFile:
-        """The same file with what has one value per owner as lists, each checked against the owners."""
+        """The same file with values per owner as lists, each checked against the owners."""
         names = self.owners.called
         owners = self.owners.listed(names, "owners").model_copy(update={"names": names})
         if owners.cost is not None:
-            owners = owners.model_copy(update={"cost": owners.cost.listed(names, "owners.cost", (), self.seed)})
+            owners = owners.model_copy(
+                update={"cost": owners.cost.listed(names, "owners.cost", (), self.seed)}
+            )
         policy = self.policy.listed(names, "policy")
         if policy.kind not in without_model():
-            raise InputError("policy.kind", WITHOUT_TABLE, show(policy.kind), f"One of: {', '.join(without_model())}.")
-        low, high = per_owner(owners.epsilon, len(names), "owners.epsilon").T
+            raise InputError(
+                "policy.kind",
+                WITHOUT_TABLE,
+                format_value(policy.kind),
+                f"One of: {', '.join(without_model())}.",
+            )
+        low, high = values_per_owner(owners.epsilon, len(names), "owners.epsilon").T
         starts = []
         for number, start in enumerate(self.market.starts, 1):
-            profile = per_owner(in_order(start, names, "market.starts"), len(names), "market.starts")
+            profile = values_per_owner(
+                in_order(start, names, "market.starts"), len(names), "market.starts"
+            )
             outside = np.flatnonzero((profile < low) | (profile > high))
             if outside.size:
                 at = outside[0]
-                found = f"{profile[at]:g} for {show(names[at])} in place {number}, of [{low[at]:g}, {high[at]:g}]"
+                found = (
+                    f"{profile[at]:g} for {format_value(names[at])} in place {number}, of "
+                    f"[{low[at]:g}, {high[at]:g}]"
+                )
                 raise InputError("market.starts", "must lie in the owners' intervals", found)
             starts.append(tuple(profile.tolist()))
         market = self.market.model_copy(update={"starts": tuple(starts)})
@@ -151,7 +194,11 @@ class GameFile(Section):
 
 def without_model() -> list[str]:
     """The names of policies that pay without looking at a model."""
-    return [name for name, kind in KINDS["policy"].items() if getattr(kind, "pays_for_fitness", True) is False]
+    return [
+        name
+        for name, kind in KINDS["policy"].items()
+        if getattr(kind, "pays_for_fitness", True) is False
+    ]
 
 
 def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
@@ -167,21 +214,23 @@ def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
     InputErrors
         With every rule broken.
     """
-    path = _locate(source)
-    raw = _read(path)
+    path = _locate_file(source)
+    raw = _read_file(path)
     try:
-        _override(raw, [_parse(text) for text in overrides])
+        _apply_changes(raw, [_parse_change(text) for text in overrides])
         return GameFile.model_validate(raw)
     except ValidationError as error:
-        found = [told for fault in error.errors(include_url=False) for told in _faults(fault, raw)]
+        found = [
+            told for fault in error.errors(include_url=False) for told in _list_faults(fault, raw)
+        ]
     except InputError as error:
         found = list(error.all)
-    raise InputErrors([placed(one, str(path), overrides) for one in found]) from None
+    raise InputErrors([place_error(one, str(path), overrides) for one in found]) from None
 
 
 def is_game_file(source: str | Path) -> bool:
-    """Whether a file, or a name of the library, is a game that needs no table."""
-    return is_game(_read(_locate(source)))
+    """Test whether a file, or a name of the library, is a game that needs no table."""
+    return is_game(_read_file(_locate_file(source)))
 
 
 def sha256_of(file: GameFile) -> str:
@@ -189,24 +238,40 @@ def sha256_of(file: GameFile) -> str:
     return hashlib.sha256(file.to_toml().encode()).hexdigest()
 
 
-def _faults(fault: Any, raw: dict[str, Any]) -> list[InputError]:
-    """What pydantic found wrong in one place, in the house's words."""
-    keys, told = [str(part) for part in fault["loc"]], refusal(fault)
+def _list_faults(fault: Any, raw: dict[str, Any]) -> list[InputError]:
+    """Faults that pydantic found in one place, in our words."""
+    keys = [str(part) for part in fault["loc"]]
+    told = stated_refusal(fault)
     dotted = ".".join(keys)
     if told:
-        whole = [one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".") for one in told.all]
-        return [InputError(key, one.rule, one.found, one.remedy) for key, one in zip(whole, told.all, strict=True)]
-    section = _section(".".join(keys[:-1]), raw)
+        whole = [
+            one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".")
+            for one in told.all
+        ]
+        return [
+            InputError(key, one.rule, one.found, one.remedy)
+            for key, one in zip(whole, told.all, strict=True)
+        ]
+    section = _section_of(".".join(keys[:-1]), raw)
     if fault["type"] == "missing":
-        return [InputError(dotted, "is required", "nothing", section.model_fields[keys[-1]].description or "")]
+        return [
+            InputError(
+                dotted, "is required", "nothing", section.model_fields[keys[-1]].description or ""
+            )
+        ]
     if fault["type"] == "extra_forbidden":
         return [
-            InputError(dotted, "is not a known key", show(fault["input"]), nearest(keys[-1], [*section.model_fields]))
+            InputError(
+                dotted,
+                "is not a known key",
+                format_value(fault["input"]),
+                suggest_name(keys[-1], [*section.model_fields]),
+            )
         ]
-    return [InputError(dotted, f"must be a table, [{dotted}]", show(fault["input"]))]
+    return [InputError(dotted, f"must be a table, [{dotted}]", format_value(fault["input"]))]
 
 
-def _section(table: str, raw: dict[str, Any]) -> Any:
+def _section_of(table: str, raw: dict[str, Any]) -> Any:
     """The table of that dotted name, of the kind that the file gives it."""
     if table in KINDS:
         kind = reduce(getitem, table.split("."), raw)["kind"]

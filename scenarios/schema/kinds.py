@@ -1,4 +1,4 @@
-"""Tables of the scenario file that a ``kind`` names, each checked and made by the declaration of that kind."""
+"""Tables of the scenario file that a ``kind`` names, each made by its declaration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from annotated_types import Gt, Le
 from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
@@ -16,14 +16,15 @@ from agents.networks.graphs import NETWORKS
 from agents.pricing import PRICING
 from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
+from learning.phrases import format_value
 from learning.privacy.shared_noise import Feared
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
 from market.procurement.procured import Procured
-from scenarios.schema.fields import Arguments, Names, Section, Text, one_of, show
-from scenarios.schema.laws import drawn, drawn_per_owner
+from scenarios.schema.fields import Arguments, Names, Section, Text, one_of
+from scenarios.schema.laws import draw_table, drawn_per_owner
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,16 @@ class User(Declaration):
     """What it is called with, by name."""
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
+        """Sentence on the learner's payments."""
         given = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
-        told = f"The learner pays what a function of the user's says: {self.function} in {self.file}"
+        told = (
+            f"The learner pays what a function of the user's says: {self.function} in {self.file}"
+        )
         return f"{told}, with {given}." if given else f"{told}."
 
 
-# Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
+# Which declarations each table may name, looked up whenever a scenario is read: what is added later
+# counts as well.
 KINDS: dict[str, Mapping[str, type]] = {
     "owners.cost": COSTS,
     "policy": ChainMap({"user": User, "procured": Procured}, POLICIES),
@@ -56,15 +60,23 @@ KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
 
 
 class DeclaredSection(Section):
-    """A table whose keys are the fields of a declaration, beside ``kind`` where several may stand there."""
+    """A table whose keys are the fields of a declaration, beside ``kind`` where several may stand
+    there."""
 
     declaration: ClassVar[Any]
 
     def listed(
-        self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = (), seed: int = 0
+        self,
+        names: Sequence[str] | None = None,
+        where: str = "",
+        left_out: Sequence[str] = (),
+        seed: int = 0,
     ) -> Self:
-        """As of every table, with each owner's own number in the place of a law; its median where nobody is known."""
-        table: Self = drawn(self, names, where, seed)
+        """As of every table, with each owner's own number in the place of a law.
+
+        Its median where nobody is known.
+        """
+        table: Self = draw_table(self, names, where, seed)
         return super(DeclaredSection, table).listed(names, where, left_out)
 
 
@@ -73,71 +85,119 @@ class CostSection(DeclaredSection):
 
     fears: Feared | None = None
     """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the `learner`, who sees sums (as
-    where nothing is given); any one of the other `owners`, who knows its own part of the noise; or `colluders`, as many other
-    owners as `trust.colluders`, with the learner."""
+    where nothing is given); any one of the other `owners`, who knows its own part of the noise; or
+    `colluders`, as many other owners as `trust.colluders`, with the learner."""
 
 
 class AssignedSection(DeclaredSection):
-    """A table of the scenario file that declares how some owners behave: those named, or a share of them."""
+    """A table of the scenario file that declares how some owners behave: those named, or a share of
+    them."""
 
     owners: Names | None = None
     """The names of those who behave so."""
     share: Annotated[float, Gt(0), Le(1)] | None = None
-    """How many behave so, as a part of all owners; the seed chooses who. With neither, all whom no other table means."""
+    """How many behave so, as a part of all owners; the seed chooses who. With neither, all whom no
+    other table means."""
 
 
 @cache
 def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
-    """The table of the scenario file that a declaration makes, under the name ``kind`` if it has one."""
+    """Section of the scenario file that a declaration makes, under the name ``kind`` if any."""
     if not is_dataclass(declaration):
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
     # Pydantic takes a field of a dataclass with its default and its description.
     per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
-    keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in keys_of(declaration)}
+    keys |= {
+        one.name: (per_owner(field_types(declaration)[one.name]), one)
+        for one in keys_of(declaration)
+    }
     bases: dict[type, type[DeclaredSection]] = {Behaviour: AssignedSection, Cost: CostSection}
-    base = next((made for kind, made in bases.items() if issubclass(declaration, kind)), DeclaredSection)
+    base = next(
+        (made for kind, made in bases.items() if issubclass(declaration, kind)), DeclaredSection
+    )
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration
     return made
 
 
+class TableCheck:
+    """A check of a value that is a table, or a list of tables."""
+
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """Tables that may stand at a place: their headings, declarations and keys."""
+        raise NotImplementedError
+
+
+def table_check(field: Any) -> TableCheck | None:
+    """Check of a field of a section whose value is a table or a list of them; None elsewhere."""
+    checks = (
+        one.func
+        for one in metadata_of(field.rebuild_annotation())
+        if isinstance(one, PlainValidator)
+    )
+    found: list[Any] = [check for check in checks if isinstance(check, TableCheck)]
+    return found[0] if found else None
+
+
+def metadata_of(hint: Any) -> Iterator[Any]:
+    """Metadata of an annotation and of the annotations in it."""
+    for part in getattr(hint, "__args__", ()):
+        yield from metadata_of(part)
+    yield from getattr(hint, "__metadata__", ())
+
+
+def tables_of(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]]]:
+    """Tables that a field may be: their headings, declarations and keys; none of a plain value."""
+    check = table_check(field)
+    if check is not None:
+        yield from check.tables(place)
+    for section in (field.annotation, *get_args(field.annotation)):  # one may be None instead
+        if isinstance(section, type) and issubclass(section, Section):
+            yield f"[{place}]", section, section
+
+
 @dataclass(frozen=True)
-class DeclaredTable:
+class DeclaredTable(TableCheck):
     """Checks a table whose keys are the fields of one declaration, and makes it."""
 
     declaration: type
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        """Tables that may stand at a place: their headings, declarations and keys."""
         yield f"[{place}]", self.declaration, section_of(self.declaration)
 
     def __call__(self, value: Any) -> Any:
-        """What the table declares."""
+        """Instance that the table declares."""
         made_before = isinstance(value, self.declaration)
-        return value if made_before else made(section_of(self.declaration).model_validate(value))
+        return (
+            value
+            if made_before
+            else make_declared(section_of(self.declaration).model_validate(value))
+        )
 
 
-def declared(declaration: type) -> PlainValidator:
+def declared_table(declaration: type) -> PlainValidator:
     """Checks a table whose keys are the fields of one declaration, and makes it."""
     return PlainValidator(DeclaredTable(declaration))
 
 
 @dataclass(frozen=True)
-class EachTable:
-    """Checks a list of tables whose keys are the fields of one declaration; an empty one is as good as none."""
+class EachTable(TableCheck):
+    """Checks a list of tables whose keys are the fields of one declaration; an empty one is as good
+    as none."""
 
     declaration: type
     table: str
 
     @property
     def section(self) -> type[Section]:
-        """What each of them may hold."""
+        """Section of each table of the list."""
         declaration: Any = self.declaration
         return declaration if issubclass(declaration, Section) else section_of(declaration)  # type: ignore[no-any-return]
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        """Tables that may stand at a place: their headings, declarations and keys."""
         yield f"[[{place}]]", self.declaration, self.section
 
     def __call__(self, value: Any) -> tuple[Section, ...] | None:
@@ -145,22 +205,24 @@ class EachTable:
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, (list, tuple)):
-            raise InputError("", f"must be a list of tables, each [[{self.table}]]", show(value))
+            raise InputError(
+                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
+            )
         tables: TypeAdapter[Any] = TypeAdapter(list[self.section])  # type: ignore[name-defined]
         sections = tuple(tables.validate_python(list(value)))
         for one in sections:
             if isinstance(one, DeclaredSection):
-                made(one)
+                make_declared(one)
         return sections
 
 
-def each(declaration: type, table: str) -> PlainValidator:
+def each_table(declaration: type, table: str) -> PlainValidator:
     """Checks a list of tables, [[table]], whose keys are the fields of one declaration."""
     return PlainValidator(EachTable(declaration, table))
 
 
 @dataclass(frozen=True)
-class NamedTable:
+class NamedTable(TableCheck):
     """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares.
 
     Where it may be ``short``, the name of a kind alone stands for a table of it.
@@ -170,7 +232,10 @@ class NamedTable:
     short: bool = False
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """How each table that may stand at a place is written there, what declares it, and its keys; none a second time."""
+        """Tables that may stand at a place: their headings, declarations and keys.
+
+        None a second time.
+        """
         for kind, made in KINDS[self.table].items() if place == self.table else ():
             yield f'[{place}] kind = "{kind}"', made, section_of(made, kind)
 
@@ -182,17 +247,23 @@ class NamedTable:
         if self.short and isinstance(value, str):
             value = {"kind": one_of(value, kinds)}
         if not isinstance(value, dict):
-            raise InputError("", f"must be {'a name, or ' * self.short}a table, [{self.table}]", show(value))
+            raise InputError(
+                "",
+                f"must be {'a name, or ' * self.short}a table, [{self.table}]",
+                format_value(value),
+            )
         if "kind" not in value:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
         section = section_of(kinds[kind], kind).model_validate(value)
-        made(section.listed())  # refuses keys that do not go together, before any record is read
+        make_declared(
+            section.listed()
+        )  # refuses keys that do not go together, before any record is read
         return section
 
 
-def named(table: str, *, short: bool = False) -> PlainValidator:
-    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
+def named_table(table: str, *, short: bool = False) -> PlainValidator:
+    """Check of a table that ``kind`` names, one of KINDS[table], by the keys it declares."""
     return PlainValidator(NamedTable(table, short))
 
 
@@ -201,7 +272,7 @@ class NamedTables(NamedTable):
     """Checks a list of such tables; an empty one is as good as none."""
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        """Tables that may stand at a place: their headings, declarations and keys."""
         for kind, made in KINDS[self.table].items():
             yield f'[[{place}]] kind = "{kind}"', made, section_of(made, kind)
 
@@ -210,18 +281,20 @@ class NamedTables(NamedTable):
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, (list, tuple)):
-            raise InputError("", f"must be a list of tables, each [[{self.table}]]", show(value))
-        tables: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, named(self.table)]])
+            raise InputError(
+                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
+            )
+        tables: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, named_table(self.table)]])
         return tuple(tables.validate_python(list(value)))
 
 
-def each_named(table: str) -> PlainValidator:
+def each_named_table(table: str) -> PlainValidator:
     """Checks a list of tables, [[table]], each of any of KINDS[table]."""
     return PlainValidator(NamedTables(table))
 
 
-def made(section: DeclaredSection) -> Any:
-    """What a table of the scenario declares: a cost, a policy.
+def make_declared(section: DeclaredSection) -> Any:
+    """Instance that a table of the scenario declares: a cost, a policy.
 
     Raises
     ------
@@ -236,8 +309,11 @@ def made(section: DeclaredSection) -> Any:
 
 
 def from_table(table: str, given: Mapping[str, Any]) -> Any:
-    """The cost or policy of a resolved table, as a result keeps it; None where it is not known here, or otherwise."""
+    """The cost or policy of a resolved table, as a result keeps it.
+
+    None where it is not known here, or otherwise.
+    """
     try:
-        return made(TypeAdapter(Annotated[Any, named(table)]).validate_python(given))
+        return make_declared(TypeAdapter(Annotated[Any, named_table(table)]).validate_python(given))
     except (ValidationError, InputError):
         return None

@@ -1,4 +1,4 @@
-"""What privacy costs an owner, drawn from a law: a named law with its parameters stands in the place of a number."""
+"""Costs of privacy drawn from a law: a named law with parameters in the place of a number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from learning.declaration import NamedPerOwnerRule, field_types, named_per_owner
 from learning.errors import InputError
 from learning.randomness import Streams
 from market.procurement.cost_laws import COST_LAWS, CostLaw
-from scenarios.schema.fields import nearest
+from scenarios.schema.fields import suggest_name
 
 
 class DrawnPerOwnerRule(NamedPerOwnerRule):
-    """The same, or a law that every owner's number is drawn from, such as ``"bimodal:low=20,high=200,share=0.5"``."""
+    """The same, or a law that every owner's number is drawn from, such as
+    ``"bimodal:low=20,high=200,share=0.5"``."""
 
     def __call__(self, value: Any) -> Any:
         """A law as its text, once it is known to be one; anything else as the rule has it."""
@@ -47,13 +48,20 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
     """
     name, _, rest = text.partition(":")
     if name not in COST_LAWS:
-        raise InputError(key, "must be a known law of costs", repr(name), nearest(name, list(COST_LAWS)))
+        raise InputError(
+            key, "must be a known law of costs", repr(name), suggest_name(name, list(COST_LAWS))
+        )
     known = list(field_types(COST_LAWS[name]))
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         parameter, _, value = part.partition("=")
         if parameter.strip() not in known:
-            raise InputError(key, f"must be parameters of {name}", repr(parameter), nearest(parameter, known))
+            raise InputError(
+                key,
+                f"must be parameters of {name}",
+                repr(parameter),
+                suggest_name(parameter, known),
+            )
         try:
             given[parameter.strip()] = float(value)
         except ValueError:
@@ -61,11 +69,15 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
     try:
         return COST_LAWS[name](**given)
     except InputError as error:
-        raise InputError(f"{key}: {error.key.removeprefix('costs.')}".lstrip(": "), error.rule, error.found) from None
+        raise InputError(
+            f"{key}: {error.key.removeprefix('costs.')}".lstrip(": "), error.rule, error.found
+        ) from None
 
 
-def drawn(section: Any, names: Sequence[str] | None = None, where: str = "", seed: int = 0) -> Any:
-    """A table with a number per owner in the place of each law: each owner's own draw, which no other owner moves.
+def draw_table(
+    section: Any, names: Sequence[str] | None = None, where: str = "", seed: int = 0
+) -> Any:
+    """Table with each owner's own draw in the place of a law.
 
     Parameters
     ----------
@@ -74,12 +86,19 @@ def drawn(section: Any, names: Sequence[str] | None = None, where: str = "", see
     where : the table's dotted name: two keys have draws of their own.
     seed : of the scenario.
     """
-    laws = {key: read_law(text) for key in section.per_owner_keys() if isinstance(text := getattr(section, key), str)}
-    streams, made = Streams(seed, "costs"), {}
+    laws = {
+        key: read_law(text)
+        for key in section.per_owner_keys()
+        if isinstance(text := getattr(section, key), str)
+    }
+    streams = Streams(seed, "costs")
+    made = {}
     for key, law in laws.items():
         made[key] = (
             float(law.quantile(np.array(0.5)))
             if names is None
-            else tuple(float(law.draw((), rng=streams.rng(f"{where}.{key}", name))) for name in names)
+            else tuple(
+                float(law.draw((), rng=streams.rng(f"{where}.{key}", name))) for name in names
+            )
         )
     return section.model_copy(update=made) if made else section

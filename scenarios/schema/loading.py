@@ -7,47 +7,27 @@ import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from importlib.resources import files
 from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from learning.calls import guarded
+from learning.calls import check_arguments
 from learning.errors import InputError, InputErrors
-from learning.privacy.shared_noise import Trust
-from learning.training.clocks import Clocks
-from market.analysis.deterrence import Audit
-from market.analysis.unions import Union
-from market.externalities.spillover import Externalities
+from learning.phrases import escape_control, format_value
 from scenarios.schema.data import DATA_VARIABLE
-from scenarios.schema.fields import Section, close, nearest, refusal, show
-from scenarios.schema.kinds import KINDS, section_of
-from scenarios.schema.market import Rival
-from scenarios.schema.scenario import NAMING_FILES, Scenario, home_expanded, sha256
-from scenarios.schema.time import Entry
-from scenarios.schema.toml import visible
-from scenarios.schema.worth import Benefit, Worth
+from scenarios.schema.fields import Section, stated_refusal, suggest_close, suggest_name
+from scenarios.schema.kinds import KINDS, NamedTable, section_of, table_check, tables_of
+from scenarios.schema.scenario import (
+    NAMING_FILES,
+    Scenario,
+    home_expanded,
+    scenario_model,
+)
 
-__all__ = ["Scenario", "changed", "library", "load", "sha256"]
-
-SECTIONS: dict[str, type[Section]] = {"": Scenario}
-SECTIONS |= {
-    name: part
-    for name, key in Scenario.model_fields.items()
-    for part in (key.annotation, *get_args(key.annotation))
-    if isinstance(part, type(Section))
-}
-SECTIONS |= {
-    "learning.clocks": section_of(Clocks),
-    "externalities": section_of(Externalities),
-    "audit": section_of(Audit),
-    "trust": section_of(Trust),
-}
-LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival, "time.entry": Entry}  # of tables
-SECTIONS |= {"learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -55,51 +35,67 @@ CHANGE_SHOWN = 80  # characters of a change that an error repeats
 SLIP = 0.8  # likeness of a key that was mistyped, and is not one of another table
 
 
+@cache
+def single_sections(model: type[Section], place: str = "") -> dict[str, type[Section]]:
+    """Tables of a scenario file that are of one kind each, by dotted name."""
+    found = {place: model}
+    for name, key in model.model_fields.items():
+        inner = f"{place}.{name}".lstrip(".")
+        if isinstance(table_check(key), NamedTable):
+            continue
+        for _, _, keys in tables_of(inner, key):
+            found |= single_sections(keys, inner)
+    return found
+
+
 class Change(NamedTuple):
-    """A key of the file that the command line changes: what was typed, the key's parts, and its value."""
+    """A key of the file that the command line changes: what was typed, the key's parts, and its
+    value."""
 
     text: str
     keys: tuple[str, ...]
     value: Any
 
     def concerns(self, key: str) -> bool:
-        """Whether it is of a dotted key, of a table above it or of what stands under it."""
+        """Test whether it is of a dotted key, of a table above it or of what stands under it."""
         parts = tuple(key.split("."))
         shorter = min(len(parts), len(self.keys))
         return parts[:shorter] == self.keys[:shorter]
 
 
-def _placed(error: InputError, file: str, change: Change | None) -> InputError:
-    where = file if change is None else f"--set {visible(change.text)[:CHANGE_SHOWN]}"
+def _place_error(error: InputError, file: str, change: Change | None) -> InputError:
+    where = file if change is None else f"--set {escape_control(change.text)[:CHANGE_SHOWN]}"
     return InputError(f"{where}: {error.key}", error.rule, error.found, error.remedy)
 
 
-def placed(error: InputError, source: str, overrides: Sequence[str]) -> InputError:
-    """An error that a scenario led to, with where that is: one of ``overrides``, or its ``source`` where none is told."""
+def place_error(error: InputError, source: str, overrides: Sequence[str]) -> InputError:
+    """Error of a scenario with its place: an override, or the ``source`` where none is at fault."""
     *places, key = error.key.split(": ")
-    change = next((one for one in map(_parse, reversed(overrides)) if one.concerns(key)), None)
+    change = next(
+        (one for one in map(_parse_change, reversed(overrides)) if one.concerns(key)), None
+    )
     told = bool(places) or key.startswith(("/", ".", "--"))
-    return error if change is None and told else _placed(error, source, change)
+    return error if change is None and told else _place_error(error, source, change)
 
 
-def library() -> dict[str, Path]:
+def library_scenarios() -> dict[str, Path]:
     """The named scenarios that come with the program, by name."""
     folder = Path(str(files("scenarios") / "library"))
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def games() -> dict[str, Path]:
+def library_games() -> dict[str, Path]:
     """The named games without a table that come with the program, by name."""
     folder = Path(str(files("scenarios") / "library" / "games"))
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def is_game(raw: dict[str, Any]) -> bool:
-    """Whether what a file holds is a game that needs no table: no [data], and the owners' records told by number."""
+    """Test whether a file holds a game without a table: no [data], records by number."""
     return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
 
 
-@guarded
+@check_arguments
 def load(
     source: str | Path,
     overrides: Sequence[str] = (),
@@ -113,37 +109,46 @@ def load(
     ----------
     source : str or Path
         A scenario file, or a name of the library.
-    overrides : sequence of str
-        Each ``key=value`` with a dotted key, such as ``policy.budget=500``; values are TOML, bare words text.
-        Another ``kind`` starts its table anew, since keys mean other things there. A relative ``data.path``
-        is meant from the current folder, not from the scenario's; so is a ``policy.file``. A ``data.path`` takes the
-        place of the file's ``data.source``, and the other way round.
-    allow_code : bool
-        Whether a Python file that the scenario names may be run; nothing in the file itself can allow it.
-    data_folder : str or Path, optional
-        The folder of published tables that do not come along; default: what the variable DPMARKET_DATA names.
+    overrides : sequence of str Each ``key=value`` with a dotted key, such as ``policy.budget=500``;
+        values are TOML, bare words text. Another ``kind`` starts its table anew, since keys mean
+        other things there. A relative ``data.path`` is meant from the current folder, not from the
+        scenario's; so is a ``policy.file``. A ``data.path`` takes the place of the file's
+        ``data.source``, and the other way round.
+    allow_code : bool Whether a Python file that the scenario names may be run; nothing in the file
+        itself can allow it.
+    data_folder : str or Path, optional The folder of published tables that do not come along;
+        default: what the variable DPMARKET_DATA names.
 
     Raises
     ------
     InputError
         On the first rule broken: one line with file, dotted key, rule and what was found.
     """
-    return _placing(read_scenario(source, allow_code=allow_code, data_folder=data_folder), overrides)
+    return _load_changed(
+        read_scenario(source, allow_code=allow_code, data_folder=data_folder), overrides
+    )
 
 
-def changed(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
+def change_scenario(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
     """A scenario with changes, as those of `load`."""
-    raw, name = tomllib.loads(scenario.to_toml(absolute=True)), scenario.title or "scenario"
-    return _placing(ScenarioFile(name, raw, scenario.folder, scenario.data_folder, scenario.allow_code), overrides)
+    raw = tomllib.loads(scenario.to_toml(absolute=True))
+    name = scenario.title or "scenario"
+    return _load_changed(
+        ScenarioFile(name, raw, scenario.folder, scenario.data_folder, scenario.allow_code),
+        overrides,
+    )
 
 
-def _placing(file: ScenarioFile, overrides: Sequence[str]) -> Scenario:
+def _load_changed(file: ScenarioFile, overrides: Sequence[str]) -> Scenario:
     """A checked scenario; errors say whether the file is at fault or which change of it."""
     try:
         return file.under(overrides)
     except InputErrors as errors:
-        changes = [_parse(text) for text in overrides]
-        placed = [_placed(error, file.name, _at_fault(error, file.raw, changes)) for error in errors.all]
+        changes = [_parse_change(text) for text in overrides]
+        placed = [
+            _place_error(error, file.name, _at_fault(error, file.raw, changes))
+            for error in errors.all
+        ]
         raise InputErrors(placed) from None
 
 
@@ -156,7 +161,8 @@ class ScenarioFile:
     name : the file, for errors.
     raw : what it holds.
     folder : relative paths in it resolve against this.
-    data_folder : published tables that do not come along are here; None where the user has named no folder.
+    data_folder : published tables that do not come along are here; None where the user has named no
+        folder.
     allow_code : whether a Python file that it names may be run.
     """
 
@@ -174,84 +180,113 @@ class ScenarioFile:
         InputErrors
             With every rule broken.
         """
-        found = _validated(self.raw, [_parse(text) for text in overrides])
+        found = _validate(self.raw, [_parse_change(text) for text in overrides])
         if not isinstance(found, Scenario):
             raise InputErrors(found)
-        found._folder, found._data_folder, found._allow_code = self.folder, self.data_folder, self.allow_code
+        found._folder, found._data_folder, found._allow_code = (
+            self.folder,
+            self.data_folder,
+            self.allow_code,
+        )
         return found
 
 
 def read_scenario(
     source: str | Path, *, allow_code: bool = False, data_folder: str | Path | None = None
 ) -> ScenarioFile:
-    """A scenario file or a name of the library, read and not checked; parameters as those of `load`."""
-    path, folder = _locate(source), data_folder or os.environ.get(DATA_VARIABLE)
+    """A scenario file or a name of the library, read and not checked.
+
+    Parameters as those of `load`.
+    """
+    path = _locate_file(source)
+    folder = data_folder or os.environ.get(DATA_VARIABLE)
     tables = home_expanded(folder).absolute() if folder else None
-    raw = _read(path)
+    raw = _read_file(path)
     if is_game(raw):
-        rule, found = "must be a market with records, under [data], for this", "a game without a table"
+        rule = "must be a market with records, under [data], for this"
+        found = "a game without a table"
         raise InputError(str(path), rule, found, "Settle it with dpmarket run.")
     return ScenarioFile(str(path), raw, path.resolve().parent, tables, allow_code)
 
 
-def _validated(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:
+def _validate(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:
     """The scenario of a file with changes, or every error found."""
     changed = deepcopy(raw)
     try:
-        _override(changed, changes)
-        return Scenario.model_validate(changed)
+        _apply_changes(changed, changes)
+        return scenario_model().model_validate(changed)
     except InputError as error:  # a change that reaches into a value
         return list(error.all)
     except ValidationError as error:
-        return _explain(error, changed)
+        return _explain_errors(error, changed)
 
 
 def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change]) -> Change | None:
-    """The change that an error is owed to: one of its key, or without which it is not there; None where the file is."""
+    """The change that an error is owed to: one of its key, or without which it is not there.
+
+    None where the file is.
+    """
 
     def is_there(some: Sequence[Change]) -> bool:
-        found = _validated(raw, some)
-        return isinstance(found, list) and any((one.key, one.rule) == (error.key, error.rule) for one in found)
+        found = _validate(raw, some)
+        return isinstance(found, list) and any(
+            (one.key, one.rule) == (error.key, error.rule) for one in found
+        )
 
     about = [change for change in changes if change.concerns(error.key)]
     if about or not changes or is_there(()):
         return about[-1] if about else None
-    without = [change for change in changes if not is_there([other for other in changes if other is not change])]
+    without = [
+        change
+        for change in changes
+        if not is_there([other for other in changes if other is not change])
+    ]
     return (without or list(changes))[-1]
 
 
-def _locate(source: str | Path) -> Path:
-    named = library() | games()
-    name, path = str(source), home_expanded(source)
-    if os.path.isfile(path):  # unlike Path.is_file, false rather than an error for an impossible name
+def _locate_file(source: str | Path) -> Path:
+    named = library_scenarios() | library_games()
+    name = str(source)
+    path = home_expanded(source)
+    if os.path.isfile(
+        path
+    ):  # unlike Path.is_file, false rather than an error for an impossible name
         return path
     if name in named:
         return named[name]
-    found, remedy = ("a folder", "") if os.path.isdir(path) else ("neither", nearest(path.stem, list(named)))
+    found, remedy = (
+        ("a folder", "")
+        if os.path.isdir(path)
+        else ("neither", suggest_name(path.stem, list(named)))
+    )
     raise InputError(name, "must be a scenario file or a library name", found, remedy)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(str(path), "must be readable", error.strerror or "an error") from None
     except UnicodeDecodeError as error:
-        raise InputError(str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}") from None
+        raise InputError(
+            str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}"
+        ) from None
     except RecursionError:
         raise InputError(str(path), "must be TOML", "too deep a nesting") from None
     except ValueError as error:  # no TOML, or a number of thousands of digits
         raise InputError(str(path), "must be TOML", " ".join(str(error).split())) from None
 
 
-def _override(raw: dict[str, Any], changes: Sequence[Change]) -> None:
+def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
     # Kinds first, so that the order on the command line does not matter.
     for _, keys, value in sorted(changes, key=lambda change: change.keys[-1] != "kind"):
         table: Any = raw
         for depth, part in enumerate(keys[:-1]):
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
-                raise InputError(".".join(keys[: depth + 1]), "must be a table to take keys", show(table))
+                raise InputError(
+                    ".".join(keys[: depth + 1]), "must be a table to take keys", format_value(table)
+                )
         if keys[-1] == "kind" and ".".join(keys[:-1]) in KINDS and table.get("kind") != value:
             table.clear()
         if ".".join(keys) in NAMING_FILES and isinstance(value, str) and value.strip():
@@ -263,23 +298,31 @@ def _override(raw: dict[str, Any], changes: Sequence[Change]) -> None:
         table[keys[-1]] = value
 
 
-def _parse(text: str) -> Change:
+def _parse_change(text: str) -> Change:
     for place in (i for i, char in enumerate(text) if char == "="):
-        keys = _dotted(text[:place])
+        keys = _split_key(text[:place])
         if keys:
             break
     else:
-        raise InputError("--set", "must be key=value with a dotted key, such as seed=2", show(text))
+        raise InputError(
+            "--set", "must be key=value with a dotted key, such as seed=2", format_value(text)
+        )
     value = text[place + 1 :]
     try:
         table = tomllib.loads(f"v = {value}")
-    except (ValueError, RecursionError):  # no TOML, thousands of digits, or too deep a nesting: a text
+    except (
+        ValueError,
+        RecursionError,
+    ):  # no TOML, thousands of digits, or too deep a nesting: a text
         table = {}
     return Change(text, tuple(keys), table["v"] if list(table) == ["v"] else value.strip())
 
 
-def _dotted(key: str) -> list[str]:
-    """The parts of a dotted key, quoted or not; empty where ``key`` is none, such as half a quote."""
+def _split_key(key: str) -> list[str]:
+    """The parts of a dotted key, quoted or not.
+
+    Empty where ``key`` is none, such as half a quote.
+    """
     try:
         node: Any = tomllib.loads(f"{key} = 0")
     except (ValueError, RecursionError):
@@ -291,53 +334,76 @@ def _dotted(key: str) -> list[str]:
     return keys if node == 0 else []
 
 
-def _explain(error: ValidationError, raw: dict[str, Any]) -> list[InputError]:
-    """What is wrong with a file, unknown keys first: a misspelt key also leaves the key it was meant for missing."""
+def _explain_errors(error: ValidationError, raw: dict[str, Any]) -> list[InputError]:
+    """Faults of a file, unknown keys first: a misspelt key also leaves another missing."""
     told = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
     return [one for fault in told for one in _in_words(fault, raw)]
 
 
 def _in_words(fault: Any, raw: dict[str, Any]) -> list[InputError]:
-    keys, told = [str(part + 1 if isinstance(part, int) else part) for part in fault["loc"]], refusal(fault)
+    keys = [str(part + 1 if isinstance(part, int) else part) for part in fault["loc"]]
+    told = stated_refusal(fault)
     dotted = ".".join(keys)
     if told:
-        whole = [one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".") for one in told.all]
-        return [InputError(key, one.rule, one.found, one.remedy) for key, one in zip(whole, told.all, strict=True)]
+        whole = [
+            one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".")
+            for one in told.all
+        ]
+        return [
+            InputError(key, one.rule, one.found, one.remedy)
+            for key, one in zip(whole, told.all, strict=True)
+        ]
     if fault["type"] == "extra_forbidden":
-        rule, found, remedy = _unknown(keys, raw)
+        rule, found, remedy = _explain_unknown(keys, raw)
     elif fault["type"] == "missing":
-        rule, found = "is required", "nothing"
-        remedy = _section(keys[:-1], raw).model_fields[keys[-1]].description or ""
+        rule = "is required"
+        found = "nothing"
+        remedy = _section_at(keys[:-1], raw).model_fields[keys[-1]].description or ""
     else:  # a value where a table should be
-        rule, found, remedy = f"must be a table, [{dotted}]", show(fault["input"]), ""
+        rule = f"must be a table, [{dotted}]"
+        found = format_value(fault["input"])
+        remedy = ""
     return [InputError(dotted, rule, found, remedy)]
 
 
-def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
-    above, key = keys[:-1], keys[-1]
-    here = list(_section(above, raw).model_fields)
-    others = [kind for kind, model in _sections(".".join(above)).items() if key in model.model_fields]
+def _explain_unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
+    above = keys[:-1]
+    key = keys[-1]
+    here = list(_section_at(above, raw).model_fields)
+    others = [
+        kind for kind, model in _sections_at(".".join(above)).items() if key in model.model_fields
+    ]
     if others:
-        kind = _at(raw, above)["kind"]
+        kind = _value_at(raw, above)["kind"]
         supported = ", ".join(name for name in here if name != "kind")
-        return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
+        return (
+            f"belongs to kind {', '.join(others)}, not {kind}",
+            format_value(key),
+            f"Keys of {kind}: {supported}.",
+        )
     homes = [
         f"[{table}]"
-        for table in (*SECTIONS, *KINDS)
-        if table and any(key in model.model_fields for model in _sections(table).values())
+        for table in (*single_sections(scenario_model()), *KINDS)
+        if table and any(key in model.model_fields for model in _sections_at(table).values())
     ]
     elsewhere = f"It belongs under {' or '.join(homes)}." if homes else ""
-    return "is not a known key", show(key), close(key, here, SLIP) or elsewhere or nearest(key, here)
+    return (
+        "is not a known key",
+        format_value(key),
+        suggest_close(key, here, SLIP) or elsewhere or suggest_name(key, here),
+    )
 
 
-def _sections(table: str) -> dict[str, type[Section]]:
-    """Sections that may stand in a table, by kind; under the empty name where there is one kind only.
+def _sections_at(table: str) -> dict[str, type[Section]]:
+    """Sections that may stand in a table, by kind.
 
-    A table of a list has the keys of any table in that list. A table inside one of a list, such as ``learners.1.value``,
-    has the keys of the table elsewhere that bears its last name.
+    Under the empty name where there is one kind only.
+
+    A table of a list has the keys of any table in that list. A table inside one of a list, such as
+    ``learners.1.value``, has the keys of the table elsewhere that bears its last name.
     """
     table = ".".join(part for part in table.split(".") if not part.isdigit())
-    single = SECTIONS | LISTS
+    single = single_sections(scenario_model())
     if table not in single and table not in KINDS:
         last = table.rpartition(".")[2]
         table = next((name for name in (*single, *KINDS) if name.rpartition(".")[2] == last), "")
@@ -346,12 +412,12 @@ def _sections(table: str) -> dict[str, type[Section]]:
     return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}
 
 
-def _at(raw: dict[str, Any], keys: list[str]) -> Any:
-    """What stands under some keys; tables of a list are numbered from 1."""
+def _value_at(raw: dict[str, Any], keys: list[str]) -> Any:
+    """Value under some keys; tables of a list are numbered from 1."""
     return reduce(getitem, [int(key) - 1 if key.isdigit() else key for key in keys], cast(Any, raw))
 
 
-def _section(keys: list[str], raw: dict[str, Any]) -> type[Section]:
+def _section_at(keys: list[str], raw: dict[str, Any]) -> type[Section]:
     """The table under some keys, of the kind that the scenario gives it."""
-    kinds = _sections(".".join(keys))
-    return kinds[""] if "" in kinds else kinds[_at(raw, keys)["kind"]]
+    kinds = _sections_at(".".join(keys))
+    return kinds[""] if "" in kinds else kinds[_value_at(raw, keys)["kind"]]

@@ -1,4 +1,4 @@
-"""The tables of a market: its owners, its learners, its rules, how it settles, and how often it is checked."""
+"""Tables of a market: owners, learner, rules of play, and validation."""
 
 from __future__ import annotations
 
@@ -11,19 +11,11 @@ from pydantic import Field, model_validator
 
 from learning.declaration import ListOf, NamedPerOwnerRule, NonNegative, Positive
 from learning.errors import InputError
+from learning.phrases import format_value
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
-from market.policies.posted import Unit
-from scenarios.schema.fields import (
-    Budgets,
-    Section,
-    Text,
-    among,
-    in_order,
-    per_owner,
-    show,
-)
-from scenarios.schema.kinds import named
+from scenarios.schema.fields import Budgets, Section, in_order, one_known, values_per_owner
+from scenarios.schema.kinds import named_table
 from scenarios.schema.worth import Benefit, BenefitOf, Worth, WorthOf
 
 NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
@@ -32,24 +24,35 @@ NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
 class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
-    epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
+    epsilon: Budgets = Field(
+        description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
+    )
     """The lowest and highest privacy budget that an owner may choose."""
     benefit: BenefitOf = 0.0
-    """Money per unit of relative fitness that the model is better than the owner's own; or in the terms of learner.value."""
+    """Money per unit of relative fitness that the model is better than the owner's own; or in the
+    terms of learner.value."""
     model_goes_to: Literal["sellers", "all"] = "sellers"
-    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public good."""
+    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public
+    good."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
-    """Of every ε, spent before trading on a report of how much the owner's records lose under the learner's own model."""
+    """Of every ε, spent before trading on a report of how much the owner's records lose under the
+    learner's own model."""
     cost_at: Literal["sold", "claimed"] = "sold"
-    """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's noise for it."""
-    cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
+    """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's
+    noise for it."""
+    cost: Annotated[Any, named_table("owners.cost")] = Field(
+        description="Add a table [owners.cost] with its kind and price."
+    )
     """What privacy costs an owner, by its kind."""
 
-    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Owners:
-        """The same table with what has one value per owner as lists in the order of the owners, benefits too."""
-        made, place = super().listed(names, where, left_out), f"{where}.benefit"
+    def listed(
+        self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()
+    ) -> Owners:
+        """The same table with values per owner, benefits included, in the order of the owners."""
+        made = super().listed(names, where, left_out)
+        place = f"{where}.benefit"
         given = self.benefit
         listed = (
             given.listed(names, place, left_out)
@@ -59,36 +62,55 @@ class Owners(Section):
         return made.model_copy(update={"benefit": listed})
 
     def lists(self) -> dict[str, Sequence[Any]]:
-        """What is given owner by owner in a list, by key."""
+        """Values given owner by owner in a list, by key."""
         if isinstance(self.benefit, Benefit):
-            return super().lists() | {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
-        return super().lists() | ({"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {})
+            return super().lists() | {
+                f"benefit.{key}": given for key, given in self.benefit.lists().items()
+            }
+        return super().lists() | (
+            {"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {}
+        )
 
     def benefits(self, n_owners: int) -> np.ndarray:
         """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
         if isinstance(self.benefit, Benefit):
             return self.benefit.per_unit(n_owners)
-        return per_owner(self.benefit, n_owners, "owners.benefit")
+        return values_per_owner(self.benefit, n_owners, "owners.benefit")
 
     @property
     def wants_model(self) -> bool:
-        """Whether a better model is worth anything to any owner."""
-        parts = self.benefit.model_dump().values() if isinstance(self.benefit, Benefit) else [self.benefit]
-        numbers = [list(part.values()) if isinstance(part, dict) else part for part in parts if part is not None]
+        """Test whether a better model is worth anything to any owner."""
+        parts = (
+            self.benefit.model_dump().values()
+            if isinstance(self.benefit, Benefit)
+            else [self.benefit]
+        )
+        numbers = [
+            list(part.values()) if isinstance(part, dict) else part
+            for part in parts
+            if part is not None
+        ]
         return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
 
 
 class Buyer(Section):
-    """What fitness is worth to a learner, and what it can spend (which is checked, and changes no payment)."""
+    """What fitness is worth to a learner, and what it can spend (which is checked, and changes no
+    payment)."""
 
-    value: WorthOf = Field(description="Give the money per unit of relative fitness, or a table [learner.value].")
-    """Money per unit of relative fitness that the model is better than the learner's own; or in terms of its own."""
+    value: WorthOf = Field(
+        description="Give the money per unit of relative fitness, or a table [learner.value]."
+    )
+    """Money per unit of relative fitness that the model is better than the learner's own; or in
+    terms of its own."""
     budget: NonNegative | None = None
     """What the learner can spend: checked and told, and changes no payment."""
 
     @property
     def worth(self) -> Worth | None:
-        """What a better model is worth in terms of the learner's own; None where money is per unit of relative fitness."""
+        """Value of a better model in the learner's terms.
+
+        None where money counts relative fitness.
+        """
         return self.value if isinstance(self.value, Worth) else None
 
     @property
@@ -100,39 +122,20 @@ class Buyer(Section):
 class Learner(Buyer):
     """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
 
-    pricing: Annotated[Any, named("learner.pricing")] | None = None
-    """How it moves the money in [policy] by what it sees of it; without, the policy stands as written."""
+    pricing: Annotated[Any, named_table("learner.pricing")] | None = None
+    """How it moves the money in [policy] by what it sees of it; without, the policy stands as
+    written."""
 
 
-class Rival(Buyer):
-    """A further learner, who buys from the same owners: it has the same public rows, and trains as [learning] says."""
-
-    name: Text = Field(description="Name the learner.")
-    """What it is called."""
-    policy: Annotated[Any, named("policy")] | None = None
-    """What it pays; as `[policy]` unless given."""
-
-
-FIRST = "learner"  # what results call the learner of [learner] and [policy], where there are several
-
-
-class Regulation(Section):
-    """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
-
-    epsilon_cap: Positive | None = None
-    """The largest ε that an owner may sell."""
-    leakage_tax: NonNegative = 0.0
-    """Money that an owner pays the treasury per bit and record leaked."""
-    price_floor: NonNegative = 0.0
-    """Money that an owner is paid at least, per unit of `price_floor_per`."""
-    price_floor_per: Unit = "epsilon"
-    """What the floor counts: ε, records times ε, or records times bits."""
+FIRST = (
+    "learner"  # what results call the learner of [learner] and [policy], where there are several
+)
 
 
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
+    activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
     """In what order owners answer each other."""
     damping: Damping | None = None
     """The part of the way to its best response that each goes, where all move at once."""
@@ -143,14 +146,21 @@ class Market(Section):
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     """Rounds after which a market that has not settled is given up."""
     rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
-    """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after the last is taken."""
+    """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after
+    the last is taken."""
     agents: Annotated[int, Ge(0), Le(100_000)] = 100_000
     """Owners up to whom agents play, for a million moves at most where they are over 1,000; in larger markets the fixed point
     of best responses stands in for their play."""
     participation: Literal["bound", "free"] = "bound"
-    """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
+    """Whether owners bound to sell at least so much must, or may leave the market, and come
+    back."""
     tol: Positive = 1e-9
     """A market rests when no owner moves by more than this part of its ε."""
+
+    @property
+    def stopping_rules(self) -> dict[str, Any]:
+        """Rules by which play ends, of `market.equilibrium.stopping.PlayRules`."""
+        return self.model_dump(include={"tol", "max_rounds", "damping", "part"}, exclude_none=True)
 
     @model_validator(mode="after")
     def _rules_of_the_order(self) -> Market:
@@ -158,8 +168,8 @@ class Market(Section):
         for key, orders in {"damping": at_once, "part": ["partial"]}.items():
             given = getattr(self, key)
             if self.activation not in orders and given is not None:
-                rule = f"applies to activation = {' or '.join(map(show, orders))} only"
-                found = f"{show(given)} with activation {show(self.activation)}"
+                rule = f"applies to activation = {' or '.join(map(format_value, orders))} only"
+                found = f"{format_value(given)} with activation {format_value(self.activation)}"
                 raise InputError(f"market.{key}", rule, found, "Leave it out.")
             if self.activation in orders and given is None:
                 self.__dict__[key] = getattr(PlayRules, key)
@@ -167,7 +177,9 @@ class Market(Section):
 
 
 Baseline = Literal["weighted", "plain", "central", "nonprivate"]
-Baselines = Annotated[tuple[Baseline, ...], ListOf('a list of "weighted", "plain", "central" or "nonprivate"')]
+Baselines = Annotated[
+    tuple[Baseline, ...], ListOf('a list of "weighted", "plain", "central" or "nonprivate"')
+]
 
 
 class Validation(Section):
@@ -180,8 +192,9 @@ class Validation(Section):
     asynchronous training, `talks.csv`: who talked when."""
     baselines: Baselines | None = None
     """What is trained besides, at the same budgets and as often, to compare with: `weighted` (owners weighed by their
-    records), `plain` (all alike), each with its paper's noise under `accounting = "printed"`; `central` (one party with all
-    records, under the mean of the budgets); `nonprivate` (no noise)."""
+    records), `plain` (all alike), each with its paper's noise under `accounting = "printed"`;
+    `central` (one party with all records, under the mean of the budgets); `nonprivate` (no
+    noise)."""
     lojasiewicz: bool | None = None
     """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the trained models and around the
     best."""

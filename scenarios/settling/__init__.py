@@ -1,1 +1,1 @@
-"""How the market of a scenario settles: its owners, who chooses how and among whom, and under which rules."""
+"""The equilibrium of a scenario: its game, and the ways to settle it."""

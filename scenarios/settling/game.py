@@ -2,73 +2,156 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from learning.errors import InputError
+from learning.forecast.fitness import worth_of_all
 from learning.forecast.planner import Planner
-from learning.forecast.worth import worth_of_all
+from learning.phrases import format_value
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shared_noise import Feared
 from market.columns import column
 from market.costs.base import Cost
-from market.costs.claimed import OnClaim
+from market.costs.functions import OnClaim
 from market.game.game import Game
-from scenarios.planning import isolated_as_known, measure_of
-from scenarios.schema.fields import show
-from scenarios.schema.kinds import made
-from scenarios.schema.loading import Scenario
-from scenarios.settling.owners import market_owners
-from scenarios.settling.regulated import regulate
+from market.game.owners import Owners
+from scenarios.features import features_in_use
+from scenarios.features.network import find_links
+from scenarios.planning import choose_measure, isolated_as_known
+from scenarios.schema.fields import values_per_owner
+from scenarios.schema.kinds import make_declared
+from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_policy, load_policy
 
+HIGHEST_COST = 1e50  # money; squares of it are still numbers
+
 
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
-    """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
-    scenario, written = data.in_order(scenario), load_policy(scenario)
-    measure, counted = measure_of(scenario, planner), partial(counted_cost, scenario, planner)
-    owners = market_owners(scenario, data, lambda: measure.own(isolated_as_known(data, planner)), counted)
-    worth = partial(worth_of_all, planner.forecast, owners.epsilon_min, owners.epsilon_max)
-    game = Game(
-        owners,
-        written or made(scenario.policy).settled(owners, worth),
-        measure.of(planner.forecast),
-        scenario.learner.per_unit,
+    """The game of a scenario: owners, policy and forecast, under the rules of its features."""
+    scenario = data.in_order(scenario)
+    written = load_policy(scenario)
+    measure = choose_measure(scenario, planner)
+    owners = market_owners(
+        scenario,
+        data,
+        lambda: measure.own(isolated_as_known(data, planner)),
+        partial(count_cost, scenario, planner),
     )
+    worth = partial(worth_of_all, planner.forecast, owners.epsilon_min, owners.epsilon_max)
+    policy = written or make_declared(scenario.policy).prepared_for(owners, worth)
+    game = Game(owners, policy, measure.of(planner.forecast), scenario.learner.per_unit)
     if written is not None:
         check_policy(written, game)
-    return regulate(scenario, game)
+    for feature in features_in_use(scenario):
+        game = feature.change_game(scenario, game)
+    return game
 
 
-def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
-    """A privacy cost at the budgets that owners sell, or at what is claimed of the noise where all of them share.
+def market_owners(
+    scenario: Scenario,
+    data: MarketData,
+    isolated: Callable[[], np.ndarray | float] = lambda: 0.0,
+    count: Callable[[Cost], Cost] = lambda cost: cost,
+) -> Owners:
+    """The owners of a scenario: budgets they may choose, costs and benefits.
 
-    Of noise that owners make together, at what is claimed of a budget against whom they fear; that others may ask for more
-    noise than it takes is not counted.
+    Parameters
+    ----------
+    scenario : the scenario, with what has one value per owner in the order of the data.
+    data : its data.
+    isolated : relative fitness of the models that owners have without the market, where they want
+        a better one.
+    count : the cost of privacy as it is counted; at budgets sold unless given.
+
+    Raises
+    ------
+    InputError
+        If privacy costs an owner more than can be computed with.
     """
-    mechanism, horizon, trust = planner.mechanism, scenario.learning.horizon, scenario.trusts
-    if trust.secure:
-        check_fears(scenario, mechanism, len(planner.inputs.owners))
-        feared = feared_budget(scenario, mechanism, len(planner.inputs.owners))
-        return OnClaim(cost, lambda epsilon, sizes: feared(epsilon=epsilon))
-    if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):  # where claims differ, a horizon is stated
-        return cost
-    return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))
+    own = scenario.owners
+    n_owners = len(data.owners)
+    low, high = values_per_owner(own.epsilon, n_owners, "owners.epsilon").T
+    links = find_links(scenario, data.names)
+    if links is not None:  # an owner linked to no learner has nothing to choose
+        low, high = np.where(links.any(axis=1), (low, high), 0.0)
+    benefit = own.benefits(n_owners)
+    owners = Owners(
+        data.names,
+        data.sizes.astype(float),
+        low,
+        high,
+        count(make_declared(own.cost)),
+        benefit,
+        isolated() if benefit.any() else 0.0,
+        values_per_owner(own.fixed_cost, n_owners, "owners.fixed_cost"),
+        own.model_goes_to == "all",
+    )
+    check_costs(owners)
+    return owners
 
 
-def feared_budget(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> partial:
-    """The epsilon that is claimed of a budget sold against whom owners fear, where they make one noise together."""
-    return partial(scenario.trusts.feared, mechanism, n_owners, scenario.owners.cost.fears or "learner")
-
-
-def check_fears(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> None:
-    """Refuse costs counted against somebody from whom noise made together hides nothing.
+def check_costs(owners: Owners) -> None:
+    """Refuse owners whom privacy costs more than can be computed with.
 
     Raises
     ------
     InputError
     """
-    if scenario.trusts.secure and np.isinf(feared_budget(scenario, mechanism, n_owners)(epsilon=np.array([1.0]))).any():
-        rule = f'must be "learner" with {mechanism.label} noise made by owners none of whose parts may be known'
-        raise InputError("owners.cost.fears", rule, show(scenario.owners.cost.fears), "Or set trust.colluders to 1.")
+    with np.errstate(all="ignore"):  # what comes out is checked
+        most = owners.costs(owners.epsilon_max)
+    beyond = ~(np.abs(most) <= HIGHEST_COST)
+    if beyond.any():
+        at = int(np.argmax(beyond))
+        found = f"{most[at]:.3g} for {owners.names[at]} at epsilon = {owners.epsilon_max[at]:g}"
+        rule = f"must be at most {HIGHEST_COST:g} at the highest privacy budget"
+        raise InputError("owners.cost", rule, found, "Lower owners.epsilon, or what privacy costs.")
+
+
+def count_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
+    """Cost of privacy at the budgets sold, or at what is claimed of the noise.
+
+    Under secure aggregation it is counted at what is claimed against whom owners fear; that others
+    may ask for more noise is not counted.
+    """
+    mechanism = planner.mechanism
+    horizon = scenario.learning.horizon
+    if scenario.trusts.secure:
+        n_owners = len(planner.inputs.owners)
+        check_fears(scenario, mechanism, n_owners)
+        feared = feared_budget(scenario, mechanism, n_owners)
+        return OnClaim(cost, lambda epsilon, sizes: feared(epsilon=epsilon))
+    if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):
+        return cost  # where claims differ, a horizon is stated
+
+    def claimed(epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        return mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon)
+
+    return OnClaim(cost, claimed)
+
+
+def feared_budget(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> partial[np.ndarray]:
+    """Epsilon of a budget sold against whom owners fear, where they make one noise together."""
+    feared: Feared = scenario.owners.cost.fears or "learner"
+    return partial(scenario.trusts.feared_epsilon, mechanism, n_owners, feared)
+
+
+def check_fears(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> None:
+    """Refuse costs counted against a party from whom noise made together hides nothing.
+
+    Raises
+    ------
+    InputError
+    """
+    if not scenario.trusts.secure:
+        return
+    if np.isinf(feared_budget(scenario, mechanism, n_owners)(epsilon=np.array([1.0]))).any():
+        rule = (
+            f'must be "learner" with {mechanism.label} noise made by owners none of whose '
+            "parts may be known"
+        )
+        found = format_value(scenario.owners.cost.fears)
+        raise InputError("owners.cost.fears", rule, found, "Or set trust.colluders to 1.")

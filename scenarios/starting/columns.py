@@ -11,12 +11,13 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.division import Rows
 from learning.declaration import LARGEST
-from scenarios.schema.toml import visible
-from scenarios.tables.cells import read_as
+from learning.phrases import escape_control
 from scenarios.tables.reading import Table
+from scenarios.tables.selection import read_as
 
 DATE = re.compile(
-    r"\d{4}-\d{1,2}(-\d{1,2})?([T ][\d:.+Z]+)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( [\d:]+)?|\d{1,2}:\d\d(:\d\d)?"
+    r"\d{4}-\d{1,2}(-\d{1,2})?([T ][\d:.+Z]+)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( "
+    r"[\d:]+)?|\d{1,2}:\d\d(:\d\d)?"
 )
 MOST_CATEGORIES = 20  # texts of more kinds would each be a column
 MOST_MISSING = 0.5  # share of cells
@@ -24,7 +25,19 @@ LEAST_KNOWN = 30  # cells of a target
 MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
 OWNER_NAMES = {
-    *("owner", "bank", "hospital", "facility", "insurer", "institution", "clinic", "company", "firm", "branch", "site"),
+    *(
+        "owner",
+        "bank",
+        "hospital",
+        "facility",
+        "insurer",
+        "institution",
+        "clinic",
+        "company",
+        "firm",
+        "branch",
+        "site",
+    ),
     *(
         "centre",
         "center",
@@ -67,7 +80,11 @@ class Column:
     @cached_property
     def known(self) -> np.ndarray:
         """The cells that are not missing, (n_known,)."""
-        gone = np.array([cell is None for cell in self.cells]) if self.is_text else np.isnan(self.cells)
+        gone = (
+            np.array([cell is None for cell in self.cells])
+            if self.is_text
+            else np.isnan(self.cells)
+        )
         return self.cells[~gone]
 
     @cached_property
@@ -99,7 +116,9 @@ class Column:
         """Whether a model can predict it: two values, or numbers that do not merely number the rows."""
         if len(self.known) < LEAST_KNOWN or self._beyond:
             return False
-        return len(self.values) == 2 or (len(self.values) > 2 and not self.is_text and not self._numbers_rows)
+        return len(self.values) == 2 or (
+            len(self.values) > 2 and not self.is_text and not self._numbers_rows
+        )
 
     @property
     def width(self) -> int:
@@ -123,7 +142,7 @@ class Column:
     @property
     def unfit(self) -> str:
         """Why it is no feature; empty of a good one."""
-        if visible(self.name) != self.name:
+        if escape_control(self.name) != self.name:
             return "a name with a character that cannot be seen"
         if not len(self.known):
             return "empty in the public rows"

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from learning.progress import Progress, silent
+from learning.progress import Progress, ignore_progress
 from scenarios.planning import prepare
 from scenarios.schema.loading import ScenarioFile
 from scenarios.starting import entries
@@ -43,11 +43,11 @@ class Draft:
     mechanism: str
 
 
-def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = silent) -> Draft:
+def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_progress) -> Draft:
     """A first scenario for a table.
 
-    Looked at are the cells of the rows that become public, and of the others nothing but whose they are; so no private cell
-    moves anything that the file says.
+    Looked at are the cells of the rows that become public, and of the others nothing but whose they
+    are; so no private cell moves anything that the file says.
 
     Parameters
     ----------
@@ -63,7 +63,10 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = silent) 
     """
     known = {"": entries.top(out.stem), "data": entries.data(guesses, named_from(path, out))}
     known |= {"data.bounds": entries.bounds(guesses)}
-    trials = {name: known | {"learning": entries.learning(guesses, name)} for name in ("laplace", "gaussian")}
+    trials = {
+        name: known | {"learning": entries.learning(guesses, name)}
+        for name in ("laplace", "gaussian")
+    }
     offers: dict[str, Offer] = {}
     data = None
     for name, tables in trials.items():
@@ -76,10 +79,13 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = silent) 
     assert data is not None
     offer = offers[mechanism]
     tables = trials[mechanism] | entries.money(guesses, offer, data.names)
-    return Draft(text_of(entries.header(guesses, path, out, offer), tables), guesses, data, offer, mechanism)
+    return Draft(
+        text_of(entries.header(guesses, path, out, offer), tables), guesses, data, offer, mechanism
+    )
 
 
 def named_from(path: Path, out: Path) -> str:
     """The table as the scenario names it: from its own folder where the table lies in it, else in full."""
-    place, folder = Path(os.path.abspath(path)), Path(os.path.abspath(out)).parent
+    place = Path(os.path.abspath(path))
+    folder = Path(os.path.abspath(out)).parent
     return str(place.relative_to(folder)) if place.is_relative_to(folder) else str(place)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from learning.calls import guarded
+from learning.calls import check_arguments
+from learning.canonical import check_place
 from learning.errors import InputError
-from learning.progress import Progress, silent
-from scenarios.output.places import check_place
-from scenarios.output.unfinished import put
+from learning.progress import Progress, ignore_progress
+from scenarios.output.unfinished import put_file
 from scenarios.starting.draft import Draft, draft
 from scenarios.starting.guesses import Ask, Wanted, guess
 from scenarios.tables.parts import open_table
 
 
-@guarded
+@check_arguments
 def init(
     table: str | Path,
     target: str | None = None,
@@ -57,7 +57,7 @@ def write_first(
     out: Path,
     wanted: Wanted,
     ask: Ask | None = None,
-    stages: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
+    stages: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(ignore_progress),
     *,
     force: bool = False,
 ) -> Draft:
@@ -72,17 +72,22 @@ def write_first(
     """
     if wanted.owner is not None and wanted.owners is not None:
         raise InputError(
-            "--owners", "goes without --owner", f"{wanted.owners} beside {wanted.owner!r}", "Give one of them."
+            "--owners",
+            "goes without --owner",
+            f"{wanted.owners} beside {wanted.owner!r}",
+            "Give one of them.",
         )
     place = check_new(out, force=force)
     with naming_table(table):
-        guesses = guess(open_table(table).whole(), wanted, ask)
+        guesses = guess(open_table(table).read_whole(), wanted, ask)
         with stages() as progress:
             made = draft(guesses, table, out, progress)
     try:
-        put(place, made.text)
+        put_file(place, made.text)
     except OSError as error:
-        raise InputError("--out", "must be a file that can be written", error.strerror or "an error") from None
+        raise InputError(
+            "--out", "must be a file that can be written", error.strerror or "an error"
+        ) from None
     return made
 
 
@@ -119,6 +124,10 @@ def check_new(out: Path, *, force: bool) -> Path:
     if not place.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
     if os.path.lexists(place) and not (force and place.is_file()):
-        remedy = "Name another one." if not place.is_file() else "Name another one, or take --force to write over it."
+        remedy = (
+            "Name another one."
+            if not place.is_file()
+            else "Name another one, or take --force to write over it."
+        )
         raise InputError("--out", "must be a new file", out, remedy)
     return place

@@ -31,7 +31,9 @@ from scenarios.starting.shares import (
 )
 from scenarios.tables.reading import Table
 
-MOST_FEATURES = 20  # encoded columns that are taken as they are; more are reduced to principal components
+MOST_FEATURES = (
+    20  # encoded columns that are taken as they are; more are reduced to principal components
+)
 COMPONENTS = 10
 ROWS_PER_FEATURE = 10  # public rows with a target
 OUTERMOST = 0.01  # of a target's public values, at either end
@@ -164,7 +166,11 @@ def showing(table: Table, order: Rows, count: int, target: str | None) -> tuple[
     while True:
         columns = public_columns(table, order[-count:])
         shown = columns.get(target or "")
-        rarer = LABELLED if shown is None or len(shown.values) > 2 else min(map(shown.count, shown.values), default=0)
+        rarer = (
+            LABELLED
+            if shown is None or len(shown.values) > 2
+            else min(map(shown.count, shown.values), default=0)
+        )
         if shown is not None and len(shown.values) == 1:
             rarer = 0
         more = enough_public(count, table, rarer)

@@ -15,7 +15,11 @@ CUSTOMARY = 2.0  # up to which another mechanism is tried before budgets go high
 RANGE = (0.05, 20.0)  # that owners choose from
 LEFT = 0.25  # of the learner's error, which buying is to leave at most
 PAID = 100.0  # to each owner: a unit to count in, no more
-CHANCES = (0.9, 0.75, 0.5)  # that buying pays, by what the public rows allow: the first that some value can reach
+CHANCES = (
+    0.9,
+    0.75,
+    0.5,
+)  # that buying pays, by what the public rows allow: the first that some value can reach
 MARGIN = 1.1  # times what is paid, that it is then worth
 LEAST_GAIN = 1e-6  # in relative fitness: less is none
 TWICE = 2.0  # what is bought is worth as many times what it costs
@@ -64,13 +68,17 @@ def priced(planner: Planner, epsilon: float) -> Offer:
     """The offer at which every owner sells ``epsilon``, and a value of fitness at which it likely pays."""
     profile = np.full(len(planner.inputs.owners), epsilon)
     paid = PAID * len(profile)
-    own, bought = planner.forecast.outside, planner.forecast.at(profile)
+    own = planner.forecast.outside
+    bought = planner.forecast.at(profile)
     possible = planner.predict(profile)
     gains = possible.outside - possible.trained
     sure = [float(np.quantile(gains, 1 - chance, method="lower")) for chance in CHANCES]
     least = next((gain for gain in sure if gain > 0), np.inf)
-    value = max(TWICE * paid / max(own - bought, LEAST_GAIN), MARGIN * paid / max(least, LEAST_GAIN))
-    price, cost = rounded(PAID / epsilon), rounded(PAID / epsilon**2)
+    value = max(
+        TWICE * paid / max(own - bought, LEAST_GAIN), MARGIN * paid / max(least, LEAST_GAIN)
+    )
+    price = rounded(PAID / epsilon)
+    cost = rounded(PAID / epsilon**2)
     value = rounded(value, up=True)
     chance = chance_above(possible.gain(value, price * epsilon * len(profile)))
     return Offer(epsilon, price, cost, value, own, bought, chance if bought < own else 0.0)

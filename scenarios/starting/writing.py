@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from scenarios.schema.toml import toml_key, toml_value, visible
+from learning.phrases import escape_control, toml_value
+from scenarios.schema.toml import toml_key
 
 WIDTH = 112  # characters of a line
 BESIDE = 35  # where a comment beside a short entry begins
@@ -35,10 +36,14 @@ class Entry:
         """The entry in the file: its comment beside it where there is room, else above."""
         given = _lists_wrapped(f"{toml_key(self.key)} = ", self.value)
         given = given if self.used else [f"# {line}" for line in given]
-        comment = visible(" ".join(self.comment.split()))
+        comment = escape_control(" ".join(self.comment.split()))
         if not comment:
             return given
-        beside = f"{given[-1]:<{BESIDE}}# {comment}" if len(given[-1]) < BESIDE else f"{given[-1]}  # {comment}"
+        beside = (
+            f"{given[-1]:<{BESIDE}}# {comment}"
+            if len(given[-1]) < BESIDE
+            else f"{given[-1]}  # {comment}"
+        )
         if len(given) == 1 and len(beside) <= WIDTH:
             return [beside]
         return [*commented(comment), *given]
@@ -52,8 +57,12 @@ def commented(*paragraphs: str) -> list[str]:
     lines: list[str] = []
     for paragraph in paragraphs:
         indented = paragraph.startswith("    ")
-        parts = [paragraph] if indented else wrap(paragraph, WIDTH - 2, break_long_words=False, break_on_hyphens=False)
-        lines += [f"# {visible(part)}".rstrip() for part in parts or [""]]
+        parts = (
+            [paragraph]
+            if indented
+            else wrap(paragraph, WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+        )
+        lines += [f"# {escape_control(part)}".rstrip() for part in parts or [""]]
     return lines
 
 
@@ -76,10 +85,12 @@ def _lists_wrapped(before: str, value: Any) -> list[str]:
     whole = before + toml_value(value)
     if len(whole) <= WIDTH or not isinstance(value, (list, tuple)):
         return [whole]
-    lines, line = [f"{before}["], "   "
+    lines = [f"{before}["]
+    line = "   "
     for item in value:
         part = f" {toml_value(item)},"
         if len(line) + len(part) > WIDTH and line.strip():
-            lines, line = [*lines, line], "   "
+            lines = [*lines, line]
+            line = "   "
         line += part
     return [*lines, line, "]"]

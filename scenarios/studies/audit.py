@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
-from learning.audit.checks import check_training
-from learning.audit.limits import unseen
+from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit_owners
+from learning.audit.checks import check_training, list_unseen
 from learning.audit.observations import AuditTarget
-from learning.audit.transcript import apart
+from learning.audit.transcript import ask_members_singly
 from learning.audit.verdicts import Check
 from learning.errors import InputError
 from learning.forecast.planner import Planner
-from learning.progress import Did, Progress, counting, silent
+from learning.progress import Progress, ReportWork, count_progress, ignore_progress
 from learning.threads import one_blas_thread
 from scenarios.planning import Prepared, prepare
-from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.public_facts import check_public, check_rows, records_of
@@ -26,7 +25,9 @@ from scenarios.tables.dataset import MarketData
 from scenarios.training import training_task
 
 MOST = 8  # owners attacked: those with the fewest records, where a mean hides least
-ERROR = (1 - CONFIDENCE) / 2  # chance of a false alarm, of all attacks together and of all checks together
+ERROR = (
+    1 - CONFIDENCE
+) / 2  # chance of a false alarm, of all attacks together and of all checks together
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Audit:
     Parameters
     ----------
     findings: what was found of each owner attacked.
-    not_attacked: the owners that are asked, with a budget, and were not attacked; the checks are of all.
+    not_attacked: the owners that are asked, with a budget, and were not attacked; the checks are of
+        all.
     without_noise: the owners that add no noise, for whom nothing is claimed.
     asks: whether anything is asked of anybody.
     checks: what was checked of the training.
@@ -52,7 +54,9 @@ class Audit:
 
     @property
     def refuted(self) -> bool:
-        return any(finding.refuted for finding in self.findings) or not all(check.passed for check in self.checks)
+        return any(finding.refuted for finding in self.findings) or not all(
+            check.passed for check in self.checks
+        )
 
 
 @one_blas_thread()
@@ -61,13 +65,14 @@ def audit_scenario(
     budgets: Callable[[int], np.ndarray] | None = None,
     *,
     draws: int = DRAWS,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
 
-    Where owners reported their losses before, what training spends of their budgets is audited, and the claim of that. The
-    training is the one that `scenarios.runner.run` does, from the same streams. An owner of a single record is attacked
-    beside the others, at the largest of their budgets: no mean hides its record.
+    Where owners reported their losses before, what training spends of their budgets is audited, and
+    the claim of that. The training is the one that `scenarios.runner.run` does, from the same
+    streams. An owner of a single record is attacked beside the others, at the largest of their
+    budgets: no mean hides its record.
 
     Parameters
     ----------
@@ -82,21 +87,26 @@ def audit_scenario(
     claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
     if not plan.asks or not claimed:
         return Audit((), (), without_noise, plan.asks)
-    task = apart(training_task(scenario, planner, epsilon))
-    overlap, rows = scenario.learning.overlap, scenario.data.most_rows
+    task = ask_members_singly(training_task(scenario, planner, epsilon))
+    overlap = scenario.learning.overlap
+    rows = scenario.data.most_rows
     progress("watching the training")
     records, too_many = records_of(data)
     before, left_out = check_preparation(scenario, Prepared(data, planner), epsilon)
     checks = (*before, *check_training(task, overlap, rows, error=ERROR, records=records))
     if too_many:
-        left_out = (*left_out, f"what {', '.join(too_many)} answer from: their records are too many to compute again")
+        left_out = (
+            *left_out,
+            f"what {', '.join(too_many)} answer from: their records are too many to compute again",
+        )
     audited = sorted(claimed[:MOST])
-    spent = planner.mechanism.left(epsilon)  # by training
-    target, most = AuditTarget.of(task, overlap, rows), max(spent[claimed])
-    did = counting(progress, "attacking the answers", len(audited) + 1)
+    spent = planner.mechanism.training_budget(epsilon)  # by training
+    target = AuditTarget.of(task, overlap, rows)
+    most = max(spent[claimed])
+    did = count_progress(progress, "attacking the answers", len(audited) + 1)
     findings = _attacked(data, audited, spent, most, target, scenario.seed, draws, did)
     others = tuple(data.names[i] for i in claimed[MOST:])
-    limits = unseen(task, checks, findings, left_out, ERROR)
+    limits = list_unseen(task, checks, findings, left_out, ERROR)
     return Audit(tuple(findings), others, without_noise, True, checks, limits)
 
 
@@ -104,7 +114,7 @@ def prepare_audit(
     scenario: Scenario,
     budgets: Callable[[int], np.ndarray] | None = None,
     *,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[MarketData, Planner, np.ndarray]:
     """Prepare a scenario for an audit: its data, its planner, and the budgets (n_owners,) to audit it at.
 
@@ -115,11 +125,14 @@ def prepare_audit(
     """
     if scenario.learners and budgets is None:
         rule = "must be left out of an audit, which looks at what one learner sees"
-        raise InputError("learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out.")
+        raise InputError(
+            "learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out."
+        )
     data, planner = prepare(scenario, progress=progress)
     if np.isinf(planner.coordinates.gradient_bound):
         rule = (
-            "must bound a record's gradient for an audit: without a ball nothing is claimed, and nothing can be refuted"
+            "must bound a record's gradient for an audit: without a ball nothing is claimed, "
+            "and nothing can be refuted"
         )
         raise InputError("learning.theta_max", rule, "none")
     if budgets is None:
@@ -148,13 +161,14 @@ def _attacked(
     target: AuditTarget,
     seed: int,
     draws: int,
-    did: Did,
+    did: ReportWork,
 ) -> list[Finding]:
     single = "(one record)" if target.rows == 1 else "(one person)"
     while single in data.names:
         single = f"({single})"
-    records, rows = [(data.owners[i].x, data.owners[i].y) for i in audited], target.rows
-    return audit(
+    records = [(data.owners[i].x, data.owners[i].y) for i in audited]
+    rows = target.rows
+    return audit_owners(
         [*(data.names[i] for i in audited), single],
         [*records, (records[0][0][:rows], records[0][1][:rows])],
         [*epsilon[audited], most],

@@ -11,16 +11,17 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.interval import quantiles
-from learning.progress import Progress, counting, silent
+from learning.forecast.bootstrap import quantiles
+from learning.progress import Progress, count_progress, ignore_progress
 from learning.threads import one_blas_thread
-from market.analysis.voting import vote
+from market.analysis.welfare import count_votes
+from scenarios.features.pricing import money_key
 from scenarios.planning import Prepared, prepare
-from scenarios.result import Result, plain
+from scenarios.result import Result, to_plain
 from scenarios.run import Run
 from scenarios.runner import carry_out, result_of
-from scenarios.schema.loading import Scenario, changed, load
-from scenarios.schema.pricing import money_of
+from scenarios.schema.loading import change_scenario, load
+from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import Scaled, at_fitness, at_spending, of_kind
 from scenarios.summary.gain import LEVEL, chance_above
@@ -29,7 +30,17 @@ SCHEMA = 1
 MET = 0.01  # an aim is met where what came of it lies within this part
 MOST = 50  # alternatives
 KIND = "policy.kind"
-OWNER = ("name", "records", "epsilon", "epsilon_worth", "payment", "privacy_cost", "tax", "surplus", "rational")
+OWNER = (
+    "name",
+    "records",
+    "epsilon",
+    "epsilon_worth",
+    "payment",
+    "privacy_cost",
+    "tax",
+    "surplus",
+    "rational",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,9 @@ class Aim:
 
     def __post_init__(self) -> None:
         if self.spending is not None and self.fitness is not None:
-            raise InputError("--at-spending", "must not be given together with --at-fitness", "both")
+            raise InputError(
+                "--at-spending", "must not be given together with --at-fitness", "both"
+            )
         for key, value in (("--at-spending", self.spending), ("--at-fitness", self.fitness)):
             if value is not None and not 0 < value < np.inf:
                 raise InputError(key, "must be a number above 0", value)
@@ -120,7 +133,7 @@ def varied(base: Alternative, changes: Sequence[tuple[str, str]], game: Any) -> 
             if kind != base.scenario.policy.kind:
                 found.append(Alternative(kind, of_kind(base.scenario, kind, game), filled=True))
         else:
-            scenario = changed(base.scenario, [f"{key}={text}"])
+            scenario = change_scenario(base.scenario, [f"{key}={text}"])
             found.append(Alternative(called(key, text, scenario), scenario))
     return found
 
@@ -139,17 +152,19 @@ def compare(
     aim: Aim | None = None,
     *,
     training: bool = True,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> list[Carried]:
     """Carry out alternatives, and the first of them with each change; what they share is computed once.
 
-    Policies whose money is filled in get as much as makes the learner spend what it spends under the first alternative,
-    unless there is an aim; under an aim every policy gets as much as meets it.
+    Policies whose money is filled in get as much as makes the learner spend what it spends under
+    the first alternative, unless there is an aim; under an aim every policy gets as much as meets
+    it.
 
     Raises
     ------
     InputError
-        On the first rule that a scenario breaks, or where fewer than two, or too many, are to be compared.
+        On the first rule that a scenario breaks, or where fewer than two, or too many, are to be
+        compared.
     """
     plans: dict[str, Prepared] = {}
 
@@ -159,28 +174,45 @@ def compare(
             plans[key] = prepare(scenario, progress=progress)
         return plans[key]
 
-    aim, base = aim or Aim(), alternatives[0]
+    aim = aim or Aim()
+    base = alternatives[0]
     if len(alternatives) == 1 and any(key == KIND for key, _ in changes):  # named by what is varied
         base = replace(base, name=base.scenario.policy.kind)
     wanted = [base, *alternatives[1:]]
     if changes:
         wanted += varied(base, changes, market_game(base.scenario, *prepared(base.scenario)))
     if not 2 <= len(wanted) <= MOST:
-        raise InputError("compare", f"needs two to {MOST} alternatives", len(wanted), "Name another, or --vary a key.")
+        raise InputError(
+            "compare",
+            f"needs two to {MOST} alternatives",
+            len(wanted),
+            "Name another, or --vary a key.",
+        )
     if len({one.name for one in wanted}) < len(wanted):
-        raise InputError("compare", "needs alternatives that differ", ", ".join(one.name for one in wanted))
+        raise InputError(
+            "compare", "needs alternatives that differ", ", ".join(one.name for one in wanted)
+        )
     if any(one.scenario.time for one in wanted):
         raise InputError(
-            "time", "must be left out of a comparison, which looks at one period", "[time]", "Leave it out."
+            "time",
+            "must be left out of a comparison, which looks at one period",
+            "[time]",
+            "Leave it out.",
         )
     currencies = {one.scenario.currency for one in wanted}
     if len(currencies) > 1:
         found = ", ".join(sorted(str(currency or "none") for currency in currencies))
-        raise InputError("currency", "must be the same under all alternatives: money is compared", found)
+        raise InputError(
+            "currency", "must be the same under all alternatives: money is compared", found
+        )
     carried: list[Carried] = []
-    did = counting(progress, "comparing", len(wanted))
+    did = count_progress(progress, "comparing", len(wanted))
     for one in wanted:
-        goal = aim if not one.filled or aim != Aim() else Aim(spending=carried[0].result["learner"]["payments"] or None)
+        goal = (
+            aim
+            if not one.filled or aim != Aim()
+            else Aim(spending=carried[0].result["learner"]["payments"] or None)
+        )
         scaled = set_money(one, prepared(one.scenario), goal)
         scenario = one.scenario if scaled is None else scaled.scenario
         run = carry_out(scenario, prepared(scenario), training=training)
@@ -194,10 +226,17 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
     if aim == Aim():
         return None
     if one.scenario.learners:
-        rule = "must be left out where the money of a policy is set: what one learner pays moves what the others buy"
-        raise InputError("learners", rule, one.name, "Give each learner its policy, and compare without an aim.")
-    if not money_of(one.scenario):
-        raise InputError(KIND, "must have a number that payments rise with", one.scenario.policy.kind)
+        rule = (
+            "must be left out where the money of a policy is set: what one learner pays moves "
+            "what the others buy"
+        )
+        raise InputError(
+            "learners", rule, one.name, "Give each learner its policy, and compare without an aim."
+        )
+    if not money_key(one.scenario):
+        raise InputError(
+            KIND, "must have a number that payments rise with", one.scenario.policy.kind
+        )
     if aim.spending is not None:
         return at_spending(one.scenario, prepared, aim.spending)
     assert aim.fitness is not None
@@ -207,7 +246,15 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
 def shared_key(scenario: Scenario) -> str:
     """What data and planner depend on: scenarios with the same one share them."""
     whole = scenario.model_dump(include={"seed", "data", "learning", "trust"})
-    return repr((whole, scenario.owners.epsilon, scenario.owners.report, scenario.data_folder, scenario.folder))
+    return repr(
+        (
+            whole,
+            scenario.owners.epsilon,
+            scenario.owners.report,
+            scenario.data_folder,
+            scenario.folder,
+        )
+    )
 
 
 # What came of it, as facts
@@ -220,7 +267,7 @@ def comparison(carried: Sequence[Carried], aim: Aim | None = None) -> dict[str, 
     same = all([owner["name"] for owner in one.result["owners"]] == names for one in carried)
     aim = aim or Aim()
     return dict(
-        plain(
+        to_plain(
             {
                 "schema": SCHEMA,
                 "title": first.result["title"] or first.name,
@@ -237,8 +284,11 @@ def comparison(carried: Sequence[Carried], aim: Aim | None = None) -> dict[str, 
 
 def row(one: Carried, aim: Aim) -> dict[str, Any]:
     """What an alternative comes to."""
-    content, run = one.result.content, one.run
-    learner, forecast, found, checked = (content[k] for k in ("learner", "forecast", "equilibrium", "validation"))
+    content = one.result.content
+    run = one.run
+    learner, forecast, found, checked = (
+        content[k] for k in ("learner", "forecast", "equilibrium", "validation")
+    )
     money = (checked or {}).get("money")
     return {
         "name": one.name,
@@ -262,8 +312,12 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "trained_gain": None if money is None else money["learner_surplus"],
         "agrees": None if checked is None else checked["agrees"],
         "past_worth": learner["past_worth"],
-        "weaker": next((told for told in content["warnings"] if told["cause"] == "weaker_than_sold"), None),
-        "edge_of_refusal": next((told for told in content["warnings"] if told["cause"] == "edge_of_refusal"), None),
+        "weaker": next(
+            (told for told in content["warnings"] if told["cause"] == "weaker_than_sold"), None
+        ),
+        "edge_of_refusal": next(
+            (told for told in content["warnings"] if told["cause"] == "edge_of_refusal"), None
+        ),
         "owners": [{k: owner[k] for k in OWNER} for owner in content["owners"]],
         "owners_surplus": content["welfare"]["owners"],
         "treasury": content["welfare"]["treasury"],
@@ -274,8 +328,13 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
 def scaled_part(one: Carried, aim: Aim) -> dict[str, Any]:
     """What the policy's money was set to, and whether that brought what it should."""
     assert one.scaled is not None
-    key, came = money_of(one.run.scenario), one.result["forecast"]["relative_fitness"]
-    wanted, had = (aim.fitness, came) if aim.fitness is not None else (None, one.result["learner"]["payments"])
+    key = money_key(one.run.scenario)
+    came = one.result["forecast"]["relative_fitness"]
+    wanted, had = (
+        (aim.fitness, came)
+        if aim.fitness is not None
+        else (None, one.result["learner"]["payments"])
+    )
     met = one.scaled.met and (wanted is None or abs(had / wanted - 1) <= MET)
     return {"key": f"policy.{key}", "value": getattr(one.run.scenario.policy, key), "met": met} | {
         "jumps_to": one.scaled.jumps_to
@@ -290,7 +349,9 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
     gains = [one.run.possible_gains(one.result["learner"]["payments"]) for one in (first, other)]
     trained = [trained_gains(one.run) for one in (first, other) if one.run.trained is not None]
     paired = shared_key(first.run.scenario) == shared_key(other.run.scenario)
-    left = [np.array([owner["surplus"] for owner in one.result["owners"]]) for one in (first, other)]
+    left = [
+        np.array([owner["surplus"] for owner in one.result["owners"]]) for one in (first, other)
+    ]
     return {
         "name": other.name,
         "paired": paired,
@@ -312,18 +373,27 @@ def trained_gains(run: Run) -> Array:
 def spread(first: Array, other: Array) -> dict[str, Any]:
     """The difference by draw: its median, where nine in ten lie, and the chance that it is above 0."""
     if len(first) != len(other):  # one of them is the same in every draw
-        first, other = np.broadcast_arrays(first, other) if 1 in (len(first), len(other)) else (first[:0], other[:0])
+        first, other = (
+            np.broadcast_arrays(first, other)
+            if 1 in (len(first), len(other))
+            else (first[:0], other[:0])
+        )
     if not len(first):
         return {"median": None, "interval": None, "level": LEVEL, "chance_better": None}
     by_draw = other - first
-    told = {"median": float(np.median(by_draw)), "interval": list(quantiles(by_draw, LEVEL)), "level": LEVEL}
+    told = {
+        "median": float(np.median(by_draw)),
+        "interval": list(quantiles(by_draw, LEVEL)),
+        "level": LEVEL,
+    }
     return told | {"chance_better": chance_above(by_draw)}
 
 
 def ballot(carried: Sequence[Carried]) -> dict[str, Any]:
     """How owners would vote by what each alternative leaves them, and where the learner and all together have most."""
     utility = np.array([[owner["surplus"] for owner in one.result["owners"]] for one in carried]).T
-    found, learner = vote(utility), [one.result["learner"]["surplus"] for one in carried]
+    found = count_votes(utility)
+    learner = [one.result["learner"]["surplus"] for one in carried]
     names = [one.name for one in carried]
     return {
         "owners": [names[i] if i >= 0 else None for i in found.first],
@@ -331,5 +401,7 @@ def ballot(carried: Sequence[Carried]) -> dict[str, Any]:
         "welfare": names[int(np.argmax([one.result["welfare"]["total"] for one in carried]))],
         "winner": None if found.winner is None else names[found.winner],
         "votes": {name: int(np.sum(found.first == i)) for i, name in enumerate(names)},
-        "against_first": {name: pair.tolist() for name, pair in zip(names, found.against_first, strict=True)},
+        "against_first": {
+            name: pair.tolist() for name, pair in zip(names, found.against_first, strict=True)
+        },
     }

@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from learning.forecast.fitness import FitnessForecast
+from learning.forecast.fitness import FitnessForecast, worth_of_all
 from learning.forecast.weighting import best_coalition
-from learning.forecast.worth import worth_of_all
-from learning.progress import Progress, counting, silent
+from learning.phrases import toml_value
+from learning.progress import Progress, count_progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, Study, explore
+from market.analysis.design import Design, Family, Study, explore_policies
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.base import Policy
-from scenarios.planning import Prepared, measure_of, prepare
-from scenarios.result import Result, plain
+from scenarios.features.pricing import fix_price, money_key, scale_money
+from scenarios.planning import Prepared, choose_measure, prepare
+from scenarios.result import Result, to_plain
 from scenarios.run import Run
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.kinds import KINDS
-from scenarios.schema.loading import Scenario, changed
-from scenarios.schema.pricing import money_of, standing, times
-from scenarios.schema.toml import toml_value
+from scenarios.schema.loading import change_scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 from scenarios.summary.market import account_part
@@ -41,7 +41,9 @@ SPAN = 1e-3  # the least money surveyed where some owners are left out, as a par
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
-SLOW = 12  # owners beyond which policies that settle whole profiles are left out unless they are named
+SLOW = (
+    12  # owners beyond which policies that settle whole profiles are left out unless they are named
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Tried:
     Attributes
     ----------
     kind : its name
-    variant : parameters besides its money with which it was tried; none where it was tried as it stands
+    variant : parameters besides its money with which it was tried; none where it was tried as it
+        stands
     scenario : the scenario under it, with ``factor`` times its money
     study : what was tried; None where no money brings anything
     refused : why it was not tried, else empty
@@ -98,8 +101,10 @@ class Designed:
     tried : every kind, the best first
     scenario : the scenario as chosen; None where nothing is worth buying
     joining : for each owner, whether to ask it, and why
-    beyond : how the learner would fare that also bought more than is worth buying; None where nobody would sell so much
-    run, result : the chosen scenario carried out, without training; the given one where nothing is worth buying
+    beyond : how the learner would fare that also bought more than is worth buying; None where
+        nobody would sell so much
+    run, result : the chosen scenario carried out, without training; the given one where nothing is
+        worth buying
     """
 
     tried: tuple[Tried, ...]
@@ -117,27 +122,29 @@ def design_scenario(
     kinds: Sequence[str] = (),
     budget: float | None = None,
     optimistic: bool = False,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Designed:
     """Search the policies, each with the owners' equilibrium inside, for the one by which the learner gains most.
 
-    What is searched of each kind is the money in it; its other parameters are the scenario's, or those it is tried with.
-    Only what every owner would take part in counts, within the budget. Owners whom the learner is better off not to ask are
-    then left out, one after the other, and the money is searched again; and so it is where somebody would sell more than is
-    worth buying of it, with that as the most that it may sell. A learner who would learn its price has no need to.
+    What is searched of each kind is the money in it; its other parameters are the scenario's, or
+    those it is tried with. Only what every owner would take part in counts, within the budget.
+    Owners whom the learner is better off not to ask are then left out, one after the other, and the
+    money is searched again; and so it is where somebody would sell more than is worth buying of it,
+    with that as the most that it may sell. A learner who would learn its price has no need to.
 
     Parameters
     ----------
     kinds : names of policies; all that can pay these owners unless given.
     budget : money that may be spent at most; ``learner.budget`` unless given.
-    optimistic : of several equilibria the learner counts on the one worst for itself, or on the best.
+    optimistic : of several equilibria the learner counts on the one worst for itself, or on the
+        best.
 
     Raises
     ------
     InputError
         On the first rule that the scenario breaks.
     """
-    scenario = standing(scenario)
+    scenario = fix_price(scenario)
     limit = budget if budget is not None else scenario.learner.budget
     spending = np.inf if limit is None else float(limit)
     if not spending > 0:
@@ -145,15 +152,19 @@ def design_scenario(
     each_for_itself(scenario)
     prepared = prepare(scenario, progress=progress)
     scenario = prepared.data.in_order(scenario)
-    game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
+    game = market_game(scenario, *prepared)
+    names = list(kinds) or candidates(scenario, prepared)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
     every: Any = KINDS["policy"]
-    tries = {kind: getattr(every.get(kind), "variants", Policy.variants)() for kind in names}
+    tries = {
+        kind: getattr(every.get(kind), "study_variants", Policy.study_variants)() for kind in names
+    }
     versions = [(kind, variant) for kind in names for variant in tries[kind]]
 
     def search(base: Scenario) -> list[Tried]:
-        did, tried = counting(progress, "trying policies", len(versions)), []
+        did = count_progress(progress, "trying policies", len(versions))
+        tried = []
         for kind, variant in versions:
             options: dict[str, Any] = {"named": bool(kinds), "optimistic": optimistic}
             tried.append(try_kind(base, prepared, game, kind, variant, spending, **options))
@@ -169,7 +180,9 @@ def design_scenario(
         chosen, joining = choose_owners(best, prepared, spending, worth)
         run = carry_out(chosen, prepared, training=False, progress=progress)
         chosen, run, beyond = not_beyond(run, prepared, spending)
-        if account_part(run)["surplus"] > worth:  # what a run settles on may be worse than all that the search met
+        if (
+            account_part(run)["surplus"] > worth
+        ):  # what a run settles on may be worse than all that the search met
             ranked = (best, *(one for one in tried if one is not best))
             return Designed(ranked, chosen, joining, run, result_of(run), beyond)
     run = carry_out(scenario, prepared, training=False, progress=progress)
@@ -179,8 +192,8 @@ def design_scenario(
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
     """A scenario with its run, where nobody sells more than is worth buying of it; and the run given if somebody did.
 
-    What an owner may sell ends there then, and the money is set anew. The more strictly others settle after that, the less
-    is worth buying: a few times over.
+    What an owner may sell ends there then, and the money is set anew. The more strictly others
+    settle after that, the less is worth buying: a few times over.
     """
     first = run
     for _ in range(CAPPED):
@@ -202,14 +215,19 @@ def each_for_itself(scenario: Scenario) -> None:
     Raises
     ------
     InputError
-        If owners are not all rational, choose as one, or have something in common, or there are several learners or periods.
+        If owners are not all rational, choose as one, or have something in common, or there are
+        several learners or periods.
     """
     for key in ("behaviours", "unions", "learners", "externalities", "time"):
         if getattr(scenario, key):
             rule = (
-                "must be left out of a search for a policy: rational owners, each for itself, one learner, one period"
+                "must be left out of a search for a policy: rational owners, each for itself, "
+                "one learner, one period"
             )
-            remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
+            remedy = (
+                "Compare policies instead: dpmarket compare SCENARIO --vary "
+                "policy.kind=proportional,marginal."
+            )
             raise InputError(key, rule, f"[{key}]", "Leave it out." if key == "time" else remedy)
 
 
@@ -237,8 +255,10 @@ def try_kind(
     """Search the money in one kind of policy; a kind that cannot pay these owners is an error only where it was named."""
     try:
         base = scenario if kind == scenario.policy.kind else of_kind(scenario, kind, game)
-        base = changed(base, [f"policy.{key}={toml_value(value)}" for key, value in variant.items()])
-        if not money_of(base):
+        base = change_scenario(
+            base, [f"policy.{key}={toml_value(value)}" for key, value in variant.items()]
+        )
+        if not money_key(base):
             raise InputError("policy.kind", "must have a number that payments rise with", kind)
     except InputError as error:
         if named:
@@ -249,27 +269,38 @@ def try_kind(
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    family = Family(lambda factor: market_game(times(base, factor), *prepared).policy, low, reach)
+    family = Family(
+        lambda factor: market_game(scale_money(base, factor), *prepared).policy, low, reach
+    )
     rng = Streams(scenario.seed, "design").rng()
     search: dict[str, Any] = {"starts": 1, "budget": budget, "optimistic": optimistic}
-    study = explore(market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search)
-    return Tried(kind, variant, times(base, float(study.best.parameters[0])), study)
+    study = explore_policies(
+        market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search
+    )
+    return Tried(kind, variant, scale_money(base, float(study.best.parameters[0])), study)
 
 
 def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
     """What the best possible model is worth to the learner, over its own."""
-    return game.value * (game.forecast.outside - float(measure_of(scenario, prepared.planner)(0.0)))
+    return game.value * (
+        game.forecast.outside - float(choose_measure(scenario, prepared.planner)(0.0))
+    )
 
 
-def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]) -> Scenario | None:
+def without_noisiest(
+    scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]
+) -> Scenario | None:
     """The scenario without the owners who add more noise than data where most is paid; None where all add data in all offers.
 
-    Offers in which everybody adds data, however much is paid in them, say nothing about whom to leave out.
+    Offers in which everybody adds data, however much is paid in them, say nothing about whom to
+    leave out.
     """
     offers = [one for policy in tried if policy.study is not None for one in policy.study.tried]
     for design in sorted(offers, key=lambda one: float(one.parameters[0]), reverse=True):
         epsilon = design.equilibrium.epsilon
-        asked = (epsilon > 0) & best_coalition(prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+        asked = (epsilon > 0) & best_coalition(
+            prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2
+        )
         if asked.any() and not asked.all():
             return restricted(scenario, prepared, asked)
     return None
@@ -278,27 +309,34 @@ def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tri
 def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
     """The scenario in which only some owners may share."""
     owners = market_game(scenario, *prepared).owners
-    return between(scenario, *(np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max)))
+    return between(
+        scenario, *(np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
+    )
 
 
 def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
     """The scenario in which owners may sell so much (n_owners,)."""
-    return changed(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
+    return change_scenario(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
 
 
-def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) -> tuple[Scenario, tuple[Joining, ...]]:
+def choose_owners(
+    best: Tried, prepared: Prepared, budget: float, worth: float
+) -> tuple[Scenario, tuple[Joining, ...]]:
     """Leave out owners whom the learner is better off not to ask, or take one back, one at a time; then set the money anew.
 
-    In the end no change of a single owner brings the learner more, so that none is left out who would add to its gain.
+    In the end no change of a single owner brings the learner more, so that none is left out who
+    would add to its gain.
 
     Parameters
     ----------
     worth : a gain below this is none.
     """
     assert best.scenario is not None
-    whole, names = market_game(best.scenario, *prepared), prepared.data.names
+    whole = market_game(best.scenario, *prepared)
+    names = prepared.data.names
     able = whole.owners.epsilon_max > 0
-    asked, epsilon = able.copy(), best.best.equilibrium.epsilon
+    asked = able.copy()
+    epsilon = best.best.equilibrium.epsilon
     gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     while (changed_gains - gain).max() > worth:
         at = int(np.argmax(changed_gains - gain))
@@ -307,25 +345,33 @@ def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) 
         gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     joining = tuple(
         Joining(name, float(adds), bool(stays))
-        for name, adds, stays in zip(names, np.where(asked, 1, -1) * (gain - changed_gains), asked, strict=True)
+        for name, adds, stays in zip(
+            names, np.where(asked, 1, -1) * (gain - changed_gains), asked, strict=True
+        )
     )
     chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
     return chosen, joining
 
 
-def gains_by_change(whole: Game, asked: np.ndarray, epsilon: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
+def gains_by_change(
+    whole: Game, asked: np.ndarray, epsilon: np.ndarray, seed: int
+) -> tuple[float, np.ndarray]:
     """Compute the learner's gain at an equilibrium, and with each owner left out or taken back, the others settling anew.
 
-    Of many owners only those are left out who add more noise than data there; the last one asked is not.
+    Of many owners only those are left out who add more noise than data there; the last one asked is
+    not.
 
     Returns
     -------
     The gain, and (n_owners,) with minus infinity for what was not tried.
     """
-    count, game = len(asked), only(whole, asked)
+    count = len(asked)
+    game = only(whole, asked)
     tried = whole.owners.epsilon_max > 0
     if count > EACH:
-        noisy = (epsilon > 0) & ~best_coalition(game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+        noisy = (epsilon > 0) & ~best_coalition(
+            game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2
+        )
         tried &= noisy | ~asked
     if asked.sum() == 1:
         tried &= ~asked
@@ -355,11 +401,20 @@ def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: fl
 
 def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
     """The scenario with the money in its policy that is best for the learner, around what it has."""
-    family = Family(lambda factor: market_game(times(scenario, factor), *prepared).policy, SPAN, 1 / SPAN)
+    family = Family(
+        lambda factor: market_game(scale_money(scenario, factor), *prepared).policy, SPAN, 1 / SPAN
+    )
     rng = Streams(scenario.seed, "design").rng()
     search: dict[str, Any] = {"starts": 1, "budget": budget}
-    study = explore(market_game(scenario, *prepared), family, rng=rng, points=2 * POINTS, precision=PRECISION, **search)
-    return times(scenario, float(study.best.parameters[0]))
+    study = explore_policies(
+        market_game(scenario, *prepared),
+        family,
+        rng=rng,
+        points=2 * POINTS,
+        precision=PRECISION,
+        **search,
+    )
+    return scale_money(scenario, float(study.best.parameters[0]))
 
 
 # What was found, as facts
@@ -367,9 +422,10 @@ def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Sc
 
 def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
     """Everything that a design holds: each policy's best, the frontier of them all, who should join, and what is gained."""
-    content, names = found.result.content, [owner["name"] for owner in found.result["owners"]]
+    content = found.result.content
+    names = [owner["name"] for owner in found.result["owners"]]
     return dict(
-        plain(
+        to_plain(
             {
                 "schema": SCHEMA,
                 "title": content["title"],
@@ -397,7 +453,9 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
 
 def beyond_part(run: Run) -> dict[str, Any]:
     """How the learner would fare that also bought more than is worth buying, and who would sell it that."""
-    account, names, sold = account_part(run), run.data.names, worth_columns(run)["paid_past_worth"] > 0
+    account = account_part(run)
+    names = run.data.names
+    sold = worth_columns(run)["paid_past_worth"] > 0
     return {
         "relative_fitness": run.planner.at(run.epsilon),
         "payments": account["payments"],
@@ -437,7 +495,8 @@ def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dic
     """Every policy tried, by what is paid; efficient where no other that everybody takes part in pays no more for as good."""
     points = [(one, design) for one in tried if one.study is not None for design in one.study.tried]
     points.sort(key=lambda point: (point[1].spending, point[1].fitness))
-    best, rows = np.inf, []
+    best = np.inf
+    rows = []
     for one, design in points:
         efficient = design.feasible and design.fitness < best * (1 - 1e-9)
         best = design.fitness if efficient else best

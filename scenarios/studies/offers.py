@@ -9,32 +9,39 @@ import numpy as np
 from scipy.optimize import brentq
 
 from learning.errors import InputError
+from learning.phrases import format_value, toml_value
 from learning.randomness import Streams
 from market.equilibrium.solver import solve
 from market.game.game import Game
+from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared
-from scenarios.schema.kinds import KINDS, made
-from scenarios.schema.loading import Scenario, changed
-from scenarios.schema.pricing import times
-from scenarios.schema.toml import show, toml_value
+from scenarios.schema.kinds import KINDS, make_declared
+from scenarios.schema.loading import change_scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 
-STEP, FURTHEST = 4.0, np.log(1e9)  # factors are tried in such steps, so far, before the money is narrowed down
+STEP = 4.0  # factors are tried in such steps, so far, before the money is narrowed down
+FURTHEST = np.log(1e9)
 CLOSE = 1e-5  # how near to what was asked counts as there, relative
 ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
 NARROW = 1e-7  # how near a jump over it is found, relative
 
-Settled = Callable[[Scenario, Game], np.ndarray]  # the budgets (n_owners,) at which owners come to rest
+Settled = Callable[
+    [Scenario, Game], np.ndarray
+]  # the budgets (n_owners,) at which owners come to rest
 
 
 def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: float) -> float:
     """The factor, below ``most``, from which on the learner pays so much, to a few percent, owners settling anew."""
-    low, high = most / 1e4, most
+    low = most / 1e4
+    high = most
     while high / low > ROUGH:
         middle = float(np.sqrt(low * high))
-        game = market_game(times(scenario, middle), *prepared)
-        low, high = (middle, high) if _paid(game, solved(scenario, game)) < spending else (low, middle)
+        game = market_game(scale_money(scenario, middle), *prepared)
+        low, high = (
+            (middle, high) if _paid(game, solved(scenario, game)) < spending else (low, middle)
+        )
     return low
 
 
@@ -45,7 +52,9 @@ def solved(scenario: Scenario, game: Game) -> np.ndarray:
 
 def played(scenario: Scenario, game: Game) -> np.ndarray:
     """Where a run of the scenario has the owners come to rest, from its first start."""
-    quickly = scenario.model_copy(update={"market": scenario.market.model_copy(update={"starts": 1})})
+    quickly = scenario.model_copy(
+        update={"market": scenario.market.model_copy(update={"starts": 1})}
+    )
     return settle(quickly, game).epsilon
 
 
@@ -64,12 +73,12 @@ def of_kind(scenario: Scenario, kind: str, game: Game) -> Scenario:
     policies = KINDS["policy"]
     if kind not in policies:
         raise InputError("policy.kind", f"must be one of {', '.join(policies)}", kind)
-    trial = getattr(policies[kind], "trial", None)
+    trial = getattr(policies[kind], "trial_parameters", None)
     if trial is None:
         raise InputError("policy.kind", "must be a kind whose parameters can be filled in", kind)
     keys = [f"policy.{key}={toml_value(value)}" for key, value in trial(game.owners).items()]
-    new = changed(scenario, [f"policy.kind={kind}", *keys])
-    made(new.policy).check_owners(game.owners)
+    new = change_scenario(scenario, [f"policy.kind={kind}", *keys])
+    make_declared(new.policy).check_owners(game.owners)
     return new
 
 
@@ -82,7 +91,8 @@ class Scaled:
     scenario : with that money
     factor : how many times the money it had before
     met : whether the aim is met; else it is the most below it that was found
-    jumps_to : what is measured just above, times the aim, where it jumps over the aim; None where it does not
+    jumps_to : what is measured just above, times the aim, where it jumps over the aim; None where
+        it does not
     """
 
     scenario: Scenario
@@ -92,7 +102,12 @@ class Scaled:
 
 
 def at_spending(
-    scenario: Scenario, prepared: Prepared, spending: float, *, settled: Settled = played, close: float = CLOSE
+    scenario: Scenario,
+    prepared: Prepared,
+    spending: float,
+    *,
+    settled: Settled = played,
+    close: float = CLOSE,
 ) -> Scaled:
     """The scenario with as much money in its policy as makes the learner pay so much in all, owners settling anew.
 
@@ -113,7 +128,9 @@ def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled
     fitness : relative fitness, above 0
     """
     forecast = prepared.planner.forecast
-    return _scaled(scenario, prepared, lambda game, epsilon: 1 / max(forecast.at(epsilon), 1e-300), 1 / fitness)
+    return _scaled(
+        scenario, prepared, lambda game, epsilon: 1 / max(forecast.at(epsilon), 1e-300), 1 / fitness
+    )
 
 
 def _scaled(
@@ -127,25 +144,34 @@ def _scaled(
     """As much money as brings what is measured, which rises with it, to the aim; or to the most below it."""
     if scenario.learner.pricing is not None:
         rule = "must be left out where the money in the policy is set to an aim"
-        raise InputError("learner.pricing", rule, show(scenario.learner.pricing.kind), "Leave one of them out.")
+        raise InputError(
+            "learner.pricing",
+            rule,
+            format_value(scenario.learner.pricing.kind),
+            "Leave one of them out.",
+        )
 
     def missed(log: float) -> float:
-        game = market_game(times(scenario, float(np.exp(log))), *prepared)
+        game = market_game(scale_money(scenario, float(np.exp(log))), *prepared)
         return measure(game, settled(scenario, game)) / aim - 1
 
     def scaled(log: float, met: bool, jumps_to: float | None = None) -> Scaled:
-        return Scaled(times(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
+        return Scaled(scale_money(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
 
-    here, off = 0.0, missed(0.0)
+    here = 0.0
+    off = missed(0.0)
     if off > -1 and np.isfinite(off):  # payments in proportion to the money: at once
         here = float(np.clip(-np.log1p(off), -FURTHEST, FURTHEST))
         off = missed(here)
     if abs(off) <= close:
         return scaled(here, True)
     step = -np.sign(off) * np.log(STEP)
-    there, further = here, off
+    there = here
+    further = off
     while further * off > 0:
-        here, off, there = there, further, there + step
+        here = there
+        off = further
+        there = there + step
         if abs(there) > FURTHEST:
             return scaled(here, False)
         further = missed(there)

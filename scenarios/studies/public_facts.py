@@ -1,6 +1,7 @@
 """What everybody may know, computed again with every private cell replaced: it must come out the same.
 
-Texts, counts and shapes are compared exactly, numbers but for their last bits, in which sums may round in another order.
+Texts, counts and shapes are compared exactly, numbers but for their last bits, in which sums may
+round in another order.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from learning.audit.reference import Records
-from learning.audit.verdicts import Check, exact_check
+from learning.audit.verdicts import Check, judge_numbers
 from learning.errors import InputError
 from learning.forecast.planner import Planner
 from scenarios.planning import Prepared, prepare
-from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.tables.parts import open_table
 from scenarios.tables.paths import table_path
@@ -27,7 +28,9 @@ UNCHECKED = "that what is public is the same with other private rows"
 MOST_RECORDS = 3_000_000  # numbers of an owner that its answers are held against
 
 
-def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) -> tuple[Check | None, str]:
+def check_public(
+    scenario: Scenario, prepared: Prepared, epsilon: np.ndarray
+) -> tuple[Check | None, str]:
     """Replace all private rows, prepare the market anew, and compare everything public.
 
     Parameters
@@ -42,19 +45,21 @@ def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) ->
     """
     data, planner = prepared
     raw = open_table(table_path(scenario))
-    if raw.large:
+    if raw.is_large:
         return None, f"{UNCHECKED}: the table is read in parts"
     if data.public is None:
         return None, f"{UNCHECKED}: without public rows it rests on private ones"
-    other = replace_private(raw.whole(), data, {scenario.data.owner, scenario.data.person})
+    other = replace_private(raw.read_whole(), data, {scenario.data.owner, scenario.data.person})
     try:
         again = prepare(scenario, market_data(scenario, other))
     except InputError as error:
         return None, f"{UNCHECKED}: these were refused ({error.rule})"
     told = not scenario.owners.report
-    first, second = (public_facts(*one, epsilon, told) for one in ((data, planner), (again.data, again.planner)))
+    first, second = (
+        public_facts(*one, epsilon, told) for one in ((data, planner), (again.data, again.planner))
+    )
     changed = {name: float(not same(first[name], second[name])) for name in first}
-    return exact_check("public", changed), ""
+    return judge_numbers("public", changed), ""
 
 
 def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Table:
@@ -73,14 +78,17 @@ def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Tabl
     return replace(raw, columns=columns)
 
 
-def public_facts(data: MarketData, planner: Planner, epsilon: np.ndarray, told: bool = True) -> dict[str, Any]:
+def public_facts(
+    data: MarketData, planner: Planner, epsilon: np.ndarray, told: bool = True
+) -> dict[str, Any]:
     """Everything public by name.
 
     Parameters
     ----------
     data, planner: as prepared.
     epsilon: array (n_owners,), budgets.
-    told: whether plan and forecast rest on public rows alone; where owners reported losses they rest on these too.
+    told: whether plan and forecast rest on public rows alone; where owners reported losses they
+        rest on these too.
     """
     bounds = planner.coordinates
     owners, weights, plan = planner.clients(epsilon)
@@ -134,13 +142,23 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
         again = len(rows) - len(np.unique(rows)) + int(np.isin(rows, taken).sum())
         beyond = 0
         if persons is not None and len(rows):
-            beyond = max(0, int(np.unique(persons[rows], return_counts=True)[1].max()) - scenario.data.most_rows)
+            beyond = max(
+                0,
+                int(np.unique(persons[rows], return_counts=True)[1].max())
+                - scenario.data.most_rows,
+            )
         wrong[owner.name] = float(again + beyond + abs(owner.n_records - len(rows)))
         taken = np.concatenate([taken, rows])
-    return exact_check("rows", wrong)
+    return judge_numbers("rows", wrong)
 
 
 def records_of(data: MarketData) -> tuple[dict[str, Records], tuple[str, ...]]:
     """Owners' encoded records, and the owners of too many to be computed again."""
-    large = tuple(owner.name for owner in data.owners if owner.n_records * data.encoder.n_parameters > MOST_RECORDS)
-    return {owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large}, large
+    large = tuple(
+        owner.name
+        for owner in data.owners
+        if owner.n_records * data.encoder.n_parameters > MOST_RECORDS
+    )
+    return {
+        owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large
+    }, large

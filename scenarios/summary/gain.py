@@ -1,4 +1,4 @@
-"""What the learner may gain by buying, as known before training: its gain in every world that its public rows allow."""
+"""Learner's gain by buying, before training, in every world its public rows allow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.interval import quantiles
+from learning.forecast.bootstrap import quantiles
 
 LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
 LIKELIER = 0.5  # chance above which buying may be said to pay
@@ -20,8 +20,8 @@ def gain_part(possible: Array) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``mean`` and ``median``; ``interval``, in which the gain lies with chance ``level``; ``chance_pays``, that it is
-        above 0.
+        ``mean`` and ``median``; ``interval``, in which the gain lies with chance ``level``;
+        ``chance_pays``, that it is above 0.
     """
     low, high = quantiles(possible, LEVEL)
     return {
@@ -34,9 +34,10 @@ def gain_part(possible: Array) -> dict[str, Any]:
 
 
 def buying_pays(gain: Mapping[str, Any], surplus: float) -> bool:
-    """Decide whether buying is said to pay: its chance is above one half, and the gain above 0 on average.
+    """Decide whether buying is said to pay: likely, and a gain on average.
 
-    Chance and mean are of the same worlds. The forecast's own gain, which the market is played on, must be above 0 too.
+    Chance and mean are of the same worlds. The forecast's own gain, which the market is played on,
+    must be above 0 too.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def buying_pays(gain: Mapping[str, Any], surplus: float) -> bool:
 
 
 def chance_above(possible: Array, amount: float = 0.0) -> float:
-    """Chance that the gain is above an amount, by its value in each world (m,): (k + 1/2)/(m + 1) where k of m are above.
+    """Chance that the gain is above an amount: (k + 1/2)/(m + 1) where k of m worlds are above.
 
     The half is Jeffreys' prior: however many worlds agree, worlds that differ make nothing certain.
 

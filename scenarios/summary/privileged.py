@@ -1,4 +1,4 @@
-"""Which numbers of a result rest on the owners' records by the simulator's privilege: marked by name, in one place."""
+"""Marks of the numbers of a result that rest on the owners' records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from scenarios.schema.scenario import Scenario
 
-ORACLE, MEASURED = "oracle", "measured"
+ORACLE = "oracle"
+MEASURED = "measured"
 # Counted or judged on all records, which no party to the market can look at.
 LOOKED_UP = {
     "data.filled_cells": MEASURED,
@@ -50,16 +51,16 @@ KNOWN_TO_ALL = ("name", "records")  # of an owner: its name and the number of it
 
 
 def records_decide(scenario: Scenario) -> bool:
-    """Whether budgets and payments themselves rest on the owners' records.
+    """Test whether budgets and payments themselves rest on the owners' records.
 
-    So they do on the oracle basis, where forecasts are made from the pooled records, and where owners who want the model
-    choose their budgets by how good their own is.
+    So they do on the oracle basis, where forecasts are made from the pooled records, and where
+    owners who want the model choose their budgets by how good their own is.
     """
     return scenario.data.public_rows == 0 or scenario.owners.wants_model
 
 
-def privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]:
-    """The marks of a result: what of it a private cell can move, all else being the same whatever owners' records hold.
+def mark_privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]:
+    """Marks of the fields of a result that a private cell can move.
 
     Parameters
     ----------
@@ -69,10 +70,10 @@ def privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]
     Returns
     -------
     dict
-        Path of a field, with all that is under it -> ``oracle``: computed from the owners' records in place of what the
-        learner or an owner would know; or ``measured``: counted or judged on them afterwards. ``owners[]`` is every owner.
-        trajectory.csv and payoff_curves.csv are marked as ``equilibrium`` is, validation.csv and
-        paths.csv as ``validation``.
+        Path of a field, with all that is under it -> ``oracle``: computed from the owners' records
+        in place of what the learner or an owner would know; or ``measured``: counted or judged on
+        them afterwards. ``owners[]`` is every owner. trajectory.csv and payoff_curves.csv are
+        marked as ``equilibrium`` is, validation.csv and paths.csv as ``validation``.
     """
     marks = dict(LOOKED_UP)
     if records_decide(scenario):

@@ -1,4 +1,4 @@
-"""What would make asking worth it where nothing is asked: by forecasts from public rows alone, at the budgets settled on."""
+"""Remedies where nothing is asked: changes under which asking would pay."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.choice import open_mechanisms, planner_under
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.planning import open_mechanisms, planner_under
-from learning.forecast.public_sample import PublicSample
+from learning.forecast.public_sample import WIDE, PublicSample
 from learning.forecast.weighting import best_coalition
-from learning.forecast.wide import WIDE
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
 from scenarios.run import Run
-from scenarios.settling.players import solved
+from scenarios.settling.settle import search_equilibrium
 
 FURTHEST = 1000.0  # how many times as much is tried
 TRIED = 13  # factors, in equal ratios, before the first that pays is narrowed down
@@ -32,18 +31,22 @@ Fact = dict[str, Any]
 
 
 def remedies_part(run: Run) -> list[Fact]:
-    """Changes, each by itself, under which asking pays the learner by the forecast; none where something is asked.
+    """Changes, each by itself, under which asking pays the learner by the forecast.
+
+    None where something is asked.
 
     With several learners none is sought: each would change what the others buy.
 
     Returns
     -------
     list of dict
-        Each with a ``change``: "epsilon", all budgets so many times (``factor``) as high; "money", a number of the policy
-        (``key``) so many times as high, to which owners respond; "owners", some of them ``left_out``; "mechanism", another
-        ``label``; "components", fewer of them (``count``). ``gain`` is what the learner then has, after paying.
+        Each with a ``change``: "epsilon", all budgets so many times (``factor``) as high; "money",
+        a number of the policy (``key``) so many times as high, to which owners respond; "owners",
+        some of them ``left_out``; "mechanism", another ``label``; "components", fewer of them
+        (``count``). ``gain`` is what the learner then has, after paying.
     """
-    forecast, epsilon = run.planner.forecast, run.epsilon
+    forecast = run.planner.forecast
+    epsilon = run.epsilon
     if run.scenario.learners or (forecast.plan(epsilon).asks and np.any(epsilon > 0)):
         return []
     tried: list[Callable[[Run], list[Fact]]] = [more_money]
@@ -52,8 +55,8 @@ def remedies_part(run: Run) -> list[Fact]:
     return [fact for find in tried for fact in find(run)]
 
 
-def surplus(run: Run, epsilon: Array, forecast: FitnessForecast | None = None) -> float:
-    """What the learner gains after paying at given budgets, by a forecast; minus infinity where it would ask nothing."""
+def learner_gain(run: Run, epsilon: Array, forecast: FitnessForecast | None = None) -> float:
+    """Learner's gain after paying at given budgets; minus infinity where it would ask nothing."""
     forecast = forecast or run.planner.forecast
     if not forecast.trains(epsilon):
         return -np.inf
@@ -61,13 +64,16 @@ def surplus(run: Run, epsilon: Array, forecast: FitnessForecast | None = None) -
 
 
 def first_that_pays(gain: Callable[[float], float]) -> float | None:
-    """The smallest factor, from 1 up, from which ``gain`` is above 0; None where none is tried that does.
+    """The smallest factor, from 1 up, from which ``gain`` is above 0.
+
+    None where none is tried that does.
 
     >>> 20 < first_that_pays(lambda factor: factor - 20) < 20.4
     True
     """
     tried = np.geomspace(1, FURTHEST, TRIED)
-    below, pays = 1.0, None
+    below = 1.0
+    pays = None
     for factor in tried:
         if gain(factor) > 0:
             pays = float(factor)
@@ -80,25 +86,36 @@ def first_that_pays(gain: Callable[[float], float]) -> float | None:
 
 
 def more_epsilon(run: Run) -> list[Fact]:
-    """How many times as high all budgets would have to be, and whether owners may go so far."""
-    factor = first_that_pays(lambda k: surplus(run, k * run.epsilon))
+    """Factor on all budgets at which buying pays, and whether owners may go so far."""
+    factor = first_that_pays(lambda k: learner_gain(run, k * run.epsilon))
     if factor is None:
         return []
     allowed = bool(np.all(factor * run.epsilon <= run.game.owners.epsilon_max))
-    return [{"change": "epsilon", "factor": factor, "epsilon": factor * run.epsilon, "allowed": allowed}]
+    return [
+        {"change": "epsilon", "factor": factor, "epsilon": factor * run.epsilon, "allowed": allowed}
+    ]
 
 
 def more_money(run: Run) -> list[Fact]:
-    """How many times as high the policy's budget or price would have to be, owners settling anew."""
+    """Factor on the policy's money at which buying pays, owners settling anew."""
     policy = run.game.policy
-    keys = [one.name for one in fields(policy) if one.name in MONEY and np.all(getattr(policy, one.name))]
+    keys = [
+        one.name
+        for one in fields(policy)
+        if one.name in MONEY and np.all(getattr(policy, one.name))
+    ]
     if len(run.game.owners) > MOST or not keys:
         return []
 
     def settled(factor: float) -> tuple[float, Array]:
-        paid = replace(run.game, policy=replace(policy, **{keys[0]: factor * np.asarray(getattr(policy, keys[0]))}))
-        epsilon = solved(run.scenario, paid, rng=Streams(run.scenario.seed, "remedies").rng(), starts=1).epsilon
-        return surplus(replace(run, game=paid), epsilon), epsilon
+        paid = replace(
+            run.game,
+            policy=replace(policy, **{keys[0]: factor * np.asarray(getattr(policy, keys[0]))}),
+        )
+        epsilon = search_equilibrium(
+            run.scenario, paid, rng=Streams(run.scenario.seed, "remedies").rng(), starts=1
+        ).epsilon
+        return learner_gain(replace(run, game=paid), epsilon), epsilon
 
     factor = first_that_pays(lambda k: settled(k)[0])
     if factor is None:
@@ -108,60 +125,94 @@ def more_money(run: Run) -> list[Fact]:
 
 
 def fewer_owners(run: Run) -> list[Fact]:
-    """Without the owners who add more noise than data, with a protocol for the others where the law makes that quick."""
+    """The market without the owners who add more noise than data."""
     sharing = run.epsilon > 0
     if run.scenario.trusts.secure:  # of one noise for all, no owner adds any
         return []
-    term = np.where(sharing, run.planner.mechanism.noise_term(np.where(sharing, run.epsilon, 1.0)), np.inf)
+    term = np.where(
+        sharing, run.planner.mechanism.noise_term(np.where(sharing, run.epsilon, 1.0)), np.inf
+    )
     kept = best_coalition(run.data.sizes, term)
-    left_out = [name for name, shares, stays in zip(run.data.names, sharing, kept, strict=True) if shares and not stays]
+    left_out = [
+        name
+        for name, shares, stays in zip(run.data.names, sharing, kept, strict=True)
+        if shares and not stays
+    ]
     if not left_out:
         return []
-    planner, inputs = run.planner, run.planner.inputs
+    planner = run.planner
+    inputs = run.planner.inputs
     if planner.forecast.kind == "exact":
-        low, high = (np.where(kept, limit, 0.0) for limit in (inputs.owners.epsilon_min, inputs.owners.epsilon_max))
+        low, high = (
+            np.where(kept, limit, 0.0)
+            for limit in (inputs.owners.epsilon_min, inputs.owners.epsilon_max)
+        )
         asked = replace(inputs, owners=replace(inputs.owners, epsilon_min=low, epsilon_max=high))
         planner = planner_under(asked, planner.mechanism, planner)
-    gain = surplus(run, np.where(kept, run.epsilon, 0.0), planner.forecast)
+    gain = learner_gain(run, np.where(kept, run.epsilon, 0.0), planner.forecast)
     return [{"change": "owners", "left_out": left_out, "gain": gain}] if gain > 0 else []
 
 
 def other_mechanisms(run: Run) -> list[Fact]:
-    """Each other mechanism that goes with the algorithm, with a protocol of its own, where the law makes that quick.
+    """Each other mechanism of the algorithm, with a protocol of its own.
 
-    Those priced for a horizon that is announced are left out: each horizon would be another protocol. So is all of it where
-    a model has very many columns: a protocol takes seconds there.
+    Those priced for a horizon that is announced are left out: each horizon would be another
+    protocol. So is all of it where a model has very many columns: a protocol takes seconds there.
     """
     inputs = run.planner.inputs
     if run.planner.forecast.kind != "exact" or len(run.planner.own_model) > WIDE:
         return []
     delta = inputs.settings.delta or DELTA
-    free = replace(inputs, settings=replace(inputs.settings, mechanism=BEST, accounting=None, delta=delta))
+    free = replace(
+        inputs, settings=replace(inputs.settings, mechanism=BEST, accounting=None, delta=delta)
+    )
     found: list[Fact] = []
     for mechanism in open_mechanisms(free):
         if mechanism.horizon is None and mechanism.label != run.planner.mechanism.label:
-            gain = surplus(run, run.epsilon, planner_under(free, mechanism, run.planner).forecast)
-            found.append({"change": "mechanism", "label": mechanism.label, "delta": mechanism.delta, "gain": gain})
+            gain = learner_gain(
+                run, run.epsilon, planner_under(free, mechanism, run.planner).forecast
+            )
+            found.append(
+                {
+                    "change": "mechanism",
+                    "label": mechanism.label,
+                    "delta": mechanism.delta,
+                    "gain": gain,
+                }
+            )
     return [fact for fact in found if fact["gain"] > 0]
 
 
 def fewer_components(run: Run) -> list[Fact]:
-    """Half the components, and half of those, and so on: the first that pays, where the law makes that quick.
+    """Half the components, a quarter, and so on: the first number that pays.
 
-    Its model's cost is compared with that of the learner's own model with all components or with so many, the better one.
+    Its model's cost is compared with that of the learner's own model with all components or with so
+    many, the better one.
     """
-    inputs, planner, value = run.planner.inputs, run.planner, run.game.value
-    if run.scenario.data.components is None or inputs.sample is None or planner.forecast.kind != "exact":
+    inputs = run.planner.inputs
+    planner = run.planner
+    value = run.game.value
+    if (
+        run.scenario.data.components is None
+        or inputs.sample is None
+        or planner.forecast.kind != "exact"
+    ):
         return []
     count = run.scenario.data.components // 2
     while count >= 1:
         less = planner_under(with_components(inputs, count), planner.mechanism)
         if less.forecast.trains(run.epsilon):
-            made, own = less.forecast.at(run.epsilon), less.forecast.outside
+            made = less.forecast.at(run.epsilon)
+            own = less.forecast.outside
             alone = min((1 + own) * less.optimum, (1 + planner.forecast.outside) * planner.optimum)
             fitness = np.array([alone, (1 + made) * less.optimum]) / planner.optimum - 1
-            before, after = float(run.measure.own(fitness[0])), float(run.measure(fitness[1]))
-            promised = replace(run.game, forecast=run.measure.of(less.forecast)).payments(run.epsilon).sum()
+            before = float(run.measure.own(fitness[0]))
+            after = float(run.measure(fitness[1]))
+            promised = (
+                replace(run.game, forecast=run.measure.of(less.forecast))
+                .payments(run.epsilon)
+                .sum()
+            )
             gain = value * (before - after) - float(promised)
             if gain > 0:
                 return [{"change": "components", "count": count, "gain": gain}]

@@ -1,61 +1,72 @@
-"""What a result holds in the terms of the learner's value: the error that counts, as forecast and as measured."""
+"""Errors in the terms of the learner's value, forecast and measured."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.interval import quantiles
+from learning.forecast.bootstrap import quantiles
 from learning.forecast.measures import RELATIVE
 from learning.losses.fresh import Fresh
 from learning.losses.loss import Loss
 from learning.training.engine import Trained
 from scenarios.run import Run
-from scenarios.summary.constant import constant_part
-from scenarios.summary.verdict import STANDARD_ERRORS, summary
+from scenarios.summary.verdict import STANDARD_ERRORS, summarise_runs
 
 LEVEL = 0.95
 
 
 def terms_part(run: Run) -> dict[str, Any] | None:
-    """What counts of the model and of the learner's own, as forecast; None where relative fitness itself does.
+    """Forecast errors in the learner's terms; None where relative fitness counts.
 
     Returns
     -------
     dict
-        What a unit is, ``per`` with the keys of learner.value; ``law``, how relative fitness is told in it: exact, or
-        rehearsed on rows of a ``basis``; ``trained`` and ``outside``, in units of the target, as the share of wrong labels,
-        or as money that a case costs; and an interval of each.
+        What a unit is, ``per`` with the keys of learner.value; ``law``, how relative fitness is
+        told in it: exact, or rehearsed on rows of a ``basis``; ``trained`` and ``outside``, in
+        units of the target, as the share of wrong labels, or as money that a case costs; and an
+        interval of each.
     """
-    worth, measure = run.scenario.learner.worth, run.measure
+    worth = run.scenario.learner.worth
+    measure = run.measure
     if worth is None:
         return None
-    told, forecast, target = run.prediction, run.planner.forecast, run.data.table.target_name
+    told = run.prediction
+    forecast = run.planner.forecast
+    target = run.data.table.target_name
     return worth.model_dump() | {
         "target": target,
         "label": run.scenario.labels.get(target),
         "law": "exact" if worth.decisions is None else "rehearsed",
         "basis": forecast.basis,
         "outside": float(measure.own(forecast.outside)),
-        "outside_interval": interval(measure.own_in_worlds(told.outside)),
-        "trained": float(measure(forecast.at(run.epsilon)) if run.asks else measure.own(forecast.outside)),
-        "interval": interval(measure.in_worlds(told.trained) if run.asks else measure.own_in_worlds(told.outside)),
+        "outside_interval": error_interval(measure.own_in_worlds(told.outside)),
+        "trained": float(
+            measure(forecast.at(run.epsilon)) if run.asks else measure.own(forecast.outside)
+        ),
+        "interval": error_interval(
+            measure.in_worlds(told.trained) if run.asks else measure.own_in_worlds(told.outside)
+        ),
         "constant": constant_part(run),
     }
 
 
-def interval(errors: Array) -> list[float]:
-    """Where an error is expected, by possible worlds (m,); it is never below 0."""
+def error_interval(errors: Array) -> list[float]:
+    """Interval of an error over possible worlds (m,); never below 0."""
     return [max(end, 0.0) for end in quantiles(errors, LEVEL)]
 
 
 def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
-    """The same as measured on all records; and whether the translation held: what the error fell by against what it says.
+    """The same as measured on all records.
 
-    Its own part is taken: the curve is read at the relative fitness that was measured, not at that forecast.
+    And whether the translation held: what the error fell by against what it says.
+
+    Its own part is taken: the curve is read at the relative fitness that was measured, not at that
+    forecast.
 
     Parameters
     ----------
@@ -63,10 +74,12 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
     """
     if run.measure is RELATIVE:
         return None
-    errors, mean = summary(run.errors), np.full(len(run.prediction.outside), run.fitness.mean())
+    errors = summarise_runs(run.errors)
+    mean = np.full(len(run.prediction.outside), run.fitness.mean())
     possible = run.measure.own_in_worlds(np.full(len(mean), outside)) - run.measure.in_worlds(mean)
     low, high = quantiles(possible, LEVEL) if run.asks else (0.0, 0.0)
-    fell, slack = run.own_error - errors["mean"], STANDARD_ERRORS * errors["std_error"]
+    fell = run.own_error - errors["mean"]
+    slack = STANDARD_ERRORS * errors["std_error"]
     return {
         "trained": errors,
         "outside": run.own_error,
@@ -78,7 +91,8 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class FreshCost:
-    """The error of models on fresh rows, as a training cost without a charge; what would be the best there is not known."""
+    """The error of models on fresh rows, as a training cost without a charge; what would be the
+    best there is not known."""
 
     fresh: Fresh
     loss: Loss
@@ -93,10 +107,42 @@ class FreshCost:
 
 
 def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
-    """Count the errors of the trained models, of the learner's own and of one constant answer on rows held out."""
-    cost = FreshCost(fresh, run.scenario.learning.objective)
+    """Errors on held-out rows: trained models, the learner's own, and a constant."""
+    cost: Any = FreshCost(fresh, run.scenario.learning.objective)
     made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
     found: dict[str, Any] = {
         who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
     }
     return found | {"constant": constant_part(run, [fresh])}
+
+
+def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any] | None:
+    """Count what a case costs where every case is given the same label.
+
+    None where the target is a number.
+
+    The label is the one that costs least on the learner's own rows, or on all records where it has
+    none.
+
+    Parameters
+    ----------
+    parts : rows to count it on; those that the label is chosen by unless given.
+
+    Returns
+    -------
+    dict
+        The ``label``, and ``cost``: a share of wrong labels, or money that a case costs.
+    """
+    worth = run.scenario.learner.worth
+    labels = run.data.table.labels
+    if worth is None or worth.decisions is None or labels is None:
+        return None
+    own = run.data.owners if run.data.public is None else [run.data.public]
+    shown, counted = (
+        np.concatenate([part.y for part in rows]) for rows in (own, own if parts is None else parts)
+    )
+    code = int(np.argmin([worth.decisions.costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
+    return {
+        "label": str(labels[code]),
+        "cost": float(worth.decisions.costs(float(code), counted).mean()),
+    }

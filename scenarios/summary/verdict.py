@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.privacy.promises import weakest
+from learning.privacy.promises import weakest_claims
 
 Content = Mapping[str, Any]
 STANDARD_ERRORS = 3
 SIGNIFICANT = 0.01  # p-value up to which records count as of another kind
-ROUNDING = 1e-8  # relative fitness that counts as none: what the best error of labels is certified to
+ROUNDING = (
+    1e-8  # relative fitness that counts as none: what the best error of labels is certified to
+)
 
 
-def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
+def summarise_runs(fitness: NDArray[np.float64]) -> dict[str, float]:
     """Mean, standard error and quantiles over the trained runs, of relative fitness or of money."""
     quantiles = np.quantile(fitness, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
     std_error = float(fitness.std(ddof=1) / np.sqrt(len(fitness)))
@@ -25,10 +27,11 @@ def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
     return {"mean": float(fitness.mean()), "std_error": std_error, **dict(named)}
 
 
-def agrees(runs: Content, interval: tuple[float, float]) -> bool:
-    """Whether the trained mean lies in the forecast's interval widened by three standard errors.
+def forecast_agrees(runs: Content, interval: tuple[float, float]) -> bool:
+    """Test whether the trained mean lies in the widened interval of the forecast.
 
-    A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is random.
+    A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is
+    random.
     """
     mean, (low, high) = runs["mean"], interval
     slack = STANDARD_ERRORS * runs["std_error"] + 1e-9 * abs(mean) + ROUNDING
@@ -36,18 +39,21 @@ def agrees(runs: Content, interval: tuple[float, float]) -> bool:
 
 
 def agrees_on_money(surplus: Content, learner: Content) -> bool:
-    """Check the learner's mean surplus against what it was promised, give or take three standard errors.
+    """Test the learner's mean surplus against its promise, within three standard errors.
 
-    Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie on the promised side of
-    0, and in the interval of the gain (in which nine markets of ten are to come out). No side is promised where the forecast
-    has a gain that is not said to be had, or where records may be of several kinds.
+    Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie
+    on the promised side of 0, and in the interval of the gain (in which nine markets of ten are to
+    come out). No side is promised where the forecast has a gain that is not said to be had, or
+    where records may be of several kinds.
 
     Parameters
     ----------
-    surplus: what `summary` says of the learner's surplus over the trained runs, money.
-    learner: what was promised before training: ``buying_pays``, ``surplus`` and the ``interval`` of its ``gain``.
+    surplus: what `summarise_runs` says of the learner's surplus over the trained runs, money.
+    learner: what was promised before training: ``buying_pays``, ``surplus`` and the ``interval`` of
+        its ``gain``.
     """
-    mean, slack = surplus["mean"], STANDARD_ERRORS * surplus["std_error"]
+    mean = surplus["mean"]
+    slack = STANDARD_ERRORS * surplus["std_error"]
     low, high = learner["gain"]["interval"]
     slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
     side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
@@ -57,43 +63,63 @@ def agrees_on_money(surplus: Content, learner: Content) -> bool:
 
 
 def promises_kept(content: Content) -> bool:
-    """Whether an equilibrium was certified and, where a model was trained, forecast and money promised came true."""
+    """Test whether the equilibrium is certified, and forecast and money came true."""
     checked = content["validation"]
     kept = checked is None or (checked["agrees"] and checked["agrees_on_money"])
     return bool(content["equilibrium"]["converged"] and kept)
 
 
 def z_score(runs: Content, oracle: Content) -> float | None:
-    """Trained mean against the oracle law, in standard errors of both; None where nothing is random."""
+    """Trained mean against the oracle law, in standard errors of both.
+
+    None where nothing is random.
+    """
     error = float(np.hypot(runs["std_error"], oracle["std_error"]))
-    return (runs["mean"] - oracle["relative_fitness"]) / error if error > 1e-9 * abs(runs["mean"]) else None
+    return (
+        (runs["mean"] - oracle["relative_fitness"]) / error
+        if error > 1e-9 * abs(runs["mean"])
+        else None
+    )
 
 
-def explanation(runs: Content, forecast: Content, *, projected: float) -> list[dict[str, Any]]:
-    """Where the trained mean lies by the forecast's interval and, where they disagree, what the difference consists of.
+def explain_difference(
+    runs: Content, forecast: Content, *, projected: float
+) -> list[dict[str, Any]]:
+    """Causes of the difference between the trained mean and the forecast.
 
     Parameters
     ----------
-    runs: what `summary` says of the trained runs.
-    forecast: as the result has it: interval, bias, noise, best error, and the same by the law on the pooled records.
+    runs: what `summarise_runs` says of the trained runs.
+    forecast: as the result has it: interval, bias, noise, best error, and the same by the law on
+        the pooled records.
     projected: share of the coordinates that were moved back into the ball that training is kept in.
 
     Returns
     -------
     list of dict
-        Facts, each with a ``cause``. The first is inside_interval, near_interval (within three standard errors of it)
-        or outside_interval. Differences (``amount``) are in units of relative fitness, the largest cause first.
+        Facts, each with a ``cause``. The first is inside_interval, near_interval (within three
+        standard errors of it) or outside_interval. Differences (``amount``) are in units of
+        relative fitness, the largest cause first.
     """
-    mean, point, (low, high) = runs["mean"], forecast["bias"] + forecast["noise"], forecast["interval"]
-    where, oracle = {"mean": mean, "point": point, "interval": [low, high]}, forecast["oracle"]
-    if agrees(runs, (low, high)):
+    mean, point, (low, high) = (
+        runs["mean"],
+        forecast["bias"] + forecast["noise"],
+        forecast["interval"],
+    )
+    where = {"mean": mean, "point": point, "interval": [low, high]}
+    oracle = forecast["oracle"]
+    if forecast_agrees(runs, (low, high)):
         inside = low - ROUNDING <= mean <= high + ROUNDING
         return [{"cause": "inside_interval" if inside else "near_interval"} | where]
     edge = high if mean > high else low
     parts = {f"{part}_differs": oracle[part] - forecast[part] for part in ("bias", "noise")}
     ordered = sorted(parts.items(), key=lambda part: -abs(part[1]))
     facts = [{"cause": "outside_interval"} | where | {"edge": edge, "amount": mean - edge}]
-    facts += [{"cause": name, "amount": part} for name, part in ordered if abs(part) > 0.1 * abs(mean - point)]
+    facts += [
+        {"cause": name, "amount": part}
+        for name, part in ordered
+        if abs(part) > 0.1 * abs(mean - point)
+    ]
     best = {"pooled": oracle["optimum"], "forecast": forecast["optimum"]}
     if abs(best["pooled"] / best["forecast"] - 1) > 0.1:
         facts.append({"cause": "best_error_differs"} | best)
@@ -104,8 +130,8 @@ def explanation(runs: Content, forecast: Content, *, projected: float) -> list[d
     return facts
 
 
-def kind(owners: float, public: float) -> dict[str, Any]:
-    """Whether a forecast failed because records differ in kind, or by chance, as far as tests can tell.
+def explain_by_kind(owners: float, public: float) -> dict[str, Any]:
+    """Cause of a failed forecast: records that differ in kind, or chance, by tests.
 
     Parameters
     ----------
@@ -115,18 +141,22 @@ def kind(owners: float, public: float) -> dict[str, Any]:
     Returns
     -------
     dict
-        A fact: owners_differ, public_sample_differs or public_sample_by_chance, with the p-value that says so.
+        A fact: owners_differ, public_sample_differs or public_sample_by_chance, with the p-value
+        that says so.
     """
     if owners <= SIGNIFICANT:
         return {"cause": "owners_differ", "p_value": owners}
-    return {"cause": f"public_sample_{'differs' if public <= SIGNIFICANT else 'by_chance'}", "p_value": public}
+    return {
+        "cause": f"public_sample_{'differs' if public <= SIGNIFICANT else 'by_chance'}",
+        "p_value": public,
+    }
 
 
 def promised_and_sold(result: Content) -> list[tuple[float, float]]:
-    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ.
+    """Epsilon promised and epsilon sold, of each owner for whom they differ.
 
-    Over several periods, promises are of all that was sold, and owners' rows of one period; of noise that owners make
-    together, they are of what all of it gives.
+    Over several periods, promises are of all that was sold, and owners' rows of one period; of
+    noise that owners make together, they are of what all of it gives.
     """
     if result.get("time") or result.get("trust"):
         return []
@@ -135,14 +165,20 @@ def promised_and_sold(result: Content) -> list[tuple[float, float]]:
         return math.inf if row["epsilon"] is None else float(row["epsilon"])
 
     sold = {owner["name"]: epsilon(owner) for owner in result["owners"]}
-    own = weakest(claim for claim in result["claims"] if not claim.get("joint"))
+    own = weakest_claims(claim for claim in result["claims"] if not claim.get("joint"))
     pairs = [(epsilon(claim), sold[name]) for name, claim in own.items() if name in sold]
-    return [(given, asked) for given, asked in pairs if given != asked and abs(given - asked) > 1e-3 * asked]
+    return [
+        (given, asked)
+        for given, asked in pairs
+        if given != asked and abs(given - asked) > 1e-3 * asked
+    ]
 
 
 def weaker_than_sold(result: Content) -> list[dict[str, Any]]:
-    """The warning, of the owner of whom it is truest, that noise as a paper prints it protects less than the budget sold."""
-    given, asked = max(promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
+    """Warning that noise as a paper prints it protects less than the budget sold."""
+    given, asked = max(
+        promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0)
+    )
     fact = {"cause": "weaker_than_sold", "epsilon": given, "sold": asked}
     bound = (result.get("protocol") or {}).get("given_bound")
     return [fact if bound is None else fact | {"given_bound": bound}] if given > asked else []

@@ -8,12 +8,12 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.worth import epsilon_worth
+from learning.forecast.fitness import epsilon_worth
 from market.game.game import Game
 from scenarios.planning import prepare
 from scenarios.run import Run
-from scenarios.schema.kinds import made
-from scenarios.schema.loading import Scenario
+from scenarios.schema.kinds import make_declared
+from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import is_written
@@ -22,7 +22,7 @@ WITHIN = 1.01  # of the budget worth buying: up to here an owner sells no more t
 
 
 def worth_columns(run: Run) -> dict[str, Array]:
-    """The budget of each owner beyond which its noise hardly matters, and the money paid for what it sells beyond.
+    """Budget of each owner that is worth buying, and money paid beyond it.
 
     Where several learners buy, each by its own forecast, there is no such budget of an owner.
     """
@@ -34,12 +34,13 @@ def worth_columns(run: Run) -> dict[str, Array]:
 
 
 def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
-    """What owners are paid more than if each alone sold what is worth buying (n_owners,), money; 0 of who sells no more.
+    """Money paid beyond the budgets that are worth buying, (n_owners,).
 
     Parameters
     ----------
     epsilon : array (n_owners,), where owners stand.
-    worth : array (n_owners,), what is worth buying of each; nan or inf where there is no such budget.
+    worth : array (n_owners,), what is worth buying of each; nan or inf where there is no such
+        budget.
     """
     past = np.flatnonzero(epsilon > WITHIN * worth)
     paid = np.zeros(len(epsilon))
@@ -51,7 +52,7 @@ def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
 
 
 def past_worth_part(run: Run) -> dict[str, Any]:
-    """How many owners sell more than is worth buying, what the learner pays for that, and what it gains by it, money."""
+    """Owners who sell more than is worth buying, and the cost and gain of that, money."""
     return part_of(run.game, run.epsilon, worth_columns(run)["epsilon_worth"])
 
 
@@ -60,25 +61,37 @@ def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
     past = epsilon > WITHIN * worth
     enough = np.where(past, worth, epsilon)
     gain = game.value * (game.fitness(enough) - game.fitness(epsilon)) if past.any() else 0.0
-    return {"owners": int(past.sum()), "payments": float(paid_past(game, epsilon, worth).sum()), "gain": gain}
+    return {
+        "owners": int(past.sum()),
+        "payments": float(paid_past(game, epsilon, worth).sum()),
+        "gain": gain,
+    }
 
 
 def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | None:
-    """Who will sell more than is worth buying, told before a run; None where only a run tells what owners will sell.
+    """The same before a run; None where only a run shows what owners will sell.
 
-    Told where payments are for an owner's own choice alone, it does not use the model, and the exact law tells in a moment
-    what is worth buying: its best response to anything is what it will sell.
+    Told where payments are for an owner's own choice alone, it does not use the model, and the
+    exact law tells in a moment what is worth buying: its best response to anything is what it will
+    sell.
 
     Returns
     -------
     dict
         ``owners`` with name, epsilon and epsilon_worth, and ``past_worth``, as results have them.
     """
-    others = scenario.behaviours or scenario.learners or scenario.unions or scenario.time or scenario.externalities
-    learning, moved = scenario.learning, scenario.owners.wants_model or scenario.learner.pricing is not None
+    others = (
+        scenario.behaviours
+        or scenario.learners
+        or scenario.unions
+        or scenario.time
+        or scenario.externalities
+    )
+    learning = scenario.learning
+    moved = scenario.owners.wants_model or scenario.learner.pricing is not None
     if others or moved or is_written(scenario) or learning.opened or not learning.by_law:
         return None
-    if not made(scenario.policy).own_choice:
+    if not make_declared(scenario.policy).own_choice:
         return None
     try:
         planner = prepare(scenario, data).planner
@@ -91,6 +104,8 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
     names = np.array(data.names, dtype=object)[past]
     rows = zip(names, epsilon[past].tolist(), worth[past].tolist(), strict=True)
     return {
-        "owners": [{"name": name, "epsilon": at, "epsilon_worth": enough} for name, at, enough in rows],
+        "owners": [
+            {"name": name, "epsilon": at, "epsilon_worth": enough} for name, at, enough in rows
+        ],
         "past_worth": part_of(game, epsilon, worth),
     }

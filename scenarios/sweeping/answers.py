@@ -37,7 +37,8 @@ class Point:
     number : of the point, from 1.
     values : of the keys that vary; None of one that it leaves as it is.
     facts : every fact that is a number, or true or false, over the replications that did not fail.
-    against_first : the same less the first point, replication by replication: both under the same seeds.
+    against_first : the same less the first point, replication by replication: both under the same
+        seeds.
     """
 
     number: int
@@ -53,12 +54,21 @@ def points_of(study: Study, table: pa.Table) -> list[Point]:
     parts = {name: pa.types.is_boolean(table.schema.field(name).type) for name in names}
     seen = [{name: _values(same, name) for name in names} for same in rows]
     steps = [
-        tuple(value for step in steps for value in step) for steps in product(*(axis.steps for axis in study.axes))
+        tuple(value for step in steps for value in step)
+        for steps in product(*(axis.steps for axis in study.axes))
     ]
     made = []
     for same, here in zip(rows, seen, strict=True):
-        facts = {name: estimate(list(values.values()), parts[name]) for name, values in here.items() if values}
-        less = {name: _less(values, seen[0][name]) for name, values in here.items()} if study.replications > 1 else {}
+        facts = {
+            name: estimate(list(values.values()), parts[name])
+            for name, values in here.items()
+            if values
+        }
+        less = (
+            {name: _less(values, seen[0][name]) for name, values in here.items()}
+            if study.replications > 1
+            else {}
+        )
         against = {name: estimate(values) for name, values in less.items() if values}
         number = same[0]["cell"]
         made.append(Point(number, steps[number - 1], facts, against))
@@ -76,7 +86,9 @@ def point_table(study: Study, points: Sequence[Point]) -> dict[str, list[Any]]:
     none = Estimate(np.nan, None, None, 0)
     for part in Estimate._fields[:3]:
         told = [getattr(point.against_first.get(name, none), part) for point, name in rows]
-        columns[f"against_first_{part}"] = [None if value is None or np.isnan(value) else value for value in told]
+        columns[f"against_first_{part}"] = [
+            None if value is None or np.isnan(value) else value for value in told
+        ]
     return columns
 
 
@@ -94,7 +106,8 @@ def estimate(values: Sequence[float], part: bool = False) -> Estimate:
     if n < 2:
         return Estimate(mean, None, None, n)
     half = _student(n) * math.sqrt(sum((value - mean) ** 2 for value in values) / (n * (n - 1)))
-    low, high = mean - half, mean + half
+    low = mean - half
+    high = mean + half
     return Estimate(mean, max(low, 0.0) if part else low, min(high, 1.0) if part else high, n)
 
 
@@ -107,7 +120,11 @@ def _student(n: int) -> float:
 def _facts(table: pa.Table) -> list[str]:
     kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
     places = ("cell", "replication")
-    return [one.name for one in table.schema if one.name not in places and any(kind(one.type) for kind in kinds)]
+    return [
+        one.name
+        for one in table.schema
+        if one.name not in places and any(kind(one.type) for kind in kinds)
+    ]
 
 
 def _values(rows: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
@@ -115,4 +132,6 @@ def _values(rows: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
 
 
 def _less(values: Values, first: Values) -> list[float]:
-    return [value - first[replication] for replication, value in values.items() if replication in first]
+    return [
+        value - first[replication] for replication, value in values.items() if replication in first
+    ]

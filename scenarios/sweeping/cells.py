@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from learning.errors import InputError
-from scenarios.output.manifest import checksum
+from scenarios.output.manifest import file_checksum
 from scenarios.schema.scenario import Scenario
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.tables.paths import table_path
@@ -74,9 +74,15 @@ def cells(file: StudyFile) -> list[Cell]:
         If not one of them is a scenario.
     """
     numbered = enumerate(product(*(axis.steps for axis in file.study.axes)), start=1)
-    points = [(number, tuple(value for step in steps for value in step)) for number, steps in numbered]
+    points = [
+        (number, tuple(value for step in steps for value in step)) for number, steps in numbered
+    ]
     replications = range(1, file.study.replications + 1)
-    made = [_cell(file, number, replication, values) for number, values in points for replication in replications]
+    made = [
+        _cell(file, number, replication, values)
+        for number, values in points
+        for replication in replications
+    ]
     if made[0].fault and all(cell.fault for cell in made):
         first = made[0].fault
         raise InputError(f"{file.name}: {first.key}", first.rule, first.found, first.remedy)
@@ -85,7 +91,11 @@ def cells(file: StudyFile) -> list[Cell]:
 
 def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
     """The cell of a point under one seed."""
-    given = [(key, value) for key, value in zip(file.study.keys, values, strict=True) if value is not None]
+    given = [
+        (key, value)
+        for key, value in zip(file.study.keys, values, strict=True)
+        if value is not None
+    ]
     changes = (*file.common, *(file.change(key, value) for key, value in given))
     try:
         scenario = file.base.under(changes)
@@ -94,7 +104,14 @@ def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...
             changes = (*changes, f"seed={scenario.seed}")
         return Cell(number, replication, values, changes, *_told_apart(scenario, asked(file.study)))
     except InputError as error:
-        return Cell(number, replication, values, changes, _hashed("fault", changes, replication), fault=error)
+        return Cell(
+            number,
+            replication,
+            values,
+            changes,
+            _hashed("fault", changes, replication),
+            fault=error,
+        )
 
 
 def groups(cells: list[Cell]) -> list[list[Cell]]:
@@ -109,14 +126,23 @@ def groups(cells: list[Cell]) -> list[list[Cell]]:
 
 def _told_apart(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
     """A cell's key, and what it shares."""
-    table, code = _table(scenario), fingerprint(scenario) if scenario.allow_code else None
-    key = _hashed(code_version(), wanted, scenario.to_toml(), table, None if code is None else code["sha256"])
+    table = _table(scenario)
+    code = fingerprint(scenario) if scenario.allow_code else None
+    key = _hashed(
+        code_version(), wanted, scenario.to_toml(), table, None if code is None else code["sha256"]
+    )
     return key, _hashed(planned_on(scenario), table)
 
 
 def planned_on(scenario: Scenario) -> str:
     """All that `scenarios.planning.prepare` looks at, as text: scenarios alike in it share their data and their planner."""
-    looked_at: Any = {"seed": True, "data": True, "learning": True, "trust": True, "owners": {"epsilon", "report"}}
+    looked_at: Any = {
+        "seed": True,
+        "data": True,
+        "learning": True,
+        "trust": True,
+        "owners": {"epsilon", "report"},
+    }
     seen = scenario.model_dump(include=looked_at)
     return repr((str(scenario.folder), str(scenario.data_folder), seen))
 
@@ -135,7 +161,7 @@ def _table(scenario: Scenario) -> str:
 
 @cache
 def _sum(path: Path, changed: int, size: int) -> str:
-    return checksum(path)
+    return file_checksum(path)
 
 
 def _hashed(*parts: Any) -> str:
@@ -145,7 +171,9 @@ def _hashed(*parts: Any) -> str:
 @cache
 def code_version() -> str:
     """A hash of all code that has a part in a fact: the program's, and the version of the libraries that compute."""
-    told = hashlib.sha256(repr((version("dpmarket"), np.__version__, scipy.__version__, version("mesa"))).encode())
+    told = hashlib.sha256(
+        repr((version("dpmarket"), np.__version__, scipy.__version__, version("mesa"))).encode()
+    )
     for path in sorted(_sources(), key=lambda path: path.relative_to(ROOT).as_posix()):
         told.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return told.hexdigest()

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.result import plain
+from scenarios.result import to_plain
 from scenarios.run import Run
 from scenarios.summary import market
-from scenarios.summary.content import all_claims, forecast_part, validation_part
+from scenarios.summary.claims import all_claims
+from scenarios.summary.forecast import forecast_part
+from scenarios.summary.validation import validation_part
 from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 
 
 def headline(run: Run) -> dict[str, Any]:
     """The facts of FACTS and OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run; no interval."""
-    told, epsilon = parts(run), run.accounts.epsilon
-    facts = {name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))}
-    ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), len(epsilon), int((epsilon > 0).sum()))
-    return plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
+    told = parts(run)
+    epsilon = run.accounts.epsilon
+    facts = {
+        name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))
+    }
+    ends = (
+        float(epsilon.min()),
+        float(epsilon.mean()),
+        float(epsilon.max()),
+        len(epsilon),
+        int((epsilon > 0).sum()),
+    )
+    return to_plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
 
 
 def parts(run: Run) -> dict[str, Any]:
     """Those parts of a result that the facts are taken from, without what takes long and is not in them."""
-    planner, learner = run.planner, market.promised_part(run)
+    planner = run.planner
+    learner = market.promised_part(run)
     told: dict[str, Any] = {
         "learner": learner,
         "forecast": {
@@ -43,7 +55,7 @@ def parts(run: Run) -> dict[str, Any]:
 def owners(run: Run, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for every owner, as in owners.csv of the same run's result."""
     fitness = facts.get("validation.relative_fitness.mean", facts["forecast.relative_fitness"])
-    return plain(market.owners_part(run, fitness, all_claims(run)))
+    return to_plain(market.owners_part(run, fitness, all_claims(run)))
 
 
 def at(content: Any, place: str) -> Any:

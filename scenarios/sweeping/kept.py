@@ -11,8 +11,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from learning.canonical import check_place
 from learning.errors import InputError
-from scenarios.output.places import OF_THE_DESKTOP, REMEDY, check_place
+from scenarios.output.places import OF_THE_DESKTOP, REMEDY
 from scenarios.output.unfinished import LEFT
 
 KEPT = "cells.jsonl"
@@ -40,7 +41,11 @@ def check_sweep_folder(out: Path) -> Path:
             if not HEADER.startswith(file.readline()):
                 raise InputError("--out", rule, f"another {KEPT} in {out}", REMEDY)
         return place
-    strange = [name for name in os.listdir(place) if name not in OF_THE_DESKTOP and not LEFT.fullmatch(name)]
+    strange = [
+        name
+        for name in os.listdir(place)
+        if name not in OF_THE_DESKTOP and not LEFT.fullmatch(name)
+    ]
     if strange:
         raise InputError("--out", rule, f"{min(strange)} in {out}", REMEDY)
     return place
@@ -69,7 +74,8 @@ class Kept:
     """The rows that a folder holds, by key; use `kept_in`."""
 
     def __init__(self, file: FileIO, raw: bytes, name: str) -> None:
-        self._file, self._name = file, name
+        self._file = file
+        self._name = name
         self.rows: dict[str, Row] = {}
         whole = len(HEADER) if raw.startswith(HEADER) else 0
         for row, end in _whole_lines(raw):
@@ -88,7 +94,9 @@ class Kept:
         InputError
             If the disk refuses; nothing that was kept is lost.
         """
-        made = [(row, json.dumps(row, allow_nan=False, ensure_ascii=False).encode()) for row in rows]
+        made = [
+            (row, json.dumps(row, allow_nan=False, ensure_ascii=False).encode()) for row in rows
+        ]
         with _told(self._name):
             self._write(b"".join(b"%s %s\n" % (_sum(body), body) for _, body in made))
         self.rows |= {row["key"]: row for row, _ in made}
@@ -130,8 +138,11 @@ def _hold(handle: int, out: Path) -> None:
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        found, remedy = f"another one at work in {out}", "Wait for it, or name another folder."
-        raise InputError("--out", "must be a folder that no other sweep is writing to", found, remedy) from None
+        found = f"another one at work in {out}"
+        remedy = "Wait for it, or name another folder."
+        raise InputError(
+            "--out", "must be a folder that no other sweep is writing to", found, remedy
+        ) from None
     except (ImportError, OSError):  # a system, or a disk, that cannot lock
         pass
 
@@ -142,7 +153,9 @@ def _told(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "What is done is kept: free some space or mend it, and start the same sweep again."
-        raise InputError(name, "must be a folder that can be written to", error.strerror or error, remedy) from None
+        raise InputError(
+            name, "must be a folder that can be written to", error.strerror or error, remedy
+        ) from None
 
 
 def _sum(body: bytes) -> bytes:

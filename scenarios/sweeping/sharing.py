@@ -8,9 +8,22 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
-from multiprocessing import active_children, forkserver, get_all_start_methods, get_context, parent_process
+from multiprocessing import (
+    active_children,
+    forkserver,
+    get_all_start_methods,
+    get_context,
+    parent_process,
+)
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
@@ -23,15 +36,19 @@ MOST_AT_ONCE = 100  # items handed to a worker at a time
 Submit = Callable[[Sequence[Item]], "Future[list[Done]]"]
 
 
-def shared_out(groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slots: int) -> Iterator[list[Done]]:
+def shared_out(
+    groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slots: int
+) -> Iterator[list[Done]]:
     """What workers make of all items, as they hand it over.
 
-    Items of one group go to one worker, one after the other, and are parted only where another would have nothing to do.
+    Items of one group go to one worker, one after the other, and are parted only where another
+    would have nothing to do.
 
     Parameters
     ----------
     groups : items that are cheaper together.
-    submit : hands items to a worker, who does at least the first of them; what comes back is in their order.
+    submit : hands items to a worker, who does at least the first of them; what comes back is in
+        their order.
     slots : workers that are busy at a time.
     """
     waiting = deque(list(group) for group in groups if group)
@@ -45,7 +62,8 @@ def shared_out(groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slo
                 items = waiting.popleft()
                 running[submit(items[:MOST_AT_ONCE])] = items
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                items, done = running.pop(future), _result(future)
+                items = running.pop(future)
+                done = _result(future)
                 if len(done) < len(items):
                     waiting.appendleft(items[len(done) :])
                 yield done
@@ -65,8 +83,13 @@ def _result(future: Future[list[Done]]) -> list[Done]:
     try:
         return future.result()
     except BrokenExecutor:
-        remedy = "What is done is kept: start the same command again, with fewer --workers if memory is short."
-        raise InputError("workers", "must live until they are done", "one that was ended", remedy) from None
+        remedy = (
+            "What is done is kept: start the same command again, with fewer --workers if "
+            "memory is short."
+        )
+        raise InputError(
+            "workers", "must live until they are done", "one that was ended", remedy
+        ) from None
 
 
 class Here(Executor):
@@ -84,10 +107,13 @@ class Here(Executor):
 def begin_loading() -> None:
     """Load what workers of this machine need, beside this process, while it reads and lays out their work.
 
-    They are then forked from a server that has nothing else in it, where the system can do that; else each loads by itself.
+    They are then forked from a server that has nothing else in it, where the system can do that;
+    else each loads by itself.
     """
     if SERVER in get_all_start_methods():
-        forkserver.set_forkserver_preload(["scenarios.runner", "scenarios.sweeping.facts", "scenarios.sweeping.work"])
+        forkserver.set_forkserver_preload(
+            ["scenarios.runner", "scenarios.sweeping.facts", "scenarios.sweeping.work"]
+        )
         forkserver.ensure_running()
 
 
@@ -132,7 +158,8 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     InputError
         If Dask is not installed, or no scheduler with workers answers at the address.
     """
-    rule, remedy = "must be the address of a running Dask scheduler", "Start one with dask scheduler, dask worker."
+    rule = "must be the address of a running Dask scheduler"
+    remedy = "Start one with dask scheduler, dask worker."
     check_extra("--scheduler", "cluster", "distributed")
     from distributed import Client
 

@@ -22,8 +22,10 @@ class Standing:
     ----------
     policy : what it is called.
     scores : of each mix, over the seeds; None where no cell could be computed.
-    lost : what the mix costs against all rational owners, seed by seed; None where either is missing.
-    regret : how far its mean score lies below that of the best policy under the same mix; None likewise.
+    lost : what the mix costs against all rational owners, seed by seed; None where either is
+        missing.
+    regret : how far its mean score lies below that of the best policy under the same mix; None
+        likewise.
     """
 
     policy: str
@@ -57,12 +59,15 @@ class Standing:
     def failing(self) -> tuple[int, ...]:
         """The mixes under which it does worse than doing nothing, which scores 0, though with all rational it does better.
 
-        On average over the seeds; and what the mix costs lies above 0 with its whole 95 % interval, seed by seed.
+        On average over the seeds; and what the mix costs lies above 0 with its whole 95 % interval,
+        seed by seed.
         """
         if self.rational is None or self.rational.mean <= 0:
             return ()
         both = enumerate(zip(self.scores, self.lost, strict=True))
-        return tuple(mix for mix, (score, lost) in both if score and lost and score.mean < 0 < _least(lost))
+        return tuple(
+            mix for mix, (score, lost) in both if score and lost and score.mean < 0 < _least(lost)
+        )
 
 
 def standings(study: Study, table: pa.Table) -> list[Standing]:
@@ -74,15 +79,20 @@ def standings(study: Study, table: pa.Table) -> list[Standing]:
     assert contest is not None
     seen = _scores(study.score, table)
     cells = [
-        [seen.get(contest.number(i, j), {}) for j in range(len(contest.mixes))] for i in range(len(contest.policies))
+        [seen.get(contest.number(i, j), {}) for j in range(len(contest.mixes))]
+        for i in range(len(contest.policies))
     ]
     scores = [[estimate(list(one.values())) if one else None for one in row] for row in cells]
-    best = [max((one.mean for one in column if one), default=None) for column in zip(*scores, strict=True)]
+    best = [
+        max((one.mean for one in column if one), default=None)
+        for column in zip(*scores, strict=True)
+    ]
     made = []
     for policy, row, told in zip(contest.policies, cells, scores, strict=True):
         lost = tuple(_lost(row[0], one) for one in row)
         regret = tuple(
-            top - score.mean if score and top is not None else None for top, score in zip(best, told, strict=True)
+            top - score.mean if score and top is not None else None
+            for top, score in zip(best, told, strict=True)
         )
         made.append(Standing(policy.name, tuple(told), lost, regret))
     return sorted(made, key=lambda one: (one.max_regret is None, one.max_regret or 0.0))
@@ -127,7 +137,9 @@ def standing_table(study: Study, rows: Sequence[Standing]) -> dict[str, list[Any
     for name, told in (("score", "scores"), ("lost", "lost")):
         for part in Estimate._fields[:3]:
             ends = [getattr(row, told)[mix] for row, mix in every]
-            columns[name if part == "mean" else f"{name}_{part}"] = [one and getattr(one, part) for one in ends]
+            columns[name if part == "mean" else f"{name}_{part}"] = [
+                one and getattr(one, part) for one in ends
+            ]
     columns["regret"] = [row.regret[mix] for row, mix in every]
     columns["fails"] = [mix in row.failing for row, mix in every]
     return columns

@@ -15,11 +15,20 @@ from pydantic import Field, PlainValidator, ValidationError
 
 from learning.declaration import Words
 from learning.errors import InputError
-from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
+from learning.phrases import format_value, toml_value
+from scenarios.schema.fields import Names, Section, Text, first_error, stated_refusal, suggest_name
 from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
-from scenarios.schema.toml import toml_lines, toml_value
-from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, point_axes, sobol_axis, zip_axes
+from scenarios.schema.toml import toml_lines
+from scenarios.sweeping.axes import (
+    Axis,
+    SobolAxis,
+    common_changes,
+    grid_axes,
+    point_axes,
+    sobol_axis,
+    zip_axes,
+)
 from scenarios.sweeping.tournament import Tournament, read_tournament
 
 MOST = 100_000  # cells of one study
@@ -52,8 +61,15 @@ TRAINED = (
 )
 # Over all owners; how many there are, and how many share anything.
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
-SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
-PARTS = "behaviours claims data equilibrium externalities forecast learner learners network outside_option owners"
+SHOWN = (
+    "forecast.relative_fitness",
+    "learner.surplus",
+    "welfare.owners",
+)  # unless a study says otherwise
+PARTS = (
+    "behaviours claims data equilibrium externalities forecast learner learners network "
+    "outside_option owners"
+)
 PARTS += " participation pricing protocol public_good regulation unions validation warnings welfare"
 
 
@@ -63,8 +79,10 @@ def _facts(value: Any) -> tuple[str, ...]:
     for one in given:
         part, _, rest = str(one).partition(".")
         if part not in PARTS.split() or not rest:
-            rule = "must name facts of result.json by their place in it, such as learner.gain.median"
-            raise InputError("", rule, show(one), nearest(part, PARTS.split()))
+            rule = (
+                "must name facts of result.json by their place in it, such as learner.gain.median"
+            )
+            raise InputError("", rule, format_value(one), suggest_name(part, PARTS.split()))
     return given
 
 
@@ -77,10 +95,11 @@ def _shown(value: Any) -> tuple[str, ...]:
 class Study(Section):
     """A study as its file has it.
 
-    ``set`` changes the scenario for all cells. Whatever stands in ``grid``, ``zip``, ``points`` and ``sobol`` varies: every
-    combination of them is a point, and a point under one seed is a cell. Replications have the seeds that follow the
-    scenario's, the same ones at every point: what differs between two points is then owed to what varies. ``show`` and
-    ``along`` say which facts are printed and drawn, and along what.
+    ``set`` changes the scenario for all cells. Whatever stands in ``grid``, ``zip``, ``points`` and
+    ``sobol`` varies: every combination of them is a point, and a point under one seed is a cell.
+    Replications have the seeds that follow the scenario's, the same ones at every point: what
+    differs between two points is then owed to what varies. ``show`` and ``along`` say which facts
+    are printed and drawn, and along what.
     """
 
     title: str = ""
@@ -110,7 +129,9 @@ class Study(Section):
     sobol: Annotated[SobolAxis | None, PlainValidator(sobol_axis)] = None
     """A Sobol sample: `samples`, a power of 2, and ranges of keys; indices.parquet says what a fact's variance is owed to."""
 
-    tournament: Annotated[Tournament | None, PlainValidator(read_tournament), Words("a table")] = None
+    tournament: Annotated[Tournament | None, PlainValidator(read_tournament), Words("a table")] = (
+        None
+    )
     """Every policy against every mix of behaviours: [[tournament.policies]], [[tournament.behaviours]], and what counts."""
 
     @property
@@ -124,7 +145,9 @@ class Study(Section):
     def score(self) -> str:
         """What a tournament is about: the learner's gain, as trained where cells are trained, unless it says otherwise."""
         given = None if self.tournament is None else self.tournament.score
-        return given or ("validation.money.learner_surplus.mean" if self.training else "learner.surplus")
+        return given or (
+            "validation.money.learner_surplus.mean" if self.training else "learner.surplus"
+        )
 
     @property
     def keys(self) -> Names:
@@ -195,7 +218,8 @@ def read_study(
     Parameters
     ----------
     source : a study file, a name of the library, or what such a file holds.
-    overrides : changes of the scenario for all cells, each ``key=value`` as in `scenarios.schema.loading.load`.
+    overrides : changes of the scenario for all cells, each ``key=value`` as in
+        `scenarios.schema.loading.load`.
     allow_code : whether a Python file that the scenario names may be run.
     data_folder : the folder of published tables that do not come along.
 
@@ -212,9 +236,16 @@ def read_study(
     _check_tournament(study, name)
     for change in overrides:
         if (key := change.partition("=")[0].strip()) in study.keys:
-            raise InputError(f"--set {key}", "must be of no key that varies in the study", change, "Change the study.")
+            raise InputError(
+                f"--set {key}",
+                "must be of no key that varies in the study",
+                change,
+                "Change the study.",
+            )
     named = folder / home_expanded(study.scenario)
-    base = read_scenario(named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder)
+    base = read_scenario(
+        named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder
+    )
     return StudyFile(study, base, tuple(overrides), name, folder, text)
 
 
@@ -223,11 +254,13 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str
     if isinstance(source, Mapping):
         raw = _with_text_keys(source)
         return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
-    path, known = home_expanded(source), studies()
+    path = home_expanded(source)
+    known = studies()
     if not path.is_file():
         if str(source) not in known:
-            rule, found = "must be a study file or a name of the library", "neither"
-            raise InputError(str(source), rule, found, nearest(path.stem, list(known)))
+            rule = "must be a study file or a name of the library"
+            found = "neither"
+            raise InputError(str(source), rule, found, suggest_name(path.stem, list(known)))
         path = known[str(source)]
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -250,20 +283,26 @@ def _checked(raw: Mapping[str, Any], name: str) -> Study:
         return Study.model_validate(raw)
     except ValidationError as error:
         first = first_error(error)
-    told, key = refusal(first), ".".join(map(str, first["loc"]))
+    told = stated_refusal(first)
+    key = ".".join(map(str, first["loc"]))
     if told is not None:
         raise InputError(f"{name}: {told.key or key}", told.rule, told.found, told.remedy)
     if first["type"] == "missing":
-        raise InputError(f"{name}: {key}", "is required", "nothing", Study.model_fields[key].description or "")
-    rule, remedy = "is not a known key", nearest(key, list(Study.model_fields))
-    raise InputError(f"{name}: {key}", rule, show(first["input"]), remedy)
+        raise InputError(
+            f"{name}: {key}", "is required", "nothing", Study.model_fields[key].description or ""
+        )
+    rule = "is not a known key"
+    remedy = suggest_name(key, list(Study.model_fields))
+    raise InputError(f"{name}: {key}", rule, format_value(first["input"]), remedy)
 
 
 def _check_size(study: Study, name: str) -> None:
     if study.n_cells > MOST:
         sizes = " x ".join(f"{len(axis):,}" for axis in study.axes)
         found = f"{study.n_cells:,} ({sizes}, {study.replications:,} times)"
-        raise InputError(name, f"must have at most {MOST:,} cells", found, "Vary less, or divide the study.")
+        raise InputError(
+            name, f"must have at most {MOST:,} cells", found, "Vary less, or divide the study."
+        )
 
 
 def _check_keys(study: Study, name: str) -> None:
@@ -275,10 +314,16 @@ def _check_keys(study: Study, name: str) -> None:
 
 
 def _check_shown(study: Study, name: str) -> None:
-    if study.along is not None and study.along not in study.keys and study.along not in (*FACTS, *OF_OWNERS):
+    if (
+        study.along is not None
+        and study.along not in study.keys
+        and study.along not in (*FACTS, *OF_OWNERS)
+    ):
         known = (*study.keys, *FACTS, *OF_OWNERS)
         rule = "must be a key that varies, or a fact that is kept of every cell"
-        raise InputError(f"{name}: along", rule, show(study.along), nearest(study.along, known))
+        raise InputError(
+            f"{name}: along", rule, format_value(study.along), suggest_name(study.along, known)
+        )
     wanted = (*study.show, *([] if study.tournament is None else [study.score]))
     untrained = [fact for fact in wanted if fact.startswith("validation.") and not study.training]
     if untrained:
@@ -287,10 +332,13 @@ def _check_shown(study: Study, name: str) -> None:
 
 def _check_tournament(study: Study, name: str) -> None:
     if study.tournament is not None and len(study.axes) > 1:
-        rule, found = "must be all that varies in its study", ", ".join(study.axes[0].keys)
+        rule = "must be all that varies in its study"
+        found = ", ".join(study.axes[0].keys)
         raise InputError(f"{name}: tournament", rule, f"{found} too", "Give it a study of its own.")
     if study.tournament is not None:
         try:
             _facts([study.score])
         except InputError as error:
-            raise InputError(f"{name}: tournament.score", error.rule, error.found, error.remedy) from None
+            raise InputError(
+                f"{name}: tournament.score", error.rule, error.found, error.remedy
+            ) from None

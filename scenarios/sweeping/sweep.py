@@ -11,26 +11,37 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from learning.calls import guarded
+from learning.calls import check_arguments
 from learning.errors import InputError
-from learning.progress import Did, Progress, counting, silent
-from scenarios.output.folders import together
-from scenarios.output.unfinished import put
+from learning.progress import Progress, ReportWork, count_progress, ignore_progress
+from scenarios.output.folders import write_together
+from scenarios.output.unfinished import put_file
 from scenarios.sweeping.answers import Point, point_table, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
 from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
 from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
 from scenarios.sweeping.standings import Standing, standing_table, standings
 from scenarios.sweeping.study import StudyFile, read_study
-from scenarios.sweeping.tables import FAILED, as_column, cell_table, index_table, owner_table, parquet
+from scenarios.sweeping.tables import (
+    FAILED,
+    as_column,
+    cell_table,
+    index_table,
+    owner_table,
+    parquet,
+)
 from scenarios.sweeping.work import Job, forget, handed_out, work
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLE, POINTS, OWNERS, INDICES = "sweep.parquet", "points.parquet", "owners.parquet", "indices.parquet"
+TABLE = "sweep.parquet"
+POINTS = "points.parquet"
+OWNERS = "owners.parquet"
+INDICES = "indices.parquet"
 STANDINGS = "standings.parquet"
-STUDY, SCENARIO = "study.toml", "scenario.toml"
+STUDY = "study.toml"
+SCENARIO = "scenario.toml"
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C in the middle of a sweep; says how far it was."""
 
 
-@guarded
+@check_arguments
 def sweep(
     study: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
@@ -83,8 +94,8 @@ def sweep(
     ----------
     study : a study file, a name of the library, or what such a file holds.
     out : the folder; sweeps/NAME unless given.
-    executor : any of `concurrent.futures`, or alike, such as ``distributed.Client(...).get_executor()``; by default,
-        processes of this machine.
+    executor : any of `concurrent.futures`, or alike, such as
+        ``distributed.Client(...).get_executor()``; by default, processes of this machine.
     workers : how many cells are computed at a time; by default, as many as there are processors.
     overrides : changes of the scenario for all cells, each ``key=value``.
     data_folder : the folder of published tables that do not come along.
@@ -92,8 +103,8 @@ def sweep(
 
     Returns
     -------
-    DataFrame, a row for each cell: ``cell``, ``replication``, the keys that vary, facts under their names in result.json,
-    and ``failed``, why there are none.
+    DataFrame, a row for each cell: ``cell``, ``replication``, the keys that vary, facts under their
+    names in result.json, and ``failed``, why there are none.
 
     Raises
     ------
@@ -118,17 +129,20 @@ def run_sweep(
     *,
     executor: Executor | None = None,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Swept:
     """As `sweep`, of a study that was read; everything that came of it."""
-    place, count = check_sweep_folder(out), min(workers or cpus(), file.study.n_cells)
+    place = check_sweep_folder(out)
+    count = min(workers or cpus(), file.study.n_cells)
     with ExitStack() as stack:
         progress("laying out the cells")
         every = cells(file)
         kept = stack.enter_context(kept_in(place, out))
         missing = [cell for cell in every if not cell.fault and cell.key not in kept.rows]
         n_computed = len({cell.key for cell in missing})
-        did = counting(progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed)
+        did = count_progress(
+            progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed
+        )
         with _interrupted(kept, every):
             if missing:
                 chosen = executor or stack.enter_context(processes(min(count, n_computed)))
@@ -137,8 +151,16 @@ def run_sweep(
             return _written(file, every, kept, out, place, n_computed)
 
 
-def _compute(file: StudyFile, missing: list[Cell], kept: Kept, executor: Executor, slots: int, did: Did) -> None:
-    wanted, code = asked(file.study), code_version()
+def _compute(
+    file: StudyFile,
+    missing: list[Cell],
+    kept: Kept,
+    executor: Executor,
+    slots: int,
+    did: ReportWork,
+) -> None:
+    wanted = asked(file.study)
+    code = code_version()
 
     def submit(some: Sequence[Cell]) -> Any:
         return executor.submit(work, Job(file.base, wanted, code, handed_out(some)))
@@ -151,25 +173,41 @@ def _compute(file: StudyFile, missing: list[Cell], kept: Kept, executor: Executo
         forget()  # where this process did the work itself
 
 
-def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int) -> Swept:
+def _written(
+    file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int
+) -> Swept:
     """The tables and the study in the folder, each file the old one or the new one at any moment."""
     study = file.study
     table = cell_table(study, every, kept.rows)
     points = points_of(study, table)
     several = study.replications > 1  # else a point is a cell
-    told = pa.table({k: as_column(v) for k, v in point_table(study, points).items()}) if several else None
+    told = (
+        pa.table({k: as_column(v) for k, v in point_table(study, points).items()})
+        if several
+        else None
+    )
     owners = owner_table(study, every, kept.rows) if study.owners else None
     indices = None if study.sobol is None else index_table(study, study.sobol, table)
     stand = [] if study.tournament is None else standings(study, table)
-    ranked = pa.table({k: as_column(v) for k, v in standing_table(study, stand).items()}) if stand else None
-    tables = ((POINTS, told), (OWNERS, owners), (INDICES, indices), (STANDINGS, ranked), (TABLE, table))
-    with together(place) as new:
+    ranked = (
+        pa.table({k: as_column(v) for k, v in standing_table(study, stand).items()})
+        if stand
+        else None
+    )
+    tables = (
+        (POINTS, told),
+        (OWNERS, owners),
+        (INDICES, indices),
+        (STANDINGS, ranked),
+        (TABLE, table),
+    )
+    with write_together(place) as new:
         with suppress(InputError):  # what varies may be what makes a scenario of it
-            put(new / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
-        put(new / STUDY, file.text)
+            put_file(new / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
+        put_file(new / STUDY, file.text)
         for name, made in tables:
             if made is not None:
-                put(new / name, parquet(made))
+                put_file(new / name, parquet(made))
     for name, made in tables:
         if made is None:
             (place / name).unlink(missing_ok=True)
@@ -183,4 +221,6 @@ def _interrupted(kept: Kept, every: list[Cell]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         done = sum(cell.key in kept.rows or bool(cell.fault) for cell in every)
-        raise Interrupted(f"{done:,} of {len(every):,} cells are kept; the same command goes on from there") from None
+        raise Interrupted(
+            f"{done:,} of {len(every):,} cells are kept; the same command goes on from there"
+        ) from None

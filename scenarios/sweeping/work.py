@@ -1,6 +1,7 @@
 """What a worker does: settles one cell after the other, and plans once for all that share a plan.
 
-Who hands out the work imports this too, and neither plans nor settles: what that takes is loaded by whoever does it.
+Who hands out the work imports this too, and neither plans nor settles: what that takes is loaded by
+whoever does it.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Job:
 def work(job: Job) -> list[Row]:
     """A row for as many of the cells as a second allows, from the first on, and for one at least.
 
-    A cell that fails has its reason in its row. Faults of the machine, such as no memory, are raised: another time, or
-    elsewhere, the same cell may well succeed.
+    A cell that fails has its reason in its row. Faults of the machine, such as no memory, are
+    raised: another time, or elsewhere, the same cell may well succeed.
 
     Raises
     ------
@@ -69,7 +70,12 @@ def work(job: Job) -> list[Row]:
     """
     if job.code != code_version():
         rule = "must run the same version of the program and its libraries"
-        raise InputError("workers", rule, f"{code_version()[:8]}, not {job.code[:8]}", "Install the same everywhere.")
+        raise InputError(
+            "workers",
+            rule,
+            f"{code_version()[:8]}, not {job.code[:8]}",
+            "Install the same everywhere.",
+        )
     done: list[Row] = []
     until = time.monotonic() + AT_ONCE
     with _alone, one_blas_thread(), warnings.catch_warnings():
@@ -95,7 +101,9 @@ def outcome(base: ScenarioFile, cell: Work, wanted: Asked) -> Row:
     return {"facts": facts, "owners": people} if wanted.owners else {"facts": facts}
 
 
-def settled(scenario: Scenario, prepared: Prepared, wanted: Asked) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def settled(
+    scenario: Scenario, prepared: Prepared, wanted: Asked
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The facts of a scenario, and its owners: other equilibria and the rest of a result only where facts of it are asked."""
     from scenarios.runner import carry_out, result_of
     from scenarios.sweeping.facts import at, headline, owners

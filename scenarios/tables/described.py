@@ -1,59 +1,67 @@
-"""How the columns of a table are read and encoded, as plain public facts: what an owner needs to read its own file alone."""
+"""Rules of the columns of a table as public facts, by which an owner reads its own file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from learning.data.described import described
+from learning.cells import TEXT
+from learning.data.encoding import describe_encoder
+from learning.table_file import read_as_written
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.cells import TEXT, texts_shown, written_as
 from scenarios.tables.dataset import MarketData
 from scenarios.tables.parts import open_parts
 from scenarios.tables.paths import table_path
-from scenarios.tables.reading import read_as_written
-from scenarios.tables.selection import Selection
+from scenarios.tables.selection import Selection, distinct_texts, written_as
 
 
 def described_columns(data: MarketData, scenario: Scenario) -> dict[str, Any]:
-    """The part ``columns`` of a contract: the encoder, how each column of numbers is written, which column names persons.
+    """Describe the columns for a contract: the encoder, the rule of each column, the person column.
 
-    Nothing in it but public cells and the scenario tells it. Columns of numbers that public cells show as 0 and 1 alone, or
-    with neither point nor comma where commas are possible, are looked up once more in the table as they are written: what
-    the reader of the whole table made of them, private cells decided too.
+    Only public cells and the scenario enter. The cells of a column of numbers may leave the rule
+    open: 0 and 1 alone, or neither point nor comma where commas are possible. Such columns are
+    looked up once more in the table as written, since private cells too decided how the reader of
+    the whole table read them.
 
     Parameters
     ----------
-    data : what the scenario's data became.
+    data : the records of the scenario.
     scenario : the scenario.
     """
-    content, table = described(data.encoder), data.table
+    content = describe_encoder(data.encoder)
+    table = data.table
     content["target"]["labels"] = None if table.labels is None else list(table.labels)
     names = [*data.encoder.numbers.names, table.target_name]
     written = {name: table.meaning.written[name] for name in names}
-    stated = {table.target_name} if scenario.data.labels else set()
-    doubtful = [name for name in names if name not in stated and _doubtful(table, name)]
+    doubtful = [name for name in names if _is_doubtful(table, name)]
+    if scenario.data.labels and table.target_name in doubtful:
+        doubtful.remove(table.target_name)
     if doubtful:
-        written |= _looked_up(scenario, doubtful, table)
+        written |= _look_up(scenario, doubtful, table)
     content["written"] = {name: way for name, way in written.items() if way != TEXT}
     return content | {"person": scenario.data.person}
 
 
-def _doubtful(table: Selection, name: str) -> bool:
-    """Whether public cells, once they are numbers, leave open how they are written."""
-    written, cells = table.meaning.written[name], table.columns[name]
+def _is_doubtful(table: Selection, name: str) -> bool:
+    """Test whether public cells, once they are numbers, leave open how they are written."""
+    written = table.meaning.written[name]
+    if written != "point":
+        return written == "either"
     if name == table.target_name and table.labels is not None:
-        return written == "either" or (written == "point" and set(table.labels) <= {"0", "1"})
-    return written == "either" or (written == "point" and bool(np.isin(cells[~np.isnan(cells)], (0.0, 1.0)).all()))
+        return set(table.labels) <= {"0", "1"}
+    cells = table.columns[name]
+    return bool(np.isin(cells[~np.isnan(cells)], (0.0, 1.0)).all())
 
 
-def _looked_up(scenario: Scenario, names: Sequence[str], table: Selection) -> dict[str, str]:
-    """How public cells are written in the file, by column."""
+def _look_up(scenario: Scenario, names: Sequence[str], table: Selection) -> Mapping[str, str]:
+    """Find the rules of some columns by their public cells in the file."""
     path = table_path(scenario)
     parts = open_parts(path)
-    if parts is not None:  # whose columns say what they hold
-        return {name: "truth" for name in parts.truths().intersection(names) if not np.isnan(table.columns[name]).all()}
-    found, *_ = read_as_written(path, names)
-    return {name: written_as(texts_shown(found.columns[name][table.rows]), found.commas) for name in names}
+    if parts is not None:  # the types of its columns are the rules
+        truths = parts.truth_columns().intersection(names)
+        return {name: "truth" for name in truths if not np.isnan(table.columns[name]).all()}
+    found = read_as_written(path, names)
+    shown = {name: distinct_texts(found.columns[name][table.rows]) for name in names}
+    return {name: written_as(cells, found.commas) for name, cells in shown.items()}

@@ -1,4 +1,4 @@
-"""Where the file of a scenario's table is."""
+"""Paths of tables."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from importlib.resources import files
 from pathlib import Path
 
 from learning.errors import InputError
+from learning.phrases import format_value
 from scenarios.schema.data import DATA_VARIABLE, PUBLISHED
-from scenarios.schema.fields import show
 from scenarios.schema.scenario import Scenario
 
 
 def bundled_table(name: str) -> Path:
-    """The file of a table that comes with the program, such as ``randhie``."""
+    """Path of a table that comes with the program, such as ``randhie``."""
     return Path(str(files("scenarios") / "data" / f"{name}.csv.gz"))
 
 
 def table_path(scenario: Scenario) -> Path:
-    """The file of a scenario's table; a relative ``data.path`` is meant from the scenario's folder.
+    """Find the file of a scenario's table; a relative ``data.path`` is in the scenario's folder.
 
     Raises
     ------
     InputError
         If ``data.source`` names a table that does not come along and is not in the data folder.
     """
-    source, folder = scenario.data.source, scenario.data_folder
+    source = scenario.data.source
+    folder = scenario.data_folder
     if source is None:
         return scenario.locate(str(scenario.data.path))
     if source not in PUBLISHED:
         return bundled_table(source)
+    found = f"no such folder: {folder}"
     if folder is None:
         found = "no data folder"
     elif os.path.isfile(folder / PUBLISHED[source]):
         return folder / PUBLISHED[source]
-    else:
-        found = f"no such file in {folder}" if os.path.isdir(folder) else f"no such folder: {folder}"
-    rule = f"{show(source)} needs {PUBLISHED[source]}, which does not come with the program"
+    elif os.path.isdir(folder):
+        found = f"no such file in {folder}"
+    rule = f"{format_value(source)} needs {PUBLISHED[source]}, which does not come with the program"
     given = f"Give the folder that holds it with --data DIR or {DATA_VARIABLE}=DIR"
     raise InputError("data.source", rule, found, f"{given}, or the file with --set data.path=FILE.")
 
 
 def table_exists(scenario: Scenario) -> bool:
-    """Whether the file of a scenario's table is there."""
+    """Test whether the file of a scenario's table is there."""
     try:
         return os.path.exists(table_path(scenario))
     except InputError:

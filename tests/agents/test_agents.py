@@ -14,12 +14,12 @@ from toys import Envelope, LinearLaw
 
 from agents.behaviours import Behaviour, Rational
 from agents.model import DataMarket
-from learning.forecast.fitness import forecast
-from learning.forecast.settings import Settings
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
 from market.analysis.welfare import learner_surplus
-from market.columns import take
+from market.columns import take_owners
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.activation import ACTIVATIONS, poisson_clocks
 from market.equilibrium.solver import solve
@@ -43,9 +43,16 @@ def contest(costs, budget):
 
 def law():
     """A real forecast: two parameters, averaged algorithm, all horizons."""
-    rows = ([[2.0, 1.0]], np.eye(2)[None], np.diag([2.0, 1.0])[None], [[1.0, 1.0]], [[0.0, 0.0]], [1.0])
+    rows = (
+        [[2.0, 1.0]],
+        np.eye(2)[None],
+        np.diag([2.0, 1.0])[None],
+        [[1.0, 1.0]],
+        [[0.0, 0.0]],
+        [1.0],
+    )
     problem = Problem(*(np.array(row, dtype=float) for row in rows))
-    return forecast(
+    return forecast_fitness(
         problem,
         Settings("averaged"),
         sizes=[1000, 2000, 4000],
@@ -69,9 +76,13 @@ GAMES = {
     "proportional, records": Game(
         owners(Linear([100.0, 150.0, 900.0]), 0.01, 10.0, SIZES), Proportional(2000.0), None, 0.0
     ),
-    "marginal, linear law": Game(owners(Linear([1.0, 2.0, 3.0]), 0.01), Marginal(), LinearLaw(9.0, 0.1, 0.5), 20.0),
+    "marginal, linear law": Game(
+        owners(Linear([1.0, 2.0, 3.0]), 0.01), Marginal(), LinearLaw(9.0, 0.1, 0.5), 20.0
+    ),
     "marginal, horizons": horizons(),
-    "marginal, real forecast": Game(owners(Linear([20.0, 20.0, 60.0]), 0.1, 10.0, SIZES), Marginal(), law(), 1e5),
+    "marginal, real forecast": Game(
+        owners(Linear([20.0, 20.0, 60.0]), 0.1, 10.0, SIZES), Marginal(), law(), 1e5
+    ),
     "posted": Game(owners(Quadratic([1.0, 2.0, 4.0])), Posted(6.0), None, 0.0),
     "posted, leakage": Game(owners(Leakage([0.1, 2.0, 0.4]), 0.0, 8.0), Posted(0.3), None, 0.0),
     "one owner": Game(owners(Quadratic([2.0])), Posted(3.0), None, 0.0),
@@ -88,7 +99,9 @@ def test_agents_settle_where_the_direct_solver_does(name, activation):
     outcome = market(GAMES[name], activation).run()
     direct = solve(GAMES[name], rng=np.random.default_rng(1), starts=1)
     assert direct.converged and outcome.converged, outcome
-    assert outcome.reason == direct.reason == ("corner" if name == "posted, leakage" else "certified")
+    assert (
+        outcome.reason == direct.reason == ("corner" if name == "posted, leakage" else "certified")
+    )
     assert outcome.method == activation
     np.testing.assert_allclose(outcome.epsilon, direct.epsilon, rtol=0, atol=1e-6)
     np.testing.assert_allclose(outcome.payments, direct.payments, rtol=1e-6, atol=1e-6)
@@ -112,7 +125,9 @@ def test_closed_forms(activation):
 
 def test_owners_who_meet_in_the_forecast_need_several_rounds():
     """Linear law, marginal policy: dominant strategies, one sweep. Choice of horizon: owners really interact."""
-    assert market(GAMES["marginal, linear law"]).run().iterations == 2  # one to get there, one to see that it rests
+    assert (
+        market(GAMES["marginal, linear law"]).run().iterations == 2
+    )  # one to get there, one to see that it rests
     assert market(GAMES["marginal, real forecast"]).run().iterations > 2
 
 
@@ -125,10 +140,14 @@ def test_the_record_agrees_with_the_game():
         np.testing.assert_allclose(payments, game.payments(epsilon), rtol=1e-12)
         np.testing.assert_allclose(surplus, game.payoffs(epsilon), rtol=1e-12, atol=1e-12)
     fitness = model.datacollector.get_model_vars_dataframe()["fitness"]
-    np.testing.assert_allclose(fitness, [game.fitness(row[1]) for row in outcome.trajectory], rtol=1e-12)
+    np.testing.assert_allclose(
+        fitness, [game.fitness(row[1]) for row in outcome.trajectory], rtol=1e-12
+    )
     path = np.array([row[1] for row in outcome.trajectory])
     moved = (np.abs(np.diff(path, axis=0)) / np.maximum(path[1:], path[:-1])).max(axis=1)
-    np.testing.assert_allclose(model.datacollector.get_model_vars_dataframe()["max_change"][1:], moved, rtol=1e-12)
+    np.testing.assert_allclose(
+        model.datacollector.get_model_vars_dataframe()["max_change"][1:], moved, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("make", [np.random.default_rng, int], ids=["generator", "seed"])
@@ -138,7 +157,8 @@ def test_same_seed_same_path(make):
         return np.array([row[1] for row in run.trajectory])
 
     assert np.array_equal(path(3), path(3))
-    one, two = path(3), path(4)
+    one = path(3)
+    two = path(4)
     assert one.shape != two.shape or not np.array_equal(one, two)
 
 
@@ -147,12 +167,15 @@ def test_same_seed_same_path(make):
 def test_permuted_owners_settle_the_same(name, activation):
     game = GAMES[name]
     order = np.arange(len(game.owners))[::-1]
-    mixed = replace(game, owners=game.owners.take(order), policy=take(game.policy, order))
-    one, two = market(game, activation).run(), market(mixed, activation).run()
+    mixed = replace(game, owners=game.owners.take(order), policy=take_owners(game.policy, order))
+    one = market(game, activation).run()
+    two = market(mixed, activation).run()
     np.testing.assert_allclose(two.epsilon, one.epsilon[order], rtol=0, atol=1e-6)
     first = [run.trajectory[1][1] for run in (one, two)]
     if activation == "sequential" and name == "proportional, 4":
-        assert np.abs(first[1] - first[0][order]).max() > 0.1  # the way there does depend on the order
+        assert (
+            np.abs(first[1] - first[0][order]).max() > 0.1
+        )  # the way there does depend on the order
     if activation == "simultaneous":
         np.testing.assert_allclose(first[1], first[0][order], rtol=0, atol=1e-9)
 
@@ -177,7 +200,9 @@ class Pennies(ProfilePolicy):
     ],
 )
 def test_a_game_without_rest_ends_and_says_why(activation, end, reason):
-    model = market(Game(owners(Linear([0.0, 0.0]), 0.0, 1.0), Pennies(), None, 0.0), activation, max_rounds=60)
+    model = market(
+        Game(owners(Linear([0.0, 0.0]), 0.0, 1.0), Pennies(), None, 0.0), activation, max_rounds=60
+    )
     outcome = model.run()
     assert not outcome.converged and outcome.reason == reason and model.end == end
     assert outcome.iterations <= 60 and outcome.max_relative_regret > 1e-3
@@ -231,7 +256,9 @@ def test_a_simultaneous_round_is_one_search():
     market(GAMES["proportional, 3"], "simultaneous", behaviour=counted).step()
     assert calls == [[0, 1, 2]]
     calls.clear()
-    market(GAMES["proportional, 3"], "simultaneous", behaviour=[counted, "rational", counted]).step()
+    market(
+        GAMES["proportional, 3"], "simultaneous", behaviour=[counted, "rational", counted]
+    ).step()
     assert calls == [[0, 2]]
     calls.clear()
     market(GAMES["proportional, 3"], behaviour=counted).step()
@@ -246,9 +273,12 @@ def test_who_leaves_a_simultaneous_round_leaves_at_once():
 
 def test_agents_at_once_walk_the_path_of_the_solver():
     """Damped play from one start, round by round, leaving included: the solver's profiles are the agents'."""
-    game, start = GAMES["proportional, 4"], np.array([1.0, 2.0, 3.0, 4.0])
+    game = GAMES["proportional, 4"]
+    start = np.array([1.0, 2.0, 3.0, 4.0])
     played = market(game, "simultaneous", start=start).run().trajectory
-    walked = solve(game, rng=np.random.default_rng(0), method="simultaneous", start=start, starts=1).trajectory
+    walked = solve(
+        game, rng=np.random.default_rng(0), method="simultaneous", start=start, starts=1
+    ).trajectory
     assert len(played) == len(walked) and played[-1][1][3] == 0.0
     for one, two in zip(played, walked, strict=True):
         np.testing.assert_array_equal(one[1], two[1])
@@ -265,7 +295,9 @@ def test_clocks_ring_at_unit_rate():
         return poisson_clocks(4000, lambda: draw.random(4000), PlayRules())
 
     counts = np.concatenate([np.bincount(clocks(), minlength=4000) for _ in range(5)])
-    assert counts.mean() == pytest.approx(1, abs=0.03) and counts.var() == pytest.approx(1, abs=0.05)
+    assert counts.mean() == pytest.approx(1, abs=0.03) and counts.var() == pytest.approx(
+        1, abs=0.05
+    )
     for k, odds in enumerate([1, 1, 1 / 2, 1 / 6]):
         assert np.mean(counts == k) == pytest.approx(odds / np.e, abs=0.012)
     rung = clocks()
@@ -281,7 +313,9 @@ def test_another_behaviour_needs_no_change_in_the_model():
         return np.where(awake, own + 0.9 * (rational(deviations, seen) - own), own)
 
     for activation in ACTIVATIONS:
-        outcome = market(GAMES["posted"], activation, behaviour=Function(inertial), patience=30).run()
+        outcome = market(
+            GAMES["posted"], activation, behaviour=Function(inertial), patience=30
+        ).run()
         np.testing.assert_allclose(outcome.epsilon, [6.0, 3.0, 1.5], rtol=0, atol=1e-6)
         assert outcome.reason == "certified"
 
@@ -326,7 +360,9 @@ def test_the_books_balance():
     game = GAMES["marginal, real forecast"]
     model = market(game)
     epsilon = model.run().epsilon
-    created = game.value * (game.forecast.outside - game.fitness(epsilon)) - game.costs(epsilon).sum()
+    created = (
+        game.value * (game.forecast.outside - game.fitness(epsilon)) - game.costs(epsilon).sum()
+    )
     assert learner_surplus(game, epsilon) + model.surplus.sum() == pytest.approx(created, rel=1e-9)
     assert [owner.payment for owner in model.owners] == model.payments.tolist()
     assert model.learner.forecast() == game.fitness(epsilon) < game.forecast.outside
@@ -346,7 +382,8 @@ def test_a_new_policy_opens_the_market_again():
 def test_graph_is_a_star_with_what_changed_hands():
     model = market(GAMES["proportional, 3"])
     outcome = model.run()
-    graph, centre = model.graph, model.learner.unique_id
+    graph = model.graph
+    centre = model.learner.unique_id
     assert nx.is_bipartite(graph) and graph.degree[centre] == 3 and graph.number_of_edges() == 3
     sides = nx.get_node_attributes(graph, "bipartite")
     assert all({sides[a], sides[b]} == {0, 1} for a, b in graph.edges)

@@ -21,8 +21,13 @@ LINKS = np.array([[1, 0], [1, 1], [0, 1]], dtype=bool)
 
 @pytest.fixture(scope="module")
 def market():
-    learners = [Learner(name, Proportional(budget, "epsilon")) for name, budget in (("one", 9.0), ("two", 16.0))]
-    return Competition(Owners(("A", "B", "C"), 1, 0.0, 20.0, Quadratic([1.0, 1.5, 2.0])), tuple(learners), LINKS)
+    learners = [
+        Learner(name, Proportional(budget, "epsilon"))
+        for name, budget in (("one", 9.0), ("two", 16.0))
+    ]
+    return Competition(
+        Owners(("A", "B", "C"), 1, 0.0, 20.0, Quadratic([1.0, 1.5, 2.0])), tuple(learners), LINKS
+    )
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,9 @@ def solved(market):
     return solve_competition(market, rng=np.random.default_rng(0), starts=1)
 
 
-DRAWN = [pytest.param(name, marks=pytest.mark.slow) for name, order in ACTIVATIONS.items() if order.draws]
+DRAWN = [
+    pytest.param(name, marks=pytest.mark.slow) for name, order in ACTIVATIONS.items() if order.draws
+]
 
 
 @pytest.mark.parametrize("activation", ["sequential", "simultaneous", *DRAWN])
@@ -68,7 +75,12 @@ def test_the_graph_has_what_is_sold_along_its_links(played):
     sides = nx.get_node_attributes(graph, "bipartite")
     names = nx.get_node_attributes(graph, "name")
     told = {(names[a], names[b]): edge["epsilon"] for a, b, edge in graph.edges(data=True)}
-    expected = {("A", "one"): (0, 0), ("B", "one"): (1, 0), ("B", "two"): (1, 1), ("C", "two"): (2, 1)}
+    expected = {
+        ("A", "one"): (0, 0),
+        ("B", "one"): (1, 0),
+        ("B", "two"): (1, 1),
+        ("C", "two"): (2, 1),
+    }
     assert told == {pair: played.profile[at] for pair, at in expected.items()}
     assert sorted(sides.values()) == [0, 0, 0, 1, 1] and nx.is_bipartite(graph)
 

@@ -22,7 +22,9 @@ def test_numbers_belong_to_seed_purpose_and_round():
     found = [Draws(seed).uniform(purpose, round_, 1000)[:, 0] for seed, purpose, round_ in asked]
     off_diagonal = np.corrcoef(found)[~np.eye(4, dtype=bool)]
     assert np.abs(off_diagonal).max() < 0.13  # four standard deviations of 1/sqrt(1000)
-    np.testing.assert_array_equal(found[0], Draws(5).uniform("choices", 2, 1000)[:, 0])  # however much was drawn since
+    np.testing.assert_array_equal(
+        found[0], Draws(5).uniform("choices", 2, 1000)[:, 0]
+    )  # however much was drawn since
     assert kstest(np.concatenate(found), "uniform").pvalue > 0.001
 
 

@@ -61,15 +61,23 @@ def test_rational_agents_settle_where_the_direct_solver_does_in_a_hundred_random
     """Every order with every policy four times. A contest under linear costs may send agents round in a cycle: said so."""
     rested = 0
     for seed in range(100):
-        game, activation = random_game(seed), list(ACTIVATIONS)[seed // 5 % len(ACTIVATIONS)]
+        game = random_game(seed)
+        activation = list(ACTIVATIONS)[seed // 5 % len(ACTIVATIONS)]
         direct = solve(game, rng=np.random.default_rng(1), starts=3)
         outcome = DataMarket(game, seed=seed, activation=activation, tol=1e-8, max_rounds=300).run()
         rested += outcome.agents == "rest"
-        assert direct.converged and direct.reason != "several" and outcome.converged == (outcome.agents == "rest")
+        assert (
+            direct.converged
+            and direct.reason != "several"
+            and outcome.converged == (outcome.agents == "rest")
+        )
         if outcome.converged:
             np.testing.assert_allclose(outcome.epsilon, direct.epsilon, rtol=0, atol=1e-6)
         else:
-            assert UNIQUE[seed % len(UNIQUE)][0] is Linear and outcome.reason in ("cycle found", "not converged")
+            assert UNIQUE[seed % len(UNIQUE)][0] is Linear and outcome.reason in (
+                "cycle found",
+                "not converged",
+            )
     assert rested >= 95
 
 
@@ -77,7 +85,9 @@ def test_rational_agents_settle_where_the_direct_solver_does_in_a_hundred_random
 
 
 def test_seed_and_rng_are_one_thing_and_without_either_a_seed_is_drawn_and_told():
-    one, two = (DataMarket(GAME, activation="random", **given) for given in ({"seed": 3}, {"rng": 3}))
+    one, two = (
+        DataMarket(GAME, activation="random", **given) for given in ({"seed": 3}, {"rng": 3})
+    )
     assert np.array_equal(one.run().epsilon, two.run().epsilon) and one.draws == two.draws
     free = DataMarket(GAME, activation="random")
     again = DataMarket(GAME, activation="random", seed=free.draws.seed)
@@ -112,10 +122,18 @@ for activation in ("random", "poisson", "partial"):
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_another_process():
     root = Path(__file__).parents[2]
-    told = [subprocess.run([sys.executable, "-c", BYTES], cwd=root, check=True, capture_output=True, text=True).stdout]
-    model = DataMarket(GAME, seed=5, activation="poisson", behaviour=["rational", "inertial"] * 2, max_rounds=20)
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", BYTES], cwd=root, check=True, capture_output=True, text=True
+        ).stdout
+    ]
+    model = DataMarket(
+        GAME, seed=5, activation="poisson", behaviour=["rational", "inertial"] * 2, max_rounds=20
+    )
     model.run()
-    here = hashlib.sha256(frame(model).drop(columns="owner").to_numpy(dtype=float).tobytes()).hexdigest()
+    here = hashlib.sha256(
+        frame(model).drop(columns="owner").to_numpy(dtype=float).tobytes()
+    ).hexdigest()
     assert told[0].split()[1] == here and len(set(told[0].split())) == 3
 
 
@@ -127,7 +145,9 @@ def test_an_owner_at_the_end_changes_nobodys_draws(activation):
     for n in (4, 5):
         game = market(Quadratic(costs[:n]), Posted(6.0), n)
         behaviour = ["rational", "inertial", "inertial", "rational", "inertial"][:n]
-        model = DataMarket(game, seed=9, activation=activation, behaviour=behaviour, max_rounds=12, patience=12)
+        model = DataMarket(
+            game, seed=9, activation=activation, behaviour=behaviour, max_rounds=12, patience=12
+        )
         model.run()
         paths.append(np.array([row[1][:4] for row in model.trajectory()]))
     np.testing.assert_array_equal(*paths)
@@ -137,9 +157,13 @@ def test_an_owner_at_the_end_changes_nobodys_draws(activation):
 def test_partial_moves_the_part_of_the_owners_that_is_asked_for():
     game = market(Quadratic(np.full(2000, 2.0)), Posted(6.0), 2000)
     for part in (0.2, 0.7):
-        model = DataMarket(game, seed=1, activation="partial", part=part, damping=1.0, start=np.full(2000, 1.0))
+        model = DataMarket(
+            game, seed=1, activation="partial", part=part, damping=1.0, start=np.full(2000, 1.0)
+        )
         model.step()
-        assert np.mean(model.epsilon == 3.0) == pytest.approx(part, abs=0.04)  # four standard deviations
+        assert np.mean(model.epsilon == 3.0) == pytest.approx(
+            part, abs=0.04
+        )  # four standard deviations
         assert set(model.epsilon) == {1.0, 3.0}
 
 
@@ -147,26 +171,42 @@ def test_partial_moves_the_part_of_the_owners_that_is_asked_for():
 
 
 def test_frames_have_mesas_shape_and_no_column_holds_none():
-    model = DataMarket(GAME, seed=1, behaviour=["rational", "inertial", "rational", "rational"], max_rounds=6)
+    model = DataMarket(
+        GAME, seed=1, behaviour=["rational", "inertial", "rational", "rational"], max_rounds=6
+    )
     model.run()
-    rounds, collector = model.steps, model.datacollector
+    rounds = model.steps
+    collector = model.datacollector
     assert isinstance(collector, mesa.DataCollector) and rounds == 6
-    owners, learner, markets = frame(model), collector.get_agenttype_vars_dataframe(Learner), None
+    owners = frame(model)
+    learner = collector.get_agenttype_vars_dataframe(Learner)
+    markets = None
     markets = collector.get_model_vars_dataframe()
     assert list(owners) == ["round", "owner", "epsilon", "payment", "cost", "surplus", "regret"]
     assert list(learner) == ["round", "price", "forecast", "spend"]
     assert list(markets) == ["round", "fitness", "total_payments", "max_change"]
     pd.testing.assert_frame_equal(owners, collector.get_agenttype_vars_dataframe(DataOwner))
-    assert owners.index.names == ["Step", "AgentID"] == learner.index.names and len(markets) == rounds + 1
-    assert owners.index.tolist() == list(product(range(rounds + 1), [one.unique_id for one in model.owners]))
+    assert (
+        owners.index.names == ["Step", "AgentID"] == learner.index.names
+        and len(markets) == rounds + 1
+    )
+    assert owners.index.tolist() == list(
+        product(range(rounds + 1), [one.unique_id for one in model.owners])
+    )
     assert learner.index.tolist() == [(k, model.learner.unique_id) for k in range(rounds + 1)]
     for table in (owners.drop(columns="owner"), learner, markets):
         assert np.isfinite(table.to_numpy(dtype=float)).all() and not table.isna().any().any()
     np.testing.assert_allclose(owners["surplus"], owners["payment"] - owners["cost"], atol=1e-12)
     last = owners.loc[rounds]
-    assert last["owner"].tolist() == list(GAME.owners.names) and last["epsilon"].tolist() == model.epsilon.tolist()
+    assert (
+        last["owner"].tolist() == list(GAME.owners.names)
+        and last["epsilon"].tolist() == model.epsilon.tolist()
+    )
     np.testing.assert_allclose(last["regret"], GAME.regret(model.epsilon), atol=1e-12)
-    assert learner["spend"].tolist() == markets["total_payments"].tolist() and (learner["price"] == 10.0).all()
+    assert (
+        learner["spend"].tolist() == markets["total_payments"].tolist()
+        and (learner["price"] == 10.0).all()
+    )
 
 
 @dataclass(frozen=True)
@@ -187,11 +227,15 @@ def test_a_learner_that_once_had_no_price_has_no_column_of_it():
 
 def test_a_reporter_of_ones_own_is_a_column_and_may_not_be_silent():
     model = DataMarket(GAME, seed=1)
-    model.datacollector = MarketCollector({"sharing": lambda market: int((market.epsilon > 0).sum())})
+    model.datacollector = MarketCollector(
+        {"sharing": lambda market: int((market.epsilon > 0).sum())}
+    )
     model.step()
     assert model.datacollector.get_model_vars_dataframe()["sharing"].tolist() == [3]
     model.datacollector = MarketCollector({"sharing": lambda market: None})
-    with pytest.raises(ValueError, match="model reporter 'sharing' must give a value; found None in round 2"):
+    with pytest.raises(
+        ValueError, match="model reporter 'sharing' must give a value; found None in round 2"
+    ):
         model.step()
     with pytest.warns(UserWarning, match="No agent-type reporters"):
         assert model.datacollector.get_agenttype_vars_dataframe(mesa.Agent).empty
@@ -206,7 +250,9 @@ def test_agents_are_mesas_and_show_their_rows():
     assert owner.cost == pytest.approx(GAME.costs(model.epsilon)[0])
     before = model.epsilon.copy()
     owner.move()
-    assert owner.epsilon == GAME.best_responses(before)[0] and np.array_equal(model.epsilon[1:], before[1:])
+    assert owner.epsilon == GAME.best_responses(before)[0] and np.array_equal(
+        model.epsilon[1:], before[1:]
+    )
 
 
 # Mesa's own tools
@@ -215,25 +261,36 @@ def test_agents_are_mesas_and_show_their_rows():
 class Insurers(DataMarket):
     """Three owners under a budget that a page or a batch varies."""
 
-    def __init__(self, budget: float = 12.0, activation: str = "sequential", seed: int | None = None) -> None:
+    def __init__(
+        self, budget: float = 12.0, activation: str = "sequential", seed: int | None = None
+    ) -> None:
         game = market(Linear([1.0, 2.0, 3.0]), Proportional(budget, "epsilon"), 3)
         super().__init__(game, activation=activation, seed=seed)
 
 
 def test_batch_run_varies_a_market():
     """Mesa's batch_run tells the round before the last; at rest it is the same."""
-    rows = pd.DataFrame(batch_run(Insurers, {"budget": [6.0, 12.0], "seed": range(2)}, display_progress=False))
+    rows = pd.DataFrame(
+        batch_run(Insurers, {"budget": [6.0, 12.0], "seed": range(2)}, display_progress=False)
+    )
     assert len(rows) == 2 * 2 * 3 and not rows.isna().any().any()
     for budget, each in rows.groupby("budget"):
         found = each.sort_values("AgentID")["epsilon"].to_numpy().reshape(3, 2)
-        np.testing.assert_allclose(found, np.outer([2 / 9, 1 / 9, 0.0], [budget, budget]), atol=1e-6)
-    path = pd.DataFrame(batch_run(Insurers, {"seed": 1}, data_collection_period=1, display_progress=False))
+        np.testing.assert_allclose(
+            found, np.outer([2 / 9, 1 / 9, 0.0], [budget, budget]), atol=1e-6
+        )
+    path = pd.DataFrame(
+        batch_run(Insurers, {"seed": 1}, data_collection_period=1, display_progress=False)
+    )
     model = Insurers(seed=1)
     model.run()
     known = frame(model).reset_index().query("Step < @model.steps")
     np.testing.assert_array_equal(path["epsilon"], known["epsilon"])
     assert path["Step"].tolist() == known["Step"].tolist() == path["round"].tolist()
-    assert pd.DataFrame(batch_run(DataMarket, {"game": GAME}, display_progress=False))["regret"].max() < 1e-6
+    assert (
+        pd.DataFrame(batch_run(DataMarket, {"game": GAME}, display_progress=False))["regret"].max()
+        < 1e-6
+    )
 
 
 @pytest.mark.parametrize("model", [DataMarket, Insurers])
@@ -242,7 +299,11 @@ def test_solara_viz_can_make_the_model_again(model):
     given = {"game": GAME} if model is DataMarket else {"budget": 9.0, "seed": "42"}
     parameters = inspect.signature(model.__init__).parameters
     assert not [one for one in parameters.values() if one.kind == inspect.Parameter.VAR_POSITIONAL]
-    missing = [name for name, one in parameters.items() if one.default is inspect.Parameter.empty and name not in given]
+    missing = [
+        name
+        for name, one in parameters.items()
+        if one.default is inspect.Parameter.empty and name not in given
+    ]
     assert set(missing) <= {"self", "kwargs"}
     made = model(**given)
     made.step()
@@ -266,7 +327,10 @@ def test_five_hundred_models_built_and_dropped_leave_memory_flat():
     before = live()
     tracemalloc.start()
     try:
-        first, last = build(50), build(500)
+        first = build(50)
+        last = build(500)
     finally:
         tracemalloc.stop()
-    assert live() == before and last - first < 100_000  # bytes, of 500; one alone takes about 20,000
+    assert (
+        live() == before and last - first < 100_000
+    )  # bytes, of 500; one alone takes about 20,000

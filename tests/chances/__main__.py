@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from chances.reliability import study
+from reproduction.study import Options
 from scenarios.command.console import print_study
 from scenarios.command.progress import stages
-from scenarios.reproduce.study import Options
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="chances", description=__doc__.splitlines()[0])

@@ -1,7 +1,8 @@
 """Markets on many tables, whose owners are alike or differ: what chances of buying are tried on.
 
-A market is named "table/arrangement" or "table/arrangement/reports". Every seed draws other records, another division,
-other prices and another value of the model. What all have in common stands in `varied.toml`.
+A market is named "table/arrangement" or "table/arrangement/reports". Every seed draws other
+records, another division, other prices and another value of the model. What all have in common
+stands in `varied.toml`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ import pandas as pd
 import sklearn.datasets
 
 from learning.randomness import Streams
-from scenarios.schema.loading import Scenario, load
+from scenarios.schema.loading import load
+from scenarios.schema.scenario import Scenario
 from scenarios.tables.paths import bundled_table
 
 OWNERS = 3
 LARGEST_OWNER = 1500  # records
 PUBLIC = (80, 400)  # rows of the learner, from and to
 PAID = 300.0  # money, in all
-WORTH = (0.7, 25.0)  # of that: what the learner's own error, p/rows at its usual size, is worth, from and to
+WORTH = (
+    0.7,
+    25.0,
+)  # of that: what the learner's own error, p/rows at its usual size, is worth, from and to
 SLOPES = 0.5  # how far owners' slopes lie apart, in spreads of a feature
 HERE = Path(__file__).parent
 BUNDLED = "randhie"
@@ -32,7 +37,13 @@ ON_DISK = tomllib.loads((HERE / "varied_tables.toml").read_text())
 GENERATED = ("tails", "normal", "labels", "rare")
 FROM_SKLEARN = ("diabetes", "breast_cancer", "digits")
 TABLES = (*GENERATED, *FROM_SKLEARN, *ON_DISK)
-LABELLED = ("labels", "rare", "breast_cancer", "digits", *(name for name, kept in ON_DISK.items() if "labels" in kept))
+LABELLED = (
+    "labels",
+    "rare",
+    "breast_cancer",
+    "digits",
+    *(name for name, kept in ON_DISK.items() if "labels" in kept),
+)
 
 
 def table_file(table: str, data: Path | None) -> Path | None:
@@ -55,7 +66,12 @@ def varied_market(market: str, seed: int, data: Path | None) -> Iterator[Scenari
     width = frame.shape[1] - 1
     prices = (10.0 * np.exp(rng.normal(0, 0.7, OWNERS))).round(1).tolist()
     value = round(PAID * np.exp(rng.uniform(*np.log(WORTH))) * public / width)
-    changes = [f"seed={seed}", f"data.public_rows={public}", f"owners.cost.price={prices}", f"learner.value={value}"]
+    changes = [
+        f"seed={seed}",
+        f"data.public_rows={public}",
+        f"owners.cost.price={prices}",
+        f"learner.value={value}",
+    ]
     if "owner" in frame:
         changes.append("data.owner=owner")
     else:
@@ -71,12 +87,15 @@ def varied_market(market: str, seed: int, data: Path | None) -> Iterator[Scenari
         yield load(HERE / "varied.toml", [*changes, f"data.path={folder}/table.csv"])
 
 
-def _arranged(frame: pd.DataFrame, arrangement: str, rows: int, public: int, rng: np.random.Generator) -> pd.DataFrame:
+def _arranged(
+    frame: pd.DataFrame, arrangement: str, rows: int, public: int, rng: np.random.Generator
+) -> pd.DataFrame:
     """Take so many rows of a table in the order that divides them; the last are the learner's.
 
-    "alike" and "file": as they come in the file. Else by one feature's size, of which owners have a third each: "named",
-    in a column; "sorted", with the learner's rows at an end; "mixed", with the learner's rows from all of it. "slopes":
-    named at random, and the target follows features with the owner's own slopes.
+    "alike" and "file": as they come in the file. Else by one feature's size, of which owners have a
+    third each: "named", in a column; "sorted", with the learner's rows at an end; "mixed", with the
+    learner's rows from all of it. "slopes": named at random, and the target follows features with
+    the owner's own slopes.
     """
     frame = frame.iloc[np.sort(rng.choice(len(frame), rows, replace=False))].reset_index(drop=True)
     if arrangement in ("alike", "file"):
@@ -87,7 +106,9 @@ def _arranged(frame: pd.DataFrame, arrangement: str, rows: int, public: int, rng
         x = frame[features].to_numpy()
         own = rng.normal(scale=SLOPES, size=(OWNERS, len(features)))[owner]
         added = np.sum((x - x.mean(axis=0)) / x.std(axis=0) * own, axis=1)
-        return frame.assign(target=(frame.target + added).round(4), owner=[f"owner {one + 1}" for one in owner])
+        return frame.assign(
+            target=(frame.target + added).round(4), owner=[f"owner {one + 1}" for one in owner]
+        )
     column = frame[str(rng.choice(features))]
     rank = column.rank(method="first", ascending=bool(rng.random() < 0.5)).to_numpy()
     if arrangement == "named":
@@ -108,7 +129,8 @@ def _records(table: str, rng: np.random.Generator, data: Path | None) -> pd.Data
         widest = np.sort(np.argsort(-found.data.std(axis=0))[: 6 if table == "digits" else 10])
         frame = pd.DataFrame(found.data[:, widest]).add_prefix("x")
         return frame.assign(target=found.target >= 5 if table == "digits" else found.target)
-    file, kept = table_file(table, data), ON_DISK[table]
+    file = table_file(table, data)
+    kept = ON_DISK[table]
     assert file is not None
     columns = [kept["target"], *kept["features"]]
     frame = pd.read_csv(file, usecols=columns, sep=kept.get("separator", ","))
@@ -117,7 +139,8 @@ def _records(table: str, rng: np.random.Generator, data: Path | None) -> pd.Data
 
 def _generated(table: str, rng: np.random.Generator) -> pd.DataFrame:
     """Draw another population for each seed: skewed or correlated inputs, heavy tails or labels, the rarer one in ten."""
-    rows, width = OWNERS * LARGEST_OWNER + PUBLIC[1], 6
+    rows = OWNERS * LARGEST_OWNER + PUBLIC[1]
+    width = 6
     x = rng.normal(size=(rows, width)) @ rng.normal(size=(width, width))
     if table == "tails":
         x = rng.lognormal(sigma=0.5, size=(rows, width))

@@ -31,7 +31,8 @@ def test_same_seed_same_bytes_on_every_machine():
 @pytest.mark.parametrize("count", [0, 1, FEW, 100])
 def test_many_streams_at_once_are_those_asked_for_one_by_one(seed, keys, count):
     streams = Streams(seed, "noise")
-    together, alone = streams.rngs(*keys, count=count), [streams.rng(*keys, number) for number in range(count)]
+    together = streams.rngs(*keys, count=count)
+    alone = [streams.rng(*keys, number) for number in range(count)]
     assert [g.bit_generator.state for g in together] == [g.bit_generator.state for g in alone]
 
 
@@ -80,6 +81,13 @@ def test_adding_a_run_or_a_round_changes_no_other_draw():
 
 def test_owners_and_runs_draw_independently():
     """20,000 draws each: correlations within 4/sqrt(20,000) = 0.028 of zero."""
-    noise = [clients(name).noise(Laplace(), 100, Streams(1, "noise")).take(100) for name in ("a", "b")]
-    columns = [noise[0][:, :50].ravel(), noise[0][:, 50:].ravel(), noise[1][:, :50].ravel(), noise[1][:, 50:].ravel()]
+    noise = [
+        clients(name).noise(Laplace(), 100, Streams(1, "noise")).take(100) for name in ("a", "b")
+    ]
+    columns = [
+        noise[0][:, :50].ravel(),
+        noise[0][:, 50:].ravel(),
+        noise[1][:, :50].ravel(),
+        noise[1][:, 50:].ravel(),
+    ]
     assert np.abs(np.corrcoef(columns) - np.eye(4)).max() < 4 / np.sqrt(columns[0].size)

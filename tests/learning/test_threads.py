@@ -14,7 +14,9 @@ from learning.threads import one_blas_thread, over_blocks
 
 
 def blas_threads():
-    return {library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()}
+    return {
+        library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()
+    }
 
 
 def test_blas_has_one_thread_inside_and_what_it_had_before_outside():
@@ -47,8 +49,11 @@ def test_blocks_are_worked_on_by_as_many_threads_as_blas_had():
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "network"])
 def test_gradients_and_losses_are_the_same_to_the_last_bit_on_one_thread_and_two(loss):
     rng = np.random.default_rng(0)
-    n, p, runs = 9001, 31, 12
-    x, y = rng.uniform(-1, 1, (n, p)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    n = 9001
+    p = 31
+    runs = 12
+    x = rng.uniform(-1, 1, (n, p))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     width = 8 * (p + 1) + 1 if loss == "network" else p  # eight hidden units
     records = Coordinates(np.zeros(width), np.eye(p), 4.0, loss=loss).oracle(x, y)
     phi = rng.normal(size=(runs, width))

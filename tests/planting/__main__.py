@@ -10,28 +10,38 @@ from pathlib import Path
 
 import numpy as np
 
+from exchange.terminal import Terminal
 from learning.audit.auditor import DRAWS
-from learning.audit.transcript import apart
+from learning.audit.transcript import ask_members_singly
 from planting.broken_public import PUBLIC_BUGS
 from planting.bugs import AMONG, BUGS
 from planting.planted import Caught, planted
-from scenarios.command.terminal import PlainTable, Terminal, noted
+from scenarios.command.terminal import PlainTable, noted
 from scenarios.planning import prepare
-from scenarios.schema.loading import Scenario, load
+from scenarios.schema.loading import load
+from scenarios.schema.scenario import Scenario
 from scenarios.studies.audit import ERROR, check_preparation, prepare_audit
 from scenarios.training import training_task
 
 
-def plant_all(scenario: Scenario, epsilon: np.ndarray | None = None, *, draws: int = DRAWS) -> list[Caught]:
+def plant_all(
+    scenario: Scenario, epsilon: np.ndarray | None = None, *, draws: int = DRAWS
+) -> list[Caught]:
     """Plant every bug that changes something in a scenario, in its training and before it."""
-    given = None if epsilon is None else lambda n_owners: np.broadcast_to(epsilon, n_owners).astype(float)
+    given = (
+        None
+        if epsilon is None
+        else lambda n_owners: np.broadcast_to(epsilon, n_owners).astype(float)
+    )
     data, planner, budgets = prepare_audit(scenario, given)
-    task = apart(training_task(scenario, planner, budgets))
+    task = ask_members_singly(training_task(scenario, planner, budgets))
     rows = scenario.data.most_rows
     claimed = np.flatnonzero((budgets > 0) & np.isfinite(budgets))
     owner = data.owners[int(claimed[np.argmin(data.sizes[claimed])])]
     record = owner.x[: AMONG * rows], owner.y[: AMONG * rows]
-    found = planted(task, scenario.learning.overlap, record, rows, seed=scenario.seed, draws=draws, error=ERROR)
+    found = planted(
+        task, scenario.learning.overlap, record, rows, seed=scenario.seed, draws=draws, error=ERROR
+    )
     for name, bug in PUBLIC_BUGS.items():
         if bug.bites(scenario):
             with bug.inside():

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.clipped_records import ClippedRecords
 from learning.losses.coordinates import Coordinates
+from learning.losses.linear_records import ClippedRecords
 from learning.losses.protocols import GradientOracle
 from learning.training.task import Task
 
@@ -51,7 +51,9 @@ class OtherNorm(Coordinates):
 
 class TwiceTheRadius(Coordinates):
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
-        return Coordinates(**vars(self) | {"radius": 2 * self.radius}).oracle(x, y, one_by_one=one_by_one)
+        return Coordinates(**vars(self) | {"radius": 2 * self.radius}).oracle(
+            x, y, one_by_one=one_by_one
+        )
 
 
 class ClippedMean(Coordinates):
@@ -108,8 +110,8 @@ class OddlyClipped(ClippedRecords):
 
     keeps: Callable[[Array], Array]
 
-    def falls(self, points: Any, rows: slice) -> Any:
-        whole = np.asarray(self.loss.falls(points @ self.lines[rows].T))
+    def negative_slopes(self, points: Any, rows: slice) -> Any:
+        whole = np.asarray(self.loss.negative_slopes(points @ self.lines[rows].T))
         return whole * self.keeps(np.abs(whole) / self.limits[rows])
 
     def slopes(self, t: Array, rows: Any) -> Array:
@@ -151,7 +153,7 @@ class FirstTwice(Coordinates):
 
 class UnclippedTargets(Coordinates):
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
-        return self.shortened(x), y - x @ self.centre
+        return self.clip_features(x), y - x @ self.centre
 
 
 class Unprojected(Coordinates):

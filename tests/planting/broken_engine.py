@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from learning.training import engine, sgd1
-from learning.training.lots import Whole
+from learning.training.lots import IntArray
 from learning.training.task import Task
 
 Inside = Callable[[], AbstractContextManager[Any]]
@@ -31,34 +31,38 @@ def never_charged(task: Task, answers: Any, ledger: Any) -> None:
     """Charge nobody."""
 
 
-def with_picks(change: Callable[[Whole, int], Whole]) -> Inside:
+def with_picks(change: Callable[[IntArray, int], IntArray]) -> Inside:
     """Pick other records: change(picks (rounds, runs), records) in the place of uniform picks."""
-    sound = sgd1._picks
+    sound = sgd1.draw_picks
 
-    def picks(task: Task) -> Iterator[tuple[Whole, Whole]]:
+    def picks(task: Task) -> Iterator[tuple[IntArray, IntArray]]:
         ends = np.cumsum([owner.records.n_records for owner in task.owners])
         done = 0
         for block, _ in sound(task):
-            changed = change(block, int(ends[-1])) if change is not in_order else in_order(block, int(ends[-1]), done)
+            changed = (
+                change(block, int(ends[-1]))
+                if change is not in_order
+                else in_order(block, int(ends[-1]), done)
+            )
             done += len(block)
             yield changed, np.searchsorted(ends, changed, side="right")
 
-    return partial(replaced, sgd1, "_picks", picks)
+    return partial(replaced, sgd1, "draw_picks", picks)
 
 
-def in_order(picks: Whole, records: int, done: int = 0) -> Whole:
+def in_order(picks: IntArray, records: int, done: int = 0) -> IntArray:
     """One record after the other, from a start of each run's own."""
     return (picks[:1] + done + np.arange(len(picks))[:, None]) % records
 
 
-def always_one(picks: Whole, records: int) -> Whole:
+def always_one(picks: IntArray, records: int) -> IntArray:
     """The same record in every round."""
     return np.full_like(picks, records // 2)
 
 
-def without_the_last(picks: Whole, records: int) -> Whole:
+def without_the_last(picks: IntArray, records: int) -> IntArray:
     """None of the last owner's records, as long as that has less than a half."""
     return picks % (records // 2)
 
 
-uncharged: Inside = partial(replaced, engine, "charge", never_charged)
+uncharged: Inside = partial(replaced, engine, "charge_training", never_charged)

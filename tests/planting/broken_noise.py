@@ -12,13 +12,15 @@ from scipy.special import gammainc, gammaincinv
 from learning.arrays import Array
 from learning.declaration import field_types
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.shares import shares
+from learning.privacy.shares import answer_shares
 from learning.training.client import Client
 from learning.training.task import Task
 from planting.broken_owners import at_owners
 
 
-def in_mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Callable[[Task], Task]:
+def in_mechanism(
+    overriding: Callable[[Task, Mechanism], Mapping[str, Any]],
+) -> Callable[[Task], Task]:
     """The training under its mechanism with some methods replaced, and owners priced by that."""
 
     def plant(task: Task) -> Task:
@@ -29,11 +31,21 @@ def in_mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> 
         bound = task.coordinates.noise_bound
 
         def priced(by: Mechanism, one: Client) -> float:
-            return float(by.scale(np.asarray(one.epsilon, dtype=float), one.records.n_records, bound, one.horizon))
+            return float(
+                by.scale(
+                    np.asarray(one.epsilon, dtype=float), one.records.n_records, bound, one.horizon
+                )
+            )
 
-        def broken_scale(one: Client) -> float:  # of noise made together, as much less as the strictest owner's
+        def broken_scale(
+            one: Client,
+        ) -> float:  # of noise made together, as much less as the strictest owner's
             made_together = sound.parts > 1 and priced(sound, one) > 0
-            return float(one.scale) * priced(broken, one) / priced(sound, one) if made_together else priced(broken, one)
+            return (
+                float(one.scale) * priced(broken, one) / priced(sound, one)
+                if made_together
+                else priced(broken, one)
+            )
 
         owners = tuple(replace(one, scale=broken_scale(one)) for one in task.owners)
         return replace(task, mechanism=broken, owners=owners)
@@ -43,14 +55,22 @@ def in_mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> 
 
 def in_draws(change: Callable[[Array], Array]) -> Callable[[Task], Task]:
     def overriding(task: Task, sound: Mechanism) -> dict[str, Any]:
-        return {"draw": lambda self, scale, shape, *, rng: change(sound.draw(scale, shape, rng=rng))}
+        return {
+            "draw": lambda self, scale, shape, *, rng: change(sound.draw(scale, shape, rng=rng))
+        }
 
     return in_mechanism(overriding)
 
 
-def in_scales(change: Callable[[Task, Mechanism, Any, Any, float, int], Array]) -> Callable[[Task], Task]:
+def in_scales(
+    change: Callable[[Task, Mechanism, Any, Any, float, int], Array],
+) -> Callable[[Task], Task]:
     def overriding(task: Task, sound: Mechanism) -> dict[str, Any]:
-        return {"scale": lambda self, e, sizes, bound, horizon: change(task, sound, e, sizes, bound, horizon)}
+        return {
+            "scale": lambda self, e, sizes, bound, horizon: change(
+                task, sound, e, sizes, bound, horizon
+            )
+        }
 
     return in_mechanism(overriding)
 
@@ -59,7 +79,7 @@ def one_too_few(task: Task, sound: Any) -> dict[str, Any]:
     """Each owner's part is as small as if one owner more added its own."""
 
     def draw(self: Any, scale: Any, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return np.asarray(sound.mechanism.part(sound.parts + 1, scale, shape, rng=rng))
+        return np.asarray(sound.mechanism.draw_part(sound.parts + 1, scale, shape, rng=rng))
 
     return {"draw": draw}
 
@@ -70,15 +90,20 @@ def without_last(noise: Array) -> Array:
 
 def of_one_less(noise: Array) -> Array:
     """L2 noise of scale 1 with the radius, as rare as it is, that noise on a number less would have."""
-    length, width = np.linalg.norm(noise, axis=-1, keepdims=True), noise.shape[-1]
+    length = np.linalg.norm(noise, axis=-1, keepdims=True)
+    width = noise.shape[-1]
     return np.asarray(noise * (gammaincinv(width - 1, gammainc(width, length)) / length))
 
 
-def each_by_itself(self: Mechanism, scale: Any, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+def each_by_itself(
+    self: Mechanism, scale: Any, shape: tuple[int, ...], *, rng: np.random.Generator
+) -> Array:
     return np.multiply(rng.laplace(size=shape), scale)
 
 
-def for_one_answer(task: Task, sound: Mechanism, e: Any, sizes: Any, bound: float, horizon: int) -> Array:
+def for_one_answer(
+    task: Task, sound: Mechanism, e: Any, sizes: Any, bound: float, horizon: int
+) -> Array:
     return sound.for_rounds(1).scale(e, sizes, bound, 1)
 
 
@@ -97,10 +122,12 @@ def charged_evenly(task: Task) -> Task:
     sound = task.mechanism
 
     class Growing(Client):
-        def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
-            return super().relative(sound)
+        def relative_scales(self, mechanism: Mechanism) -> Iterator[float] | None:
+            return super().relative_scales(sound)
 
-    plant = in_mechanism(lambda task, sound: {"relative_scales": lambda self, growth, horizon: np.ones(horizon)})
+    plant = in_mechanism(
+        lambda task, sound: {"relative_scales": lambda self, growth, horizon: np.ones(horizon)}
+    )
     return plant(at_owners(Growing)(task))
 
 
@@ -108,7 +135,7 @@ def more_than_whole(task: Task, sound: Mechanism) -> dict[str, Any]:
     """Each answer gets growth^k of the budget, over the last of them: the last one all of it."""
 
     def scales(self: Any, growth: float, horizon: int) -> Array:
-        whole = shares(growth, horizon)[-1] ** -(sound.share_power or 0.0)
+        whole = answer_shares(growth, horizon)[-1] ** -(sound.share_power or 0.0)
         return sound.relative_scales(growth, horizon) / whole
 
     return {"relative_scales": scales}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.clipped_records import ClippedRecords
+from learning.losses.linear_records import ClippedRecords
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
@@ -32,12 +32,16 @@ class RepeatedNoise(Noise):
 
 
 class Repeating(Client):
-    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+    def noise(
+        self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None
+    ) -> Noise:
         return RepeatedNoise(**vars(super().noise(mechanism, runs, streams, n_draws)))
 
 
 class OneStream(Client):
-    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+    def noise(
+        self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None
+    ) -> Noise:
         return replace(self, name="all").inherited(mechanism, runs, streams, n_draws)
 
     def inherited(self, *arguments: Any) -> Noise:
@@ -45,8 +49,8 @@ class OneStream(Client):
 
 
 class Backwards(Client):
-    def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
-        turned = super().relative(mechanism)
+    def relative_scales(self, mechanism: Mechanism) -> Iterator[float] | None:
+        turned = super().relative_scales(mechanism)
         return None if turned is None else reversed([*turned])
 
 
@@ -59,7 +63,9 @@ class Unshortened(Client):
     """Its records' gradients are as long as they are."""
 
     def __init__(self, *, records: Any, **others: Any) -> None:
-        if isinstance(records, ClippedRecords):  # and not those that an audit watches, which are unshortened already
+        if isinstance(
+            records, ClippedRecords
+        ):  # and not those that an audit watches, which are unshortened already
             records = replace(records, limits=np.full_like(records.limits, np.inf))
         super().__init__(records=records, **others)
 
@@ -110,7 +116,9 @@ def noise_by(kind: type[Noise]) -> type[Client]:
     """An owner that takes its noise so."""
 
     class Taking(Client):
-        def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        def noise(
+            self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None
+        ) -> Noise:
             return kind(**vars(super().noise(mechanism, runs, streams, n_draws)))
 
     return Taking

@@ -15,9 +15,9 @@ from learning.forecast.planner import Planner
 from learning.losses.coordinates import Coordinates
 from planting.broken_engine import replaced
 from scenarios import planning
-from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import Scenario
 from scenarios.tables import dataset
-from scenarios.tables.selection import select
+from scenarios.tables.selection import select_columns
 
 Inside = Callable[[], AbstractContextManager[Any]]
 
@@ -44,7 +44,7 @@ class PublicBug:
 def encoding_of_all() -> Iterator[None]:
     """Fit the encoder on all rows of the table."""
     held: dict[str, Any] = {}
-    divided = dataset.divided
+    divided = dataset.divide_records
     fit = dataset.fit_encoder
 
     def keeping(scenario: Scenario, raw: Any, holders: Any) -> Any:
@@ -53,10 +53,10 @@ def encoding_of_all() -> Iterator[None]:
 
     def fitted(columns: Any, *, public: Any, labels: bool, **others: Any) -> Encoder:
         raw = held["raw"]
-        whole = select(raw, held["data"], np.arange(raw.n_rows), labels=labels)
+        whole = select_columns(raw, held["data"], np.arange(raw.n_rows), labels=labels)
         return fit(whole.columns, public=np.flatnonzero(whole.usable), labels=labels, **others)
 
-    with replaced(dataset, "divided", keeping), replaced(dataset, "fit_encoder", fitted):
+    with replaced(dataset, "divide_records", keeping), replaced(dataset, "fit_encoder", fitted):
         yield
 
 
@@ -72,7 +72,9 @@ def with_planner(change: Callable[[Planner, np.ndarray, np.ndarray], Planner]) -
     return partial(replaced, planning, "make_planner", made)
 
 
-def with_coordinates(change: Callable[[Coordinates, np.ndarray, np.ndarray], dict[str, Any]]) -> Inside:
+def with_coordinates(
+    change: Callable[[Coordinates, np.ndarray, np.ndarray], dict[str, Any]],
+) -> Inside:
     """Change the coordinates that are announced."""
     return with_planner(
         lambda planner, x, y: replace(
@@ -97,20 +99,24 @@ def with_clients(change: Callable[[np.ndarray, Any, float], tuple[Any, Any]]) ->
 
 def with_division(change: Callable[[np.ndarray], np.ndarray]) -> Inside:
     """Change the rows that each owner is given."""
-    sound = dataset.divided
+    sound = dataset.divide_records
 
     def divided(*arguments: Any) -> Any:
         division, persons = sound(*arguments)
-        return replace(division, owners={name: change(rows) for name, rows in division.owners.items()}), persons
+        return replace(
+            division, owners={name: change(rows) for name, rows in division.owners.items()}
+        ), persons
 
-    return partial(replaced, dataset, "divided", divided)
+    return partial(replaced, dataset, "divide_records", divided)
 
 
 def one_row_more() -> AbstractContextManager[None]:
     """Let owners keep one row of a person more than is promised for."""
-    sound = dataset.capped
+    sound = dataset.cap_persons
     return replaced(
-        dataset, "capped", lambda division, persons, most, **named: sound(division, persons, most + 1, **named)
+        dataset,
+        "cap_persons",
+        lambda division, persons, most, **named: sound(division, persons, most + 1, **named),
     )
 
 
@@ -154,8 +160,13 @@ PUBLIC_BUGS: dict[str, PublicBug] = {
     ),
     "private weights": PublicBug("weights by private records", with_clients(_weights)),
     "private clocks": PublicBug("clocks by private records", with_clients(_clocks), _clocked),
-    "copied": PublicBug("an owner's rows counted twice", with_division(lambda rows: np.concatenate([rows, rows[:1]]))),
+    "copied": PublicBug(
+        "an owner's rows counted twice",
+        with_division(lambda rows: np.concatenate([rows, rows[:1]])),
+    ),
     "more rows": PublicBug(
-        "one row of a person too many", one_row_more, lambda scenario: scenario.data.person is not None
+        "one row of a person too many",
+        one_row_more,
+        lambda scenario: scenario.data.person is not None,
     ),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.losses.clipped_records import ClippedRecords
+from learning.losses.linear_records import ClippedRecords
 from learning.privacy.l2 import L2Noise
 from learning.training.algorithms import ALGORITHMS
 from learning.training.task import Task
@@ -27,7 +27,14 @@ from planting.broken_coordinates import (
     Unprojected,
     in_coordinates,
 )
-from planting.broken_engine import Inside, always_one, in_order, uncharged, with_picks, without_the_last
+from planting.broken_engine import (
+    Inside,
+    always_one,
+    in_order,
+    uncharged,
+    with_picks,
+    without_the_last,
+)
 from planting.broken_noise import (
     charged_evenly,
     cut_off,
@@ -167,11 +174,17 @@ BUGS: dict[str, Bug] = {
         in_mechanism(lambda task, sound: {"draw": each_by_itself}),
         lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
     ),
-    "part": Bug("one part of the noise too few", in_mechanism(one_too_few), lambda task: task.mechanism.parts > 1),
+    "part": Bug(
+        "one part of the noise too few",
+        in_mechanism(one_too_few),
+        lambda task: task.mechanism.parts > 1,
+    ),
     "forgotten": Bug("noise not added to answers", at_owners(Noiseless), _in_steps),
     "reused": Bug("noise reused across rounds", at_owners(Repeating), _asked_again),
     "stream": Bug(
-        "one stream for all owners", at_owners(OneStream), lambda task: _in_steps(task) and len(task.owners) > 1
+        "one stream for all owners",
+        at_owners(OneStream),
+        lambda task: _in_steps(task) and len(task.owners) > 1,
     ),
     "kappa": Bug("overlap of two owners forgotten", lambda task: task, overlap=2),
     "accountant": Bug("accounting wrong by 3", in_mechanism(three_times), _priced),
@@ -187,17 +200,27 @@ BUGS: dict[str, Bug] = {
     ),
     "all": Bug(
         "noise scaled to everyone's records",
-        in_scales(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) * n / task.sizes.sum()),
+        in_scales(
+            lambda task, sound, e, n, bound, horizon: (
+                sound.scale(e, n, bound, horizon) * n / task.sizes.sum()
+            )
+        ),
         lambda task: _priced(task) and len(task.owners) > 1 and not task.mechanism.single_record,
     ),
     "unclipped": Bug("clipping skipped", in_coordinates(Unclipped)),
-    "norm": Bug("clipped in the wrong norm", in_coordinates(OtherNorm), lambda task: task.coordinates.loss.linear),
+    "norm": Bug(
+        "clipped in the wrong norm",
+        in_coordinates(OtherNorm),
+        lambda task: task.coordinates.loss.linear,
+    ),
     "targets": Bug(
         "targets not clipped",
         in_coordinates(UnclippedTargets),
         lambda task: not (task.coordinates.loss.labels or task.coordinates.clips_gradients),
     ),
-    "radius": Bug("gradients clipped at twice the radius", in_coordinates(TwiceTheRadius), _by_record),
+    "radius": Bug(
+        "gradients clipped at twice the radius", in_coordinates(TwiceTheRadius), _by_record
+    ),
     "mean": Bug(
         "gradients clipped after they are averaged",
         in_coordinates(ClippedMean),
@@ -210,11 +233,17 @@ BUGS: dict[str, Bug] = {
         lambda task: _by_record(task) and isinstance(task.owners[0].records, ClippedRecords),
     ),
     "scores": Bug(
-        "scores not clipped", in_coordinates(UnclippedScores), lambda task: task.coordinates.scores is not None
+        "scores not clipped",
+        in_coordinates(UnclippedScores),
+        lambda task: task.coordinates.scores is not None,
     ),
     "moments": Bug(
         "moments released beside scores for nothing",
-        in_scales(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) / _widened(task)),
+        in_scales(
+            lambda task, sound, e, n, bound, horizon: (
+                sound.scale(e, n, bound, horizon) / _widened(task)
+            )
+        ),
         lambda task: task.coordinates.scores is not None and _widened(task) > 1 / LESS,
     ),
     "shares": Bug(
@@ -229,15 +258,33 @@ BUGS: dict[str, Bug] = {
         in_coordinates(Unprojected),
         lambda task: _asked_again(task) and np.isfinite(task.coordinates.theta_max),
     ),
-    "permuted": Bug("every second noise the last one, permuted", at_owners(noise_by(Permuted)), _long_enough(1)),
-    "apart": Bug("noise shared by coordinates two apart", in_draws(two_apart), lambda task: task.width > 2),
-    "echo": Bug("signs of noise from the round before last", at_owners(noise_by(Echoing)), _long_enough(2)),
-    "some": Bug("one answer in two hundred without noise", in_draws(mostly), lambda task: task.mechanism.parts == 1),
+    "permuted": Bug(
+        "every second noise the last one, permuted", at_owners(noise_by(Permuted)), _long_enough(1)
+    ),
+    "apart": Bug(
+        "noise shared by coordinates two apart", in_draws(two_apart), lambda task: task.width > 2
+    ),
+    "echo": Bug(
+        "signs of noise from the round before last", at_owners(noise_by(Echoing)), _long_enough(2)
+    ),
+    "some": Bug(
+        "one answer in two hundred without noise",
+        in_draws(mostly),
+        lambda task: task.mechanism.parts == 1,
+    ),
     "cut": Bug("Laplace noise cut off at five scales", in_draws(cut_off), _by_draws),
-    "grid": Bug("noise on a grid, and means not", in_draws(on_a_grid), lambda task: task.mechanism.parts == 1),
+    "grid": Bug(
+        "noise on a grid, and means not",
+        in_draws(on_a_grid),
+        lambda task: task.mechanism.parts == 1,
+    ),
     "short": Bug("zeros in place of what is short", in_coordinates(ShortLost), _shortened_one_way),
-    "margin": Bug("up to one and a half bounds not clipped", in_coordinates(OftenClipped), _shortened_one_way),
-    "huge": Bug("beyond a thousand bounds not clipped", in_coordinates(HardlyTooLong), _shortened_one_way),
+    "margin": Bug(
+        "up to one and a half bounds not clipped", in_coordinates(OftenClipped), _shortened_one_way
+    ),
+    "huge": Bug(
+        "beyond a thousand bounds not clipped", in_coordinates(HardlyTooLong), _shortened_one_way
+    ),
     "twice": Bug("an owner's first record counted twice", in_coordinates(FirstTwice)),
     "order": _picked("records picked one after the other", in_order),
     "always": _picked("the same record picked always", always_one),

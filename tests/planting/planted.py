@@ -10,7 +10,7 @@ from learning.arrays import Array
 from learning.audit.auditor import audit_owner
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
-from learning.progress import Progress, counting, silent
+from learning.progress import Progress, count_progress, ignore_progress
 from learning.training.task import Task
 from planting.bugs import BUGS
 
@@ -46,7 +46,7 @@ def planted(
     seed: int,
     draws: int,
     error: float,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> list[Caught]:
     """Plant every bug that the training can have, one at a time, and audit.
 
@@ -54,23 +54,36 @@ def planted(
     ----------
     task: the sound training.
     overlap: kappa, as the scenario states it.
-    record: (x (m, p), y (m,)), the data of an owner, of whose first record, or person, one that has no other is attacked at
-        the largest budget; of a few of them where a bug shows in no single one.
+    record: (x (m, p), y (m,)), the data of an owner, of whose first record, or person, one that has
+        no other is attacked at the largest budget; of a few of them where a bug shows in no single
+        one.
     rows: k, the most rows of one person at an owner, as the scenario states it.
     seed, draws: of the attack; as in `audit_owner`.
     error: the chance of a false alarm, of the checks and of the attack each.
     progress: who is told how many are done.
     """
-    most = max(owner.epsilon for owner in task.owners if owner.epsilon is not None and np.isfinite(owner.epsilon))
-    found, biting = [], {name: bug for name, bug in BUGS.items() if bug.bites(task)}
-    did = counting(progress, "planting bugs", len(biting))
+    most = max(
+        owner.epsilon
+        for owner in task.owners
+        if owner.epsilon is not None and np.isfinite(owner.epsilon)
+    )
+    found = []
+    biting = {name: bug for name, bug in BUGS.items() if bug.bites(task)}
+    did = count_progress(progress, "planting bugs", len(biting))
     for name, bug in biting.items():
-        broken, kappa = bug.plant(task), max(overlap, bug.overlap)
+        broken = bug.plant(task)
+        kappa = max(overlap, bug.overlap)
         with bug.inside():
-            failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
+            failed = tuple(
+                check.kind
+                for check in check_training(broken, kappa, rows, error=error)
+                if not check.passed
+            )
             target = AuditTarget.of(broken, kappa, rows)
             x, y = (part[: bug.among * rows] for part in record)
-            finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
+            finding = audit_owner(
+                "", x, y, most, target, seed=seed, draws=draws, confidence=1 - error
+            )
         found.append(Caught(name, failed, finding.refuted, bug.says))
         did(1)
     return found

@@ -37,7 +37,11 @@ def test_groups_may_have_rates_and_dropouts_of_their_own(folder, key):
     told = []
     for ending in ("]", ", 1.0]" if "rates" in key else ", 0.1]"):
         try:
-            run(scenario(folder, "squared", "asynchronous", grouped, f"learning.clocks.{key}{ending}"))
+            run(
+                scenario(
+                    folder, "squared", "asynchronous", grouped, f"learning.clocks.{key}{ending}"
+                )
+            )
         except InputError as error:
             told.append(str(error))
     assert len(told) < 2, told
@@ -68,7 +72,13 @@ def test_clocks_with_rates_and_dropouts(folder, loss, talk):
 
 def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
     changes = ["owners.cost.price=1", "learning.clocks.dropout={Cedar=0.1, Ash=0.3, Birch=0.0}"]
-    named = scenario(folder, "squared", "asynchronous", *changes, "learning.clocks.rates={Birch=2, Cedar=3, Ash=1}")
+    named = scenario(
+        folder,
+        "squared",
+        "asynchronous",
+        *changes,
+        "learning.clocks.rates={Birch=2, Cedar=3, Ash=1}",
+    )
     ticks = named.learning.ticks(["Ash", "Birch", "Cedar"])
     assert ticks.rates == (1.0, 2.0, 3.0) and ticks.dropout == (0.3, 0.0, 0.1)
     assert named.in_order_of(["Birch", "Ash"], ["Cedar"]).learning.clocks.rates == (
@@ -82,8 +92,14 @@ def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
     ("changes", "word"),
     [
         (("learning.clocks.rates=[1.0, 2.0]",), "one entry per owner"),
-        (("learning.clocks.rates={Ash=1, Birch=2}",), 'rates: must have one entry per owner; found none for "Cedar"'),
-        (("learning.clocks.dropout={Ash=0.1, Birch=0, Elm=0}",), 'dropout: must name owners; found "Elm"'),
+        (
+            ("learning.clocks.rates={Ash=1, Birch=2}",),
+            'rates: must have one entry per owner; found none for "Cedar"',
+        ),
+        (
+            ("learning.clocks.dropout={Ash=0.1, Birch=0, Elm=0}",),
+            'dropout: must name owners; found "Elm"',
+        ),
         (("learning.clocks.dropout=[0.1, 0.2]",), "one entry per owner"),
         (('learning.clocks.groups=[["Ash", "Elm"]]',), "Elm"),
     ],

@@ -49,7 +49,8 @@ paths = true
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
-    place, rng = tmp_path_factory.mktemp("rivals"), np.random.default_rng(2)
+    place = tmp_path_factory.mktemp("rivals")
+    rng = np.random.default_rng(2)
     x = rng.uniform(-1, 1, (720, 2))
     label = np.where(x @ [2.0, -1.0] + rng.logistic(size=720) > 0, "yes", "no")
     rows = "".join(f"{a:.5f},{b:.5f},{c}\n" for (a, b), c in zip(x, label, strict=True))
@@ -65,12 +66,16 @@ def test_the_rivals_stand_on_one_table_with_the_market(content):
     assert rows["market"]["relative_fitness"] == content["validation"]["relative_fitness"]
     assert rows["market"]["holdout_error"] == content["validation"]["holdout"]["error_trained"]
     gaps = {name: row["optimal_gap"] for name, row in rows.items()}
-    assert gaps["nonprivate"] < gaps["market"] < gaps["plain"]  # 420 records where plain averaging counts 180
+    assert (
+        gaps["nonprivate"] < gaps["market"] < gaps["plain"]
+    )  # 420 records where plain averaging counts 180
     assert rows["nonprivate"]["claimed_epsilon"] is None and rows["nonprivate"]["epsilon"] is None
     claims = [claim["epsilon"] for claim in content["claims"]]
     assert rows["market"]["claimed_epsilon"] == max(claims) > rows["plain"]["claimed_epsilon"] > 8
     assert rows["central"]["claimed_epsilon"] < 8 and rows["central"]["epsilon"] == [8.0]
-    assert rows["central"]["seen_by"] == "anyone but that party" and rows["plain"]["seen_by"].startswith("the server")
+    assert rows["central"]["seen_by"] == "anyone but that party" and rows["plain"][
+        "seen_by"
+    ].startswith("the server")
     found = content["validation"]["lojasiewicz"]
     assert list(found) == ["path", "trained", "cloud"]
     assert all(one["mu_at_most"] > 0.01 for one in found.values())  # the ridge
@@ -87,7 +92,10 @@ def test_they_are_told(content):
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ('validation.baselines=["plane"]', 'a list of "weighted", "plain", "central" or "nonprivate"'),
+        (
+            'validation.baselines=["plane"]',
+            'a list of "weighted", "plain", "central" or "nonprivate"',
+        ),
         ('validation.baselines=["plain"]', "goes with algorithm = "),
     ],
 )

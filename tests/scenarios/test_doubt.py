@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scenarios.planning import prepare
-from scenarios.report.sentences_money import why_not_said
+from scenarios.report.phrases import render_phrase
 from scenarios.summary.gain import buying_pays, chance_above, gain_part
 from tests.scenarios.test_loss_reports import REPORT, SCENARIO
 from tests.scenarios.test_loss_reports import scenario as nameless
@@ -25,7 +25,9 @@ def chances(planner):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slopes", [(2.0, 2.0, 2.0), (1.0, 3.0, 6.0), (6.0, 3.0, 1.0), (2.0, 2.0, 4.0)])
+@pytest.mark.parametrize(
+    "slopes", [(2.0, 2.0, 2.0), (1.0, 3.0, 6.0), (6.0, 3.0, 1.0), (2.0, 2.0, 4.0)]
+)
 @pytest.mark.parametrize("weights", ["size", "precision"])
 def test_the_chance_with_doubt_is_never_above_the_chance_without(write, slopes, weights):
     """With names and without, in order and shuffled, with reports and without: and a report that finds never raises it."""
@@ -42,12 +44,17 @@ def test_the_chance_with_doubt_is_never_above_the_chance_without(write, slopes, 
                 assert (doubted <= told[order, False][0]).all()
             if order == "as_is" or found:
                 assert doubted.max() < sure.max()
-        doubted, sure = chances(prepare(named(write, slopes, f"learning.weights={weights}")).planner)
+        doubted, sure = chances(
+            prepare(named(write, slopes, f"learning.weights={weights}")).planner
+        )
         assert (doubted <= sure).all()
 
 
 def test_rows_in_the_order_of_the_file_are_in_doubt_and_shuffled_ones_are_not(write):
-    made = {order: prepare(nameless(write, (2.0, 2.0, 2.0), f"data.order={order}")) for order in ("as_is", "shuffled")}
+    made = {
+        order: prepare(nameless(write, (2.0, 2.0, 2.0), f"data.order={order}"))
+        for order in ("as_is", "shuffled")
+    }
     assert made["shuffled"].data.public.drawn and not made["as_is"].data.public.drawn
     assert made["shuffled"].planner.predict(SOLD).without_doubt is None
     assert made["as_is"].planner.predict(SOLD).without_doubt is not None
@@ -64,11 +71,13 @@ def test_rows_in_the_order_of_the_file_are_in_doubt_and_shuffled_ones_are_not(wr
         ([0.0, 0.0], 0.0, False),
     ],
 )
-def test_buying_is_said_to_pay_where_it_is_likelier_than_not_and_gains_on_average(worlds, surplus, pays):
+def test_buying_is_said_to_pay_where_it_is_likelier_than_not_and_gains_on_average(
+    worlds, surplus, pays
+):
     gain = gain_part(np.array(worlds))
     assert buying_pays(gain, surplus) is pays
     learner = {"gain": gain, "surplus": surplus, "buying_pays": pays, "kinds_in_doubt": False}
-    said = why_not_said({"learner": learner})
+    said = render_phrase("buying", "why_not_said", {"learner": learner})
     assert bool(said) is (not pays and surplus > 0)
     if said:
         assert ("on average" in said) is (gain["chance_pays"] > 0.5)

@@ -8,7 +8,7 @@ import pytest
 from pairs import OWNERS, PLANS, PUBLIC, RECORDS, laid, refused, scenario
 
 from learning.errors import InputError
-from learning.forecast.planning import open_mechanisms, planner_under
+from learning.forecast.choice import open_mechanisms, planner_under
 from market.costs.leakage import leakage_bits
 from scenarios.planning import Prepared, planning_inputs, prepare
 from scenarios.runner import run
@@ -17,12 +17,28 @@ from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
-ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp", "one_step")
+ALGORITHMS = (
+    "synchronous",
+    "averaged",
+    "asynchronous",
+    "sgd1",
+    "sgd2",
+    "weighted",
+    "adassp",
+    "one_step",
+)
 ONCE = ("adassp", "one_step")
 LOSSES = ("squared", "hinge", "logistic", "network")
-PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name not in ONCE or loss == "squared"]
-OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests, the quick one too
-TRIED = [pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow]) for loss, name in PAIRS]
+PAIRS = [
+    (loss, name) for loss in LOSSES for name in ALGORITHMS if name not in ONCE or loss == "squared"
+]
+OFTEN = (
+    "averaged",
+)  # algorithms tried under every loss in every run of the tests, the quick one too
+TRIED = [
+    pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow])
+    for loss, name in PAIRS
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +70,19 @@ def run_as_prepared(monkeypatch):
     return run_it
 
 
-# ---- every pair -----------------------------------------------------------------------------------------------------
+# ---- every pair
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
 def test_from_market_to_trained_model(folder, run_as_prepared, loss, algorithm):
     result = run_as_prepared(folder, loss, algorithm)
-    predicted, checked = result["forecast"], result["validation"]
-    assert predicted["kind"] == ("exact" if loss == "squared" and algorithm in EXACT else "calibrated")
+    predicted = result["forecast"]
+    checked = result["validation"]
+    assert predicted["kind"] == (
+        "exact" if loss == "squared" and algorithm in EXACT else "calibrated"
+    )
     assert predicted["basis"] == "public" and predicted["algorithm"] == algorithm
     if algorithm not in ONCE:
         assert (predicted["horizon"], predicted["step_size"]) == PLANS[algorithm]
@@ -77,15 +97,24 @@ def test_from_market_to_trained_model(folder, run_as_prepared, loss, algorithm):
     assert len(selling) == OWNERS and sum(owner["weight"] for owner in selling) == pytest.approx(1)
     assert [claim["party"] for claim in result["claims"]] == [owner["name"] for owner in selling]
     for claim, owner in zip(result["claims"], selling, strict=True):
-        assert claim["epsilon"] == pytest.approx(owner["epsilon"]) and claim["rounds"] == predicted["answers"]
-        assert claim["simulation"] and claim["adjacency"] == "replace one record" and claim["protects_against"]
+        assert (
+            claim["epsilon"] == pytest.approx(owner["epsilon"])
+            and claim["rounds"] == predicted["answers"]
+        )
+        assert (
+            claim["simulation"]
+            and claim["adjacency"] == "replace one record"
+            and claim["protects_against"]
+        )
         assert (claim["delta"] > 0) == (claim["mechanism"] != "laplace")
     assert checked["runs"] == 6 and np.isfinite(checked["z_score"]) and checked["explanation"]
     assert isinstance(checked["agrees"], bool)
     runs = [row["relative_fitness"] for row in result.validation]
     assert len(set(runs)) == 6 and np.isfinite(runs).all()
     assert loss == "network" or min(runs) >= 0
-    assert checked["nonprivate_fitness"] > 0 and result["outside_option"]["measured"] > (-1 if loss == "network" else 0)
+    assert checked["nonprivate_fitness"] > 0 and result["outside_option"]["measured"] > (
+        -1 if loss == "network" else 0
+    )
 
 
 @pytest.mark.slow
@@ -115,7 +144,9 @@ def test_noise_is_at_the_level_that_the_mechanism_prices(folder, loss, algorithm
     made, data, planner = prepared(folder, loss, algorithm)
     epsilon = np.array([2.0, 5.0, 20.0])
     owners, weights, plan = planner.clients(epsilon)
-    expected = planner.mechanism.scale(epsilon, data.sizes, planner.coordinates.gradient_bound, plan.priced)
+    expected = planner.mechanism.scale(
+        epsilon, data.sizes, planner.coordinates.gradient_bound, plan.priced
+    )
     np.testing.assert_allclose([owner.scale for owner in owners], expected, rtol=1e-12)
     np.testing.assert_allclose(weights, data.sizes / data.sizes.sum())
     silent = train_at(made, planner, np.full(OWNERS, np.inf))
@@ -131,7 +162,13 @@ def test_pairs_are_all_that_the_schema_allows():
         for name in ALGORITHMS:
             try:
                 Learning.model_validate(
-                    {"loss": loss, "algorithm": name, "mechanism": "gaussian", "delta": 1e-5, "regularisation": 0.1}
+                    {
+                        "loss": loss,
+                        "algorithm": name,
+                        "mechanism": "gaussian",
+                        "delta": 1e-5,
+                        "regularisation": 0.1,
+                    }
                 )
             except ValueError:
                 continue
@@ -139,14 +176,18 @@ def test_pairs_are_all_that_the_schema_allows():
     assert found == PAIRS
 
 
-# ---- mechanisms and weights -----------------------------------------------------------------------------------------
+# ---- mechanisms and weights
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "averaged"), ("squared", "weighted")]
+    ("loss", "algorithm"),
+    [("squared", "averaged"), ("logistic", "averaged"), ("squared", "weighted")],
 )
-def test_best_is_a_mechanism_with_about_the_smallest_forecast(folder, run_as_prepared, loss, algorithm):
+def test_best_is_a_mechanism_with_about_the_smallest_forecast(
+    folder, run_as_prepared, loss, algorithm
+):
     best = ("learning.mechanism=best", "learning.delta=1e-4")
     made, _, planner = prepared(folder, loss, algorithm, *best)
     inputs = planning_inputs(made, market_data(made))
@@ -155,7 +196,9 @@ def test_best_is_a_mechanism_with_about_the_smallest_forecast(folder, run_as_pre
     assert len({repr(candidate) for candidate in candidates}) == len(candidates) >= 3
     heights = [planner_under(inputs, candidate).forecast.at(at) for candidate in candidates]
     taken = heights[[repr(candidate) for candidate in candidates].index(repr(planner.mechanism))]
-    assert planner.forecast.at(at) == taken <= 1.1 * min(heights)  # compared by a quick look: a few percent are chance
+    assert (
+        planner.forecast.at(at) == taken <= 1.1 * min(heights)
+    )  # compared by a quick look: a few percent are chance
     assert run_as_prepared(folder, loss, algorithm, *best)["validation"]["z_score"] is not None
 
 
@@ -172,7 +215,9 @@ def test_best_is_a_mechanism_with_about_the_smallest_forecast(folder, run_as_pre
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_every_accounting_runs_and_claims_delta(folder, loss, changes):
     result = run(scenario(folder, loss, "averaged", *changes))
-    assert len(result["claims"]) == OWNERS and all(claim["delta"] == 1e-4 for claim in result["claims"])
+    assert len(result["claims"]) == OWNERS and all(
+        claim["delta"] == 1e-4 for claim in result["claims"]
+    )
     assert result["validation"]["explanation"] and result["warnings"] == []
 
 
@@ -185,7 +230,9 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     assert {claim["party"] for claim in result["claims"]} == {"Ash", "Birch", "Cedar"}
     assert all(np.isfinite(claim["epsilon"]) for claim in result["claims"])
     stated = [owner["epsilon"] for owner in result["owners"]]
-    assert not set(stated) & {claim["epsilon"] for claim in result["claims"]}  # the accountant's, not the formula's
+    assert not set(stated) & {
+        claim["epsilon"] for claim in result["claims"]
+    }  # the accountant's, not the formula's
     sold = {owner["name"]: owner["epsilon"] for owner in result["owners"]}
     worst = max(result["claims"], key=lambda claim: claim["epsilon"] / sold[claim["party"]])
     told = {"cause": "weaker_than_sold", "epsilon": worst["epsilon"], "sold": sold[worst["party"]]}
@@ -196,18 +243,26 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
 def test_noise_scaled_to_a_given_bound_claims_what_is_proved(folder, ball):
     """Half of the bound proved: twice the budget sold. No ball: nothing is proved, and nothing claimed."""
     ranges = [f"data.bounds.{name}=[-1, 1]" for name in "abc"]
-    changes, bound = ("learning.clip=2", "data.public_rows=0", "validation.runs=50", *ranges), 2 * (8.0 * 2 + 4) * 2
+    changes = ("learning.clip=2", "data.public_rows=0", "validation.runs=50", *ranges)
+    bound = 2 * (8.0 * 2 + 4) * 2
     plain = run(scenario(folder, "squared", "averaged", *changes, "learning.theta_max=8"))
     given = (f"learning.theta_max={ball}", f"learning.gradient_bound={bound / 2}")
     made = run(scenario(folder, "squared", "averaged", *changes, *given))
-    assert [plain["protocol"][key] for key in ("gradient_bound", "given_bound", "theta_max")] == [bound, None, 8.0]
+    assert [plain["protocol"][key] for key in ("gradient_bound", "given_bound", "theta_max")] == [
+        bound,
+        None,
+        8.0,
+    ]
     proved = [None, None] if ball == "none" else [bound, 8.0]
     assert [made["protocol"][key] for key in ("gradient_bound", "theta_max")] == proved
     held = {claim["party"]: claim["epsilon"] for claim in made["claims"]}
     for owner in made["owners"]:
         expected = None if ball == "none" else pytest.approx(2 * owner["epsilon"])
         assert held[owner["name"]] == owner["claimed_epsilon"] == expected
-    assert [(one["cause"], one.get("given_bound")) for one in made["warnings"]][-1] == ("weaker_than_sold", bound / 2)
+    assert [(one["cause"], one.get("given_bound")) for one in made["warnings"]][-1] == (
+        "weaker_than_sold",
+        bound / 2,
+    )
     for result in (plain, made):
         assert result["forecast"]["kind"] == "exact" and abs(result["validation"]["z_score"]) < 4
     assert made["forecast"]["noise"] == pytest.approx(plain["forecast"]["noise"] / 4)
@@ -217,7 +272,12 @@ def test_noise_scaled_to_a_given_bound_claims_what_is_proved(folder, ball):
 def test_costs_may_be_counted_on_what_is_claimed(folder):
     """Under a paper's formula that is more than what is sold; nobody who is paid the same then sells as much."""
     printed = ("learning.mechanism=gaussian", "learning.accounting=printed", "learning.delta=1e-4")
-    changes = (*printed, "learning.horizon=6", "owners.epsilon=[0.05, 2.0]", "owners.cost.price=[40, 50, 60]")
+    changes = (
+        *printed,
+        "learning.horizon=6",
+        "owners.epsilon=[0.05, 2.0]",
+        "owners.cost.price=[40, 50, 60]",
+    )
     sold = run(scenario(folder, "logistic", "weighted", *changes), training=False)
     made = scenario(folder, "logistic", "weighted", *changes, "owners.cost_at=claimed")
     claimed = run(made, training=False)
@@ -229,17 +289,30 @@ def test_costs_may_be_counted_on_what_is_claimed(folder):
             assert owner["leakage_bits"] == leakage_bits(owner["claimed_epsilon"], 10, 1e-4)
     for one, other in zip(sold["owners"], claimed["owners"], strict=True):
         assert other["epsilon"] < one["epsilon"] < 2
-    with pytest.raises(InputError, match=r"learning\.horizon: must be a number of rounds with owners\.cost_at"):
-        scenario(folder, "logistic", "weighted", *printed, "learning.horizon=optimal", "owners.cost_at=claimed")
+    with pytest.raises(
+        InputError, match=r"learning\.horizon: must be a number of rounds with owners\.cost_at"
+    ):
+        scenario(
+            folder,
+            "logistic",
+            "weighted",
+            *printed,
+            "learning.horizon=optimal",
+            "owners.cost_at=claimed",
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["equal", "precision"])
 @pytest.mark.parametrize(
-    ("loss", "algorithm"), [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")]
+    ("loss", "algorithm"),
+    [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")],
 )
 def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
-    unequal = ("data.split=[100, 300, 500]", "owners.epsilon=[[2.0, 2.0], [5.0, 5.0], [20.0, 20.0]]")
+    unequal = (
+        "data.split=[100, 300, 500]",
+        "owners.epsilon=[[2.0, 2.0], [5.0, 5.0], [20.0, 20.0]]",
+    )
     made = scenario(folder, loss, algorithm, f"learning.weights={weights}", *unequal)
     result = run(made)
     q = np.array([owner["weight"] for owner in result["owners"]])
@@ -248,7 +321,9 @@ def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
         np.testing.assert_allclose(q, 1 / 3)
     else:
         size = np.array([100, 300, 500]) / 900
-        assert q[0] < size[0] and q[2] > size[2]  # the noisiest counts for less than its size, the quietest for more
+        assert (
+            q[0] < size[0] and q[2] > size[2]
+        )  # the noisiest counts for less than its size, the quietest for more
     by_size = run_once(folder, loss, algorithm, *unequal)
     assert by_size.validation[0]["relative_fitness"] != result.validation[0]["relative_fitness"]
 
@@ -268,7 +343,9 @@ def test_without_public_rows_labels_under_precision_weights_still_have_a_forecas
         *bounds,
     )
     result = run(made)
-    assert result["forecast"]["basis"] == "oracle" and np.isfinite(result["forecast"]["relative_fitness"])
+    assert result["forecast"]["basis"] == "oracle" and np.isfinite(
+        result["forecast"]["relative_fitness"]
+    )
     assert sum(owner["weight"] for owner in result["owners"]) == pytest.approx(1)
 
 
@@ -282,16 +359,23 @@ def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algo
     assert np.isfinite(result["validation"]["z_score"])
 
 
-# ---- edges ----------------------------------------------------------------------------------------------------------
+# ---- edges
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")]
+    ("loss", "algorithm"),
+    [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")],
 )
 def test_one_owner_that_may_stay_out(folder, loss, algorithm):
     """Alone in the market, with budgets from 0: a forecast over all of them, and a settled market."""
-    alone = ("data.split=[900]", 'data.names=["Only"]', "owners.cost.price=1.0", "owners.epsilon=[0.0, 20.0]")
+    alone = (
+        "data.split=[900]",
+        'data.names=["Only"]',
+        "owners.cost.price=1.0",
+        "owners.epsilon=[0.0, 20.0]",
+    )
     result = run(scenario(folder, loss, algorithm, *alone))
     (owner,) = result["owners"]
     assert result["equilibrium"]["converged"] and 0 <= owner["epsilon"] <= 20
@@ -302,7 +386,9 @@ def test_one_owner_that_may_stay_out(folder, loss, algorithm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "algorithm"), [("squared", "weighted"), ("hinge", "averaged"), ("squared", "adassp")])
+@pytest.mark.parametrize(
+    ("loss", "algorithm"), [("squared", "weighted"), ("hinge", "averaged"), ("squared", "adassp")]
+)
 def test_nobody_may_share(folder, loss, algorithm):
     result = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.0, 0.0]"))
     assert result["claims"] == []
@@ -316,7 +402,9 @@ def test_nobody_may_share(folder, loss, algorithm):
 @pytest.mark.parametrize("algorithm", ["averaged", "weighted"])
 def test_nobody_may_share_and_training_would_start_at_zero(folder, algorithm):
     """The learner still has its public model, as the forecast says."""
-    result = run(scenario(folder, "squared", algorithm, "owners.epsilon=[0.0, 0.0]", "learning.start=zero"))
+    result = run(
+        scenario(folder, "squared", algorithm, "owners.epsilon=[0.0, 0.0]", "learning.start=zero")
+    )
     mean = result["validation"]["relative_fitness"]["mean"]
     assert mean == pytest.approx(result["outside_option"]["measured"], rel=1e-9)
 
@@ -341,17 +429,31 @@ def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("delta", "warned"), [(1e-4, False), (1 / 300, True), (0.01, True), (0.5, True)])
+@pytest.mark.parametrize(
+    ("delta", "warned"), [(1e-4, False), (1 / 300, True), (0.01, True), (0.5, True)]
+)
 def test_a_delta_that_could_give_away_a_record_is_warned_of(folder, delta, warned):
-    made = scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}")
+    made = scenario(
+        folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}"
+    )
     result = run(made, training=False)
     assert bool(result["warnings"]) == warned
-    assert not warned or result["warnings"] == [{"cause": "large_delta", "delta": delta, "records": 300}]
+    assert not warned or result["warnings"] == [
+        {"cause": "large_delta", "delta": delta, "records": 300}
+    ]
 
 
 BEYOND = [
-    ("averaged", ("learning.mechanism=laplace", "learning.accounting=pld", "learning.delta=1e-4"), 500),
-    ("averaged", ("learning.mechanism=gaussian", "learning.accounting=pld", "learning.delta=1e-4"), 1000),
+    (
+        "averaged",
+        ("learning.mechanism=laplace", "learning.accounting=pld", "learning.delta=1e-4"),
+        500,
+    ),
+    (
+        "averaged",
+        ("learning.mechanism=gaussian", "learning.accounting=pld", "learning.delta=1e-4"),
+        1000,
+    ),
     ("sgd1", ("learning.accounting=pld",), 100),
 ]
 
@@ -374,10 +476,13 @@ def test_the_most_that_the_accountant_covers_may_be_stated(folder, algorithm, ch
 @pytest.mark.slow
 def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
     changes = ("learning.mechanism=best", "learning.delta=1e-4")
-    assert "owners.epsilon" in refused(folder, "squared", "averaged", *changes, "owners.epsilon=[1.0, 1e6]")
+    assert "owners.epsilon" in refused(
+        folder, "squared", "averaged", *changes, "owners.epsilon=[1.0, 1e6]"
+    )
 
 
-# ---- protocol free to choose ----------------------------------------------------------------------------------------
+# ---- protocol free to choose
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -391,13 +496,23 @@ def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
         ("squared", "adassp"),
     ],
 )
-def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(folder, loss, algorithm):
-    one_by_one = algorithm in ("sgd1", "asynchronous")  # hundreds of rounds or thousands, each asking one owner
+def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(
+    folder, loss, algorithm
+):
+    one_by_one = algorithm in (
+        "sgd1",
+        "asynchronous",
+    )  # hundreds of rounds or thousands, each asking one owner
     rounds = ("learning.horizon=30",) if one_by_one else ()
-    result = run(scenario(folder, loss, algorithm, "owners.epsilon=[5.0, 50.0]", *rounds, free=True))
+    result = run(
+        scenario(folder, loss, algorithm, "owners.epsilon=[5.0, 50.0]", *rounds, free=True)
+    )
     assert result["forecast"]["relative_fitness"] <= result["outside_option"]["relative_fitness"]
     assert result["forecast"]["kind"] == "calibrated" and result["validation"]["explanation"]
-    tiny = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.001, 0.002]", *rounds, free=True), training=False)
+    tiny = run(
+        scenario(folder, loss, algorithm, "owners.epsilon=[0.001, 0.002]", *rounds, free=True),
+        training=False,
+    )
     alone = tiny["outside_option"]["relative_fitness"]
     assert 0.999 * alone <= tiny["forecast"]["relative_fitness"] <= alone
     if tiny["forecast"]["relative_fitness"] == alone:
@@ -412,7 +527,11 @@ def test_a_step_as_its_paper_prints_it(folder):
     plan = planner.forecast.plan(np.ones(OWNERS))
     assert plan.steps == pytest.approx(1 / (planner.curvatures[0] * np.arange(1, 5)))
     told = result["forecast"]["published_bound"]
-    assert result["forecast"]["step_size"] == plan.step_size and told["theorem"] == "Theorem 4" and told["unmet"] == []
+    assert (
+        result["forecast"]["step_size"] == plan.step_size
+        and told["theorem"] == "Theorem 4"
+        and told["unmet"] == []
+    )
     assert 0 < result["forecast"]["excess"] < told["corrected"]
 
 

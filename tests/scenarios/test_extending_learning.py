@@ -7,8 +7,8 @@ from extending import HeavyBall, SmoothHinge, enter
 from learning.losses import LOSSES, Loss
 from learning.training import ALGORITHMS, Algorithm
 from scenarios.report.page import write_report
-from scenarios.report.sentences_learning import plan_line
-from scenarios.result import save
+from scenarios.report.phrases import render_phrase
+from scenarios.result import save_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
@@ -61,18 +61,26 @@ def market(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("loss", "algorithm"), [("smooth_hinge", "averaged"), ("logistic", "heavy_ball"), ("smooth_hinge", "heavy_ball")]
+    ("loss", "algorithm"),
+    [("smooth_hinge", "averaged"), ("logistic", "heavy_ball"), ("smooth_hinge", "heavy_ball")],
 )
-def test_named_in_a_scenario_they_are_forecast_trained_and_reported(market, tmp_path, monkeypatch, loss, algorithm):
+def test_named_in_a_scenario_they_are_forecast_trained_and_reported(
+    market, tmp_path, monkeypatch, loss, algorithm
+):
     result = run(market(loss, algorithm))
-    assert result["forecast"]["algorithm"] == algorithm and result["forecast"]["kind"] == "calibrated"
+    assert (
+        result["forecast"]["algorithm"] == algorithm and result["forecast"]["kind"] == "calibrated"
+    )
     assert result["forecast"]["relative_fitness"] < result["outside_option"]["relative_fitness"]
     assert abs(result["validation"]["z_score"]) < 4
-    assert result["validation"]["holdout"]["error_trained"] < result["validation"]["holdout"]["error_guessing"]
+    assert (
+        result["validation"]["holdout"]["error_trained"]
+        < result["validation"]["holdout"]["error_guessing"]
+    )
     folder = tmp_path / "found"
-    save(result, folder, lambda where: None)
+    save_result(result, folder, lambda where: None)
     said = write_report(folder).read_text()
-    assert algorithm in plan_line(result)
+    assert algorithm in render_phrase("learning", "plan_line", result)
     assert (SmoothHinge.measure in said) == (loss == "smooth_hinge")
     assert (HeavyBall.says in said) == (algorithm == "heavy_ball")
     for table, name in ((LOSSES, SmoothHinge.name), (ALGORITHMS, HeavyBall.name)):
@@ -83,13 +91,17 @@ def test_named_in_a_scenario_they_are_forecast_trained_and_reported(market, tmp_
 
 def test_the_best_model_under_a_convex_loss_is_found(market):
     """Without any method of its own: the gradient of the cost is zero there."""
-    rng, loss = np.random.default_rng(1), SmoothHinge()
-    x, y = rng.normal(size=(80, 3)), rng.choice([-1.0, 1.0], 80)
+    rng = np.random.default_rng(1)
+    loss = SmoothHinge()
+    x = rng.normal(size=(80, 3))
+    y = rng.choice([-1.0, 1.0], 80)
     theta, cost = loss.fit(x, y, 0.1)
     slope = x.T @ (y * loss.derivative(y * (x @ theta))) / 80 + 0.1 * theta
     np.testing.assert_allclose(slope, 0, atol=1e-6)
     fitness = loss.fitness([(x[:30], y[:30]), (x[30:], y[30:])], 0.1)
-    assert fitness.optimum == pytest.approx(cost) and fitness.relative(theta[None]) == pytest.approx(0, abs=1e-9)
+    assert fitness.optimum == pytest.approx(cost) and fitness.relative(
+        theta[None]
+    ) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_method_left_out_is_named(market, monkeypatch):

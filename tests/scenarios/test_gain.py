@@ -8,7 +8,7 @@ import pytest
 from result_folders import result, without_questions
 
 from scenarios.planning import prepare
-from scenarios.report.sentences_gain import chance, chance_of_paying
+from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.summary.gain import chance_above, gain_part
@@ -36,15 +36,20 @@ def test_both_models_go_together_in_a_world():
     told = planner.predict(AT)
     assert len(told.trained) == len(told.outside) == 200
     assert np.corrcoef(told.outside, told.trained)[0, 1] > 0.3
-    together, apart = told.outside - told.trained, told.outside - np.roll(told.trained, 1)
+    together = told.outside - told.trained
+    apart = told.outside - np.roll(told.trained, 1)
     assert together.std() < apart.std()
-    np.testing.assert_allclose(possible(planner, game, AT), 100_000 * together - game.payments(AT).sum())
+    np.testing.assert_allclose(
+        possible(planner, game, AT), 100_000 * together - game.payments(AT).sum()
+    )
 
 
 def test_no_gain_is_certain_before_training_but_a_bill_for_nothing_is():
     planner, game = insurers()
     told = gain_part(possible(planner, game, AT))
-    assert told["interval"][0] < told["median"] < told["interval"][1] and 0 < told["chance_pays"] < 1
+    assert (
+        told["interval"][0] < told["median"] < told["interval"][1] and 0 < told["chance_pays"] < 1
+    )
     drowned = possible(planner, game, np.full(3, 0.01))
     assert np.ptp(drowned) == 0 and gain_part(drowned)["chance_pays"] == 0
     known = possible(replace(planner, bootstrap=None), game, AT)
@@ -58,9 +63,11 @@ def test_chances_are_never_0_or_1_while_worlds_differ():
 
 
 def test_the_chance_is_told_in_words():
-    told = chance_of_paying(result()).replace("\u00a0", " ")
+    told = render_phrase("gain", "chance_of_paying", result()).replace("\u00a0", " ")
     assert "the chance that buying pays is 97 %" in told and "between 700 and 9,400" in told
-    sure = result(learner__gain={"median": 5.0, "interval": [1.0, 9.0], "level": 0.9, "chance_pays": 0.998})
-    assert chance(sure).replace("\u00a0", " ") == "over 99 %"
+    sure = result(
+        learner__gain={"median": 5.0, "interval": [1.0, 9.0], "level": 0.9, "chance_pays": 0.998}
+    )
+    assert render_phrase("gain", "chance", sure).replace("\u00a0", " ") == "over 99 %"
     nothing = {"median": -2000.0, "interval": [-2000.0, -2000.0], "level": 0.9, "chance_pays": 0.0}
-    assert chance_of_paying(without_questions(learner__gain=nothing)) == ""
+    assert render_phrase("gain", "chance_of_paying", without_questions(learner__gain=nothing)) == ""

@@ -54,20 +54,31 @@ def test_money_adds_up_over_learners(contest):
     first, rival = contest["learners"]
     for owner, *parts in zip(contest["owners"], first["owners"], rival["owners"], strict=True):
         assert owner["payment"] == pytest.approx(sum(part["payment"] for part in parts), rel=1e-12)
-        assert owner["surplus"] == pytest.approx(owner["payment"] - owner["privacy_cost"], rel=1e-12)
+        assert owner["surplus"] == pytest.approx(
+            owner["payment"] - owner["privacy_cost"], rel=1e-12
+        )
     for key in ("value", "payments", "surplus", "gain"):
         assert first[key] == contest["learner"][key]
     welfare = contest["welfare"]
     assert welfare["learner"] == pytest.approx(first["surplus"] + rival["surplus"])
-    assert welfare["total"] == pytest.approx(welfare["learner"] + welfare["owners"]) and welfare["optimum"] is None
-    assert rival["gross_value"] == pytest.approx(first["gross_value"] / 2)  # at half the value, for as good a model
+    assert (
+        welfare["total"] == pytest.approx(welfare["learner"] + welfare["owners"])
+        and welfare["optimum"] is None
+    )
+    assert rival["gross_value"] == pytest.approx(
+        first["gross_value"] / 2
+    )  # at half the value, for as good a model
 
 
 def test_each_learner_trains_on_its_own_noise(contest):
     """At equal budgets both forecast the same, and what they train differs."""
     first, rival = contest["learners"]
     assert first["relative_fitness"] == pytest.approx(rival["relative_fitness"], rel=1e-6)
-    assert first["trained_fitness"] == contest["validation"]["relative_fitness"]["mean"] != rival["trained_fitness"]
+    assert (
+        first["trained_fitness"]
+        == contest["validation"]["relative_fitness"]["mean"]
+        != rival["trained_fitness"]
+    )
 
 
 def test_against_all_learners_together_epsilon_and_delta_add_up(contest):
@@ -75,18 +86,32 @@ def test_against_all_learners_together_epsilon_and_delta_add_up(contest):
     assert len(claims) == 6 and weaker_than_sold(contest.content) == []
     for owner in contest["owners"]:
         *own, both = [claim for claim in claims if claim["party"] == owner["name"]]
-        assert both["epsilon"] == pytest.approx(owner["epsilon"]) == sum(claim["epsilon"] for claim in own)
+        assert (
+            both["epsilon"]
+            == pytest.approx(owner["epsilon"])
+            == sum(claim["epsilon"] for claim in own)
+        )
         assert both["delta"] == 2e-3 and both["rounds"] == sum(claim["rounds"] for claim in own)
         assert both["protects_against"] == "anyone who sees all answers to all learners"
-        assert [claim["protects_against"].rpartition(" of ")[2] for claim in own] == ["learner", "Rival"]
+        assert [claim["protects_against"].rpartition(" of ")[2] for claim in own] == [
+            "learner",
+            "Rival",
+        ]
         assert owner["claimed_epsilon"] == both["epsilon"] and owner["leakage_bits"] > 0
-    assert {claim["epsilon"] for claim in contest.model.claims} == {claim["epsilon"] for claim in claims[:2]}
+    assert {claim["epsilon"] for claim in contest.model.claims} == {
+        claim["epsilon"] for claim in claims[:2]
+    }
 
 
 def test_learners_on_page_and_console(contest):
     assert not differing("result.json", contest.content)[0]  # the reference tells of every field
-    page, lines = render(contest.content, {}, ""), "\n".join(summary_lines(contest.content))
-    for words in ("Two learners buy from the same owners: the first", "and Rival", "against all learners together"):
+    page = render(contest.content, {}, "")
+    lines = "\n".join(summary_lines(contest.content))
+    for words in (
+        "Two learners buy from the same owners: the first",
+        "and Rival",
+        "against all learners together",
+    ):
         assert words in page and words in lines
     assert "Who buys" in page and "is not known of such a market" in page and "20 in all" in page
 
@@ -95,7 +120,9 @@ def test_learners_on_page_and_console(contest):
 def test_a_learner_that_pays_nothing_changes_nothing(path):
     alone, beside = (run(load(path, changes), training=False) for changes in ([], [RIVAL % "0.0"]))
     for key in ("epsilon", "payment", "surplus", "claimed_epsilon", "leakage_bits"):
-        assert [one[key] for one in beside["owners"]] == pytest.approx([one[key] for one in alone["owners"]], rel=1e-6)
+        assert [one[key] for one in beside["owners"]] == pytest.approx(
+            [one[key] for one in alone["owners"]], rel=1e-6
+        )
     assert beside["learner"]["surplus"] == pytest.approx(alone["learner"]["surplus"], rel=1e-6)
     assert beside["learners"][1]["asks"] is False and beside["learners"][1]["payments"] == 0
     assert alone["learners"] is None and len(beside["claims"]) == 2
@@ -107,7 +134,11 @@ def test_trajectory_and_curves_are_of_all_that_is_sold(contest):
     for owner in contest["owners"]:
         assert last[owner["name"]]["epsilon"] == pytest.approx(owner["epsilon"])
         assert last[owner["name"]]["payment"] == pytest.approx(owner["payment"])
-        curve = [(row["payoff"], row["epsilon"]) for row in contest.payoff_curves if row["owner"] == owner["name"]]
+        curve = [
+            (row["payoff"], row["epsilon"])
+            for row in contest.payoff_curves
+            if row["owner"] == owner["name"]
+        ]
         assert max(curve) == pytest.approx((owner["surplus"], owner["epsilon"]), rel=1e-6)
 
 
@@ -123,13 +154,31 @@ def test_trajectory_and_curves_are_of_all_that_is_sold(contest):
             ["learners=[{name='R', value=1.0, policy={kind='posted', price=[1, 2, 3]}}]"],
             "learners.1.policy.price: must have",
         ),
-        (["learners=[{name='R', value=1.0, policy={budget=1}}]"], "learners.1.policy.kind: is required"),
-        (["learners=[{name='R', vale=1.0}]"], 'learners.1.vale: is not a known key; .* Did you mean "value"'),
-        (["learners=[{name='learner', value=1.0}]"], "learners.name: must differ from learner to learner"),
+        (
+            ["learners=[{name='R', value=1.0, policy={budget=1}}]"],
+            "learners.1.policy.kind: is required",
+        ),
+        (
+            ["learners=[{name='R', vale=1.0}]"],
+            'learners.1.vale: is not a known key; .* Did you mean "value"',
+        ),
+        (
+            ["learners=[{name='learner', value=1.0}]"],
+            "learners.name: must differ from learner to learner",
+        ),
         (["learners=[{name='R', value=1.0}, {name='R', value=1.0}]"], "learners.name: must differ"),
-        ([RIVAL % 1, "owners.benefit=1.0"], "owners.benefit: must be left out with several learners"),
-        ([RIVAL % 1, "unions=[{name='N', members=['owner 1']}]"], "unions: must be left out with several learners"),
-        ([RIVAL % 1, "market.activation=poisson"], 'market.activation: must be "sequential" or "simultaneous" with'),
+        (
+            [RIVAL % 1, "owners.benefit=1.0"],
+            "owners.benefit: must be left out with several learners",
+        ),
+        (
+            [RIVAL % 1, "unions=[{name='N', members=['owner 1']}]"],
+            "unions: must be left out with several learners",
+        ),
+        (
+            [RIVAL % 1, "market.activation=poisson"],
+            'market.activation: must be "sequential" or "simultaneous" with',
+        ),
         (["learners=7"], r"learners: must be a list of tables, each \[\[learners\]\]"),
     ],
 )
@@ -143,10 +192,18 @@ def test_what_several_learners_are_refused(path):
     for study in (design_scenario, audit_scenario):
         with pytest.raises(InputError, match="learners: must be left out of"):
             study(scenario)
-    with pytest.raises(InputError, match="learners: must be left out where the money of a policy is set"):
-        compare([Alternative("a", scenario), Alternative("b", load(path))], aim=Aim(spending=3.0), training=False)
+    with pytest.raises(
+        InputError, match="learners: must be left out where the money of a policy is set"
+    ):
+        compare(
+            [Alternative("a", scenario), Alternative("b", load(path))],
+            aim=Aim(spending=3.0),
+            training=False,
+        )
     (found,) = varied(Alternative("s", load(path)), [("learners", "[{name='R', value=1.0}]")], None)
     assert found.name == "learners: R" and found.scenario.learners[0].policy is None
     again = path.with_name("again.toml")
     again.write_text(scenario.to_toml())
-    assert load(again).learners == scenario.learners and np.isclose(scenario.learners[0].policy.budget, 10.0)
+    assert load(again).learners == scenario.learners and np.isclose(
+        scenario.learners[0].policy.budget, 10.0
+    )

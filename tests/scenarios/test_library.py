@@ -8,7 +8,7 @@ import pytest
 
 from scenarios.runner import run
 from scenarios.schema.data import DATA_VARIABLE, PUBLISHED
-from scenarios.schema.loading import library, load
+from scenarios.schema.loading import library_scenarios, load
 
 CHOSEN = {  # plans near the learner's own choice, where choosing among hundreds takes half a minute
     "hospitals": ("learning.horizon=100", "learning.step_size=1300"),
@@ -32,11 +32,13 @@ def scenario(name, *changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(library()))
+@pytest.mark.parametrize("name", sorted(library_scenarios()))
 def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     made = scenario(name, "validation.runs=60", "market.starts=2", *CHOSEN.get(name, ()))
     result = run(made)
-    learning, predicted, checked = made.learning, result["forecast"], result["validation"]
+    learning = made.learning
+    predicted = result["forecast"]
+    checked = result["validation"]
     assert predicted["kind"] == (
         "exact"
         if learning.loss == "squared" and learning.algorithm in ("synchronous", "averaged", "sgd2")
@@ -55,7 +57,9 @@ def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     paid = sum(row["payment"] for row in result["owners"])
     assert result["learner"]["payments"] == pytest.approx(paid, rel=1e-9)
     selling = {row["name"] for row in result["owners"] if row["epsilon"] > 0}
-    assert {claim["party"] for claim in result["claims"]} == (selling if predicted["step_size"] > 0 else set())
+    assert {claim["party"] for claim in result["claims"]} == (
+        selling if predicted["step_size"] > 0 else set()
+    )
     assert checked["runs"] == 60 and checked["explanation"]
     assert abs(checked["z_score"]) <= 4, (
         checked
@@ -68,7 +72,7 @@ def test_the_library_says_what_data_it_needs(tmp_path):
     from learning.errors import InputError
     from scenarios.tables.dataset import market_data
 
-    for name in library():
+    for name in library_scenarios():
         made = load(name, data_folder=tmp_path)
         if made.data.source == "randhie":
             continue

@@ -8,13 +8,13 @@ import pytest
 from learning.errors import InputError
 from learning.privacy.remaining import Remaining
 from scenarios.planning import prepare
-from scenarios.report import sentences_privacy as privacy
-from scenarios.report.sentences_money import does_buying_pay, in_a_tile, unasked
+from scenarios.report.phrases import render_phrase
 from scenarios.result import load_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
-from scenarios.summary.content import claims_part, warnings_part
+from scenarios.summary.claims import claims_part
+from scenarios.summary.content import warnings_part
 from scenarios.summary.gain import buying_pays, gain_part
 from scenarios.summary.verdict import agrees_on_money
 from scenarios.training import train_at
@@ -43,7 +43,9 @@ def test_insurers_in_file_order_are_told_apart_before_money_moves(order):
     )
     made = load("three_insurers", [*changes, "owners.report=0.02"])
     causes = [fact["cause"] for fact in warnings_part(made, data, told)]
-    before, after, true = silent.predict(SOLD), told.predict(SOLD), told.oracle(SOLD).relative_fitness
+    before = silent.predict(SOLD)
+    after = told.predict(SOLD)
+    true = told.oracle(SOLD).relative_fitness
     chances = [gain_part(one.gain(100_000.0, 2000.0))["chance_pays"] for one in (before, after)]
     part = gain_part(after.gain(100_000.0, 2000.0))
     if order == "shuffled":
@@ -52,11 +54,16 @@ def test_insurers_in_file_order_are_told_apart_before_money_moves(order):
         assert chances[0] == pytest.approx(chances[1], abs=0.05)
     else:
         assert causes == ["reports_unlike"] and true > 0.4
-        certain, own = before.without_doubt, float(data.fitness.relative(told.own_model))
+        certain = before.without_doubt
+        own = float(data.fitness.relative(told.own_model))
         assert certain.interval()[1] < 0.2 and after.interval()[0] <= true <= after.interval()[1]
         assert certain.outside_interval()[1] < own <= after.outside_interval()[1]
         sure = gain_part(certain.gain(100_000.0, 2000.0))["chance_pays"]
-        assert chances[1] <= chances[0] <= sure and chances[1] < 0.6 * sure and not buying_pays(part, 1.0)
+        assert (
+            chances[1] <= chances[0] <= sure
+            and chances[1] < 0.6 * sure
+            and not buying_pays(part, 1.0)
+        )
 
 
 def test_owners_who_differ_are_weighed_by_records(write):
@@ -78,16 +85,22 @@ def test_nothing_changes_where_nothing_is_reported(write):
 
 @pytest.mark.slow
 def test_a_report_changes_no_more_than_it_spends_where_owners_are_alike(write):
-    given, differ = np.array([1.0, 2.0, 0.5]), []
+    given = np.array([1.0, 2.0, 0.5])
+    differ = []
     for seed in range(6):
         silent, told = (
-            prepare(scenario(write, (2.0, 2.0, 2.0), f"seed={seed}", *more)).planner for more in ([], [REPORT])
+            prepare(scenario(write, (2.0, 2.0, 2.0), f"seed={seed}", *more)).planner
+            for more in ([], [REPORT])
         )
         differ.append(told.inputs.reports.differ)
         if not differ[-1]:
             less = silent.forecast.at(given - 0.05)
-            assert told.forecast.noise_at(given) == pytest.approx(silent.forecast.noise_at(given - 0.05), rel=1e-9)
-            assert told.forecast.at(given) == pytest.approx(less, rel=0.2)  # bounds are designed for what remains
+            assert told.forecast.noise_at(given) == pytest.approx(
+                silent.forecast.noise_at(given - 0.05), rel=1e-9
+            )
+            assert told.forecast.at(given) == pytest.approx(
+                less, rel=0.2
+            )  # bounds are designed for what remains
     assert sum(differ) <= 2
 
 
@@ -95,14 +108,21 @@ def test_claims_hold_report_and_answers_together(write):
     made = scenario(write, (2.0, 2.0, 2.0), REPORT)
     result = run(made)
     sold = [owner["epsilon"] for owner in result["owners"]]
-    assert [claim["epsilon"] for claim in result["claims"]] == pytest.approx(sold) and min(sold) > 0.05
+    assert [claim["epsilon"] for claim in result["claims"]] == pytest.approx(sold) and min(
+        sold
+    ) > 0.05
     assert {claim["rounds"] for claim in result["claims"]} == {result["forecast"]["answers"] + 1}
     assert {claim["delta"] for claim in result["claims"]} == {0.0}
     found = result["forecast"]["reports"]
     assert found["epsilon"] == 0.05 and len(found["losses"]) == 3 and found["bound"] > 0
     assert found["scale"] == pytest.approx([found["bound"] / (380 * 0.05)] * 3)
-    assert "ε = 0.05" in privacy.loss_reports(result.content)
-    assert privacy.loss_reports(run(scenario(write, (2.0, 2.0, 2.0)), training=False).content) == ""
+    assert "ε = 0.05" in render_phrase("privacy", "loss_reports", result.content)
+    assert (
+        render_phrase(
+            "privacy", "loss_reports", run(scenario(write, (2.0, 2.0, 2.0)), training=False).content
+        )
+        == ""
+    )
 
 
 def test_a_report_is_spent_also_where_nothing_more_is_asked(write):
@@ -110,7 +130,9 @@ def test_a_report_is_spent_also_where_nothing_more_is_asked(write):
     result = run(made, training=False)
     assert result["forecast"]["step_size"] == 0
     assert [(claim["epsilon"], claim["rounds"]) for claim in result["claims"]] == [(0.05, 1)] * 3
-    assert "nothing leaks but what the loss reports spent" in unasked(result.content)
+    assert "nothing leaks but what the loss reports spent" in render_phrase(
+        "buying", "unasked", result.content
+    )
     data, planner = prepare(made)
     assert len(claims_part(made, data, planner, np.full(3, 0.06))) == 3
 
@@ -134,11 +156,18 @@ def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpma
     settled = ("run", path, "--no-train", "--set", IN_ORDER, "--set", "learner.value=1e5")
     _, plain, _ = dpmarket(*settled, "--set", "data.order=shuffled", "--out", "plain")
     _, told, _ = dpmarket(*settled, "--set", REPORT, "--out", "told")
-    assert "it pays\n" in plain and "IT DOES NOT PAY" in told and "of other kinds" in " ".join(told.split())
+    assert (
+        "it pays\n" in plain
+        and "IT DOES NOT PAY" in told
+        and "of other kinds" in " ".join(told.split())
+    )
     made, sure = (load_result(Path(name)) for name in ("told", "plain"))
     assert made["learner"]["kinds_in_doubt"] and not sure["learner"]["kinds_in_doubt"]
     assert made["learner"]["surplus"] > 0 and sure["learner"]["buying_pays"]
-    assert "cannot be said to pay" in does_buying_pay(made) and in_a_tile(made) == "uncertain: buying does not pay"
+    assert (
+        "cannot be said to pay" in render_phrase("buying", "does_buying_pay", made)
+        and render_phrase("buying", "in_a_tile", made) == "uncertain: buying does not pay"
+    )
     promised = made["learner"] | {"gain": {"interval": [-10.0, 20.0]}}
     assert agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised)
     assert not agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised | {"buying_pays": True})
@@ -148,10 +177,16 @@ def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpma
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (["owners.report=0.1"], "owners.report: must be below every budget that an owner may choose, 0.1 here"),
+        (
+            ["owners.report=0.1"],
+            "owners.report: must be below every budget that an owner may choose, 0.1 here",
+        ),
         (["owners.epsilon=[[0,5],[1,5],[1,5]]"], "owners.report: must be below every budget"),
         (["data.public_rows=0", "learning.theta_max=1.0"], "owners.report: needs public rows"),
-        (["regulation.epsilon_cap=0.05"], "owners.report: must be below regulation.epsilon_cap, 0.05"),
+        (
+            ["regulation.epsilon_cap=0.05"],
+            "owners.report: must be below regulation.epsilon_cap, 0.05",
+        ),
         (["owners.report=-1.0"], "owners.report: must be a number of at least 0"),
     ],
 )
@@ -170,11 +205,17 @@ def test_a_budget_that_is_all_spent_on_the_report_is_refused(write, dpmarket):
 
 def test_what_is_told_of_the_reports_is_read_aloud(write, dpmarket):
     path = write(table((1.0, 3.0, 6.0), 420), "x,owner,y", SCENARIO)
-    status, out, _ = dpmarket("forecast", path, "--set", REPORT, "--set", IN_ORDER, "--epsilon", "1")
-    assert status == 0 and "not of one kind with each other and the learner's own rows" in " ".join(out.split())
-    named = load(str(write(table((1.0, 3.0, 6.0)), "x,owner,y", NAMED)), [REPORT, "owners.benefit=0.0"])
+    status, out, _ = dpmarket(
+        "forecast", path, "--set", REPORT, "--set", IN_ORDER, "--epsilon", "1"
+    )
+    assert status == 0 and "not of one kind with each other and the learner's own rows" in " ".join(
+        out.split()
+    )
+    named = load(
+        str(write(table((1.0, 3.0, 6.0)), "x,owner,y", NAMED)), [REPORT, "owners.benefit=0.0"]
+    )
     (fact,) = warnings_part(named, *prepare(named))
     assert fact["cause"] == "owners_unlike"  # public rows with names tell more: said once
     alike = scenario(write, (2.0, 2.0, 2.0), REPORT, IN_ORDER)
     (fact,) = warnings_part(alike, *prepare(alike))
-    assert "their loss reports show nothing else" in privacy.WARNINGS[fact["cause"]](fact)
+    assert "their loss reports show nothing else" in render_phrase("privacy", "warning", fact)

@@ -12,7 +12,7 @@ from commands import TRADE
 import dpmarket as dpm
 from learning.data.encoding import fit_encoder
 from learning.losses.losses import LOSSES
-from learning.losses.network import initial
+from learning.losses.network import draw_start
 from learning.training.model import Model
 
 LABELS = """\
@@ -35,9 +35,17 @@ LABELS += TRADE + "[market]\nstarts = 1\n[validation]\nruns = 2\n"
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:
     rng = np.random.default_rng(4)
-    age, kind = rng.uniform(20, 80, 300).round(), rng.choice(["a", "b", "c"], 300)
+    age = rng.uniform(20, 80, 300).round()
+    kind = rng.choice(["a", "b", "c"], 300)
     sick = rng.random(300) < 1 / (1 + np.exp(-(age - 50) / 8 - (kind == "b")))
-    return pd.DataFrame({"age": age, "zip": rng.integers(1, 9, 300), "kind": kind, "sick": np.where(sick, "yes", "no")})
+    return pd.DataFrame(
+        {
+            "age": age,
+            "zip": rng.integers(1, 9, 300),
+            "kind": kind,
+            "sick": np.where(sick, "yes", "no"),
+        }
+    )
 
 
 class Kept(dpm.Result):
@@ -60,22 +68,43 @@ def market(people, tmp_path_factory) -> dpm.Result:
 @pytest.mark.parametrize("labels", [True, False])
 def test_coefficients_are_what_one_more_unit_adds(labels, components, people):
     columns = {"age": people["age"].to_numpy(), "zip": people["zip"].to_numpy(float)}
-    columns |= {"kind": people["kind"].to_numpy(object), "goal": np.where(people["sick"] == "yes", 1.0, -1.0)}
-    told = dict(target="goal", features=["age", "zip", "kind"], public=np.arange(300), bounds={"age": (0, 100)})
+    columns |= {
+        "kind": people["kind"].to_numpy(object),
+        "goal": np.where(people["sick"] == "yes", 1.0, -1.0),
+    }
+    told = dict(
+        target="goal",
+        features=["age", "zip", "kind"],
+        public=np.arange(300),
+        bounds={"age": (0, 100)},
+    )
     encoder = fit_encoder(columns, **told, components=components, labels=labels)
     theta = np.random.default_rng(1).normal(size=encoder.n_parameters)
     model = Model(encoder, LOSSES["logistic" if labels else "squared"], theta)
-    rows = {"age": np.array([40.0, 41, 40, 40]), "zip": np.array([3.0, 3, 4, 3]), "kind": np.array([*"aaac"], object)}
+    rows = {
+        "age": np.array([40.0, 41, 40, 40]),
+        "zip": np.array([3.0, 3, 4, 3]),
+        "kind": np.array([*"aaac"], object),
+    }
     said = model.predict(rows, 4)
     slopes, intercept = model.coefficients()
-    np.testing.assert_allclose(said[1:] - said[0], [slopes["age"], slopes["zip"], slopes["kind_c"]], rtol=1e-10)
-    np.testing.assert_allclose(said[0], intercept + 40 * slopes["age"] + 3 * slopes["zip"], rtol=1e-10)
+    np.testing.assert_allclose(
+        said[1:] - said[0], [slopes["age"], slopes["zip"], slopes["kind_c"]], rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        said[0], intercept + 40 * slopes["age"] + 3 * slopes["zip"], rtol=1e-10
+    )
 
 
 def test_a_network_has_no_coefficients(people):
-    columns = {"age": people["age"].to_numpy(), "goal": np.where(people["sick"] == "yes", 1.0, -1.0)}
-    encoder = fit_encoder(columns, target="goal", features=["age"], public=np.arange(300), bounds={}, labels=True)
-    model = Model(encoder, LOSSES["network"], initial(3, 2, rng=np.random.default_rng(0)))
+    columns = {
+        "age": people["age"].to_numpy(),
+        "goal": np.where(people["sick"] == "yes", 1.0, -1.0),
+    }
+    encoder = fit_encoder(
+        columns, target="goal", features=["age"], public=np.arange(300), bounds={}, labels=True
+    )
+    model = Model(encoder, LOSSES["network"], draw_start(3, 2, rng=np.random.default_rng(0)))
     assert model.coefficients() is None and model.predict(columns, 300).shape == (300,)
 
 
@@ -84,10 +113,16 @@ def test_the_model_predicts_rows_as_a_user_has_them(market, people):
     assert model.columns == ["age", "zip", "kind"] and set(model.predict(people)) == {"yes", "no"}
     assert np.mean(model.predict(people) == people["sick"]) > 0.7
     as_text = people.astype({"age": str}).assign(kind=" " + people["kind"] + " ", more=1)
-    pd.testing.assert_series_equal(model.decision_function(as_text), model.decision_function(people))
+    pd.testing.assert_series_equal(
+        model.decision_function(as_text), model.decision_function(people)
+    )
     gone = people.head(2).assign(age=[None, np.inf], kind=None)
-    assert np.isfinite(model.decision_function(gone)).all() and gone.index.equals(model.predict(gone).index)
-    with pytest.raises(dpm.InputError, match=r"predict: needs every column .*; found no 'age', 'kind'"):
+    assert np.isfinite(model.decision_function(gone)).all() and gone.index.equals(
+        model.predict(gone).index
+    )
+    with pytest.raises(
+        dpm.InputError, match=r"predict: needs every column .*; found no 'age', 'kind'"
+    ):
         model.predict(people[["zip"]])
     assert model.predict(people.head(0)).empty
 
@@ -101,20 +136,31 @@ def test_the_model_is_judged_on_rows_that_nobody_trained_on_and_says_what_is_cla
     assert "On 40 held-out records its share of wrong labels is" in market.headline
     sold = market.owners["epsilon"]
     assert model.claims["epsilon"].to_dict() == pytest.approx(sold[sold > 0].to_dict())
-    assert model.claims["simulation"].all() and model.made.unprotected == () and model.made.basis == "public"
+    assert (
+        model.claims["simulation"].all()
+        and model.made.unprotected == ()
+        and model.made.basis == "public"
+    )
 
 
 def test_who_answers_without_noise_is_named_as_unprotected(market):
     made = replace(market.raw.model, claims=market.raw.model.claims[1:])
-    assert made.unprotected == made.asked[:1] and "of 2 owners, 1 of them under noise" in repr(dpm.TrainedModel(made))
+    assert made.unprotected == made.asked[:1] and "of 2 owners, 1 of them under noise" in repr(
+        dpm.TrainedModel(made)
+    )
 
 
 def test_saved_and_opened_it_is_the_same(market, people, tmp_path):
     again = dpm.load(market.save(tmp_path / "kept"))
     for name in ("owners", "claims", "trajectory", "validation", "payoff_curves"):
-        pd.testing.assert_frame_equal(getattr(again, name), getattr(market, name), check_dtype=False, rtol=1e-15)
+        pd.testing.assert_frame_equal(
+            getattr(again, name), getattr(market, name), check_dtype=False, rtol=1e-15
+        )
     assert again.headline == market.headline and again.to_latex() == market.to_latex()
-    assert again.model.decision_function(people).tolist() == market.model.decision_function(people).tolist()
+    assert (
+        again.model.decision_function(people).tolist()
+        == market.model.decision_function(people).tolist()
+    )
     assert again.model.coef_.to_dict() == market.model.coef_.to_dict()
     assert (
         repr(again.model)
@@ -122,7 +168,11 @@ def test_saved_and_opened_it_is_the_same(market, people, tmp_path):
         == "<logistic model of 'sick', 5 parameters, from the answers of 2 owners, 2 of them under noise>"
     )
     content = json.loads((tmp_path / "kept" / "model.json").read_text(encoding="utf-8"))
-    for damage in ('{"schema": 2, "loss": {"name": "logistic"}}', "{", json.dumps(content | {"numbers": 3})):
+    for damage in (
+        '{"schema": 2, "loss": {"name": "logistic"}}',
+        "{",
+        json.dumps(content | {"numbers": 3}),
+    ):
         (tmp_path / "kept" / "model.json").write_text(damage, encoding="utf-8")
         with pytest.raises(dpm.InputError, match=r"model\.json: must be"):
             dpm.load(tmp_path / "kept")
@@ -131,17 +181,23 @@ def test_saved_and_opened_it_is_the_same(market, people, tmp_path):
 def test_frames_open_and_add_up(market):
     first, last = market.owners.index[[0, -1]]
     assert market.owners.loc[first, "payment"] == market["owners"][0]["payment"]
-    assert len(market.validation) == 2 and market.validation["relative_fitness"].mean() == pytest.approx(
-        market["validation"]["relative_fitness"]["mean"]
-    )
+    assert len(market.validation) == 2 and market.validation[
+        "relative_fitness"
+    ].mean() == pytest.approx(market["validation"]["relative_fitness"]["mean"])
     facts = pd.concat([market.to_frame(), market.to_frame()])
     assert facts["learner.payments"].tolist() == 2 * [market["learner"]["payments"]]
     assert not [name for name in facts if isinstance(facts[name].iloc[0], (list, dict))]
     latex = market.to_latex()
-    assert latex.count(r"\\") == 1 + len(market.owners) and r"\toprule" in latex and "privacy cost" in latex
+    assert (
+        latex.count(r"\\") == 1 + len(market.owners)
+        and r"\toprule" in latex
+        and "privacy cost" in latex
+    )
     assert market.to_csv().splitlines()[0].startswith("name,records,epsilon")
     page = market._repr_html_()
-    assert page.count("<svg") == 1 and last in page and market.drawing("forecast").startswith("<?xml")
+    assert (
+        page.count("<svg") == 1 and last in page and market.drawing("forecast").startswith("<?xml")
+    )
 
 
 @pytest.mark.slow
@@ -149,10 +205,19 @@ def test_a_run_takes_a_file_or_a_scenario_with_changes(market):
     read = dpm.load_scenario(market.folder / "market.toml")
     told = dpm.run(market.folder / "market.toml", {"seed": 7}, training=False)
     assert told.model is None and told["owners"] != market["owners"]
-    assert dpm.run(read, ["seed=7"], training=False)["owners"] == dpm.run(read, seed=7, training=False)["owners"]
+    assert (
+        dpm.run(read, ["seed=7"], training=False)["owners"]
+        == dpm.run(read, seed=7, training=False)["owners"]
+    )
     assert told["owners"] == dpm.run(read, seed=7, training=False)["owners"]
-    changed = dpm.run(read, {"owners.epsilon": np.array([0.5, 2.0]), "policy.budget": np.float64(9)}, training=False)
-    assert changed["scenario"]["policy"]["budget"] == 9 and changed["scenario"]["owners"]["epsilon"] == [0.5, 2.0]
+    changed = dpm.run(
+        read,
+        {"owners.epsilon": np.array([0.5, 2.0]), "policy.budget": np.float64(9)},
+        training=False,
+    )
+    assert changed["scenario"]["policy"]["budget"] == 9 and changed["scenario"]["owners"][
+        "epsilon"
+    ] == [0.5, 2.0]
     with pytest.raises(dpm.InputError, match="polcy"):
         dpm.run(read, {"polcy.budget": 3})
 

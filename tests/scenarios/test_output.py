@@ -10,20 +10,20 @@ import pytest
 
 from learning.errors import InputError
 from scenarios.output import folders, manifest, places
-from scenarios.output.folders import replacing, together
-from scenarios.output.manifest import changed_files, seal
+from scenarios.output.folders import replace_folder, write_together
+from scenarios.output.manifest import changed_files, write_manifest
 from scenarios.output.places import check_folder
-from scenarios.output.unfinished import put
+from scenarios.output.unfinished import put_file
 
 NAMES = ("a.txt", "figures/b.txt")
 MEMO = {"memo.txt": "read this", "figures/mine.txt": "mine", "notes/one.txt": "1"}
 
 
 def write_all(folder, text, **options):
-    with replacing(folder, NAMES, **options) as new:
+    with replace_folder(folder, NAMES, **options) as new:
         (new / "figures").mkdir()
         for name in NAMES:
-            put(new / name, text)
+            put_file(new / name, text)
 
 
 def lay_memos(folder):
@@ -54,7 +54,9 @@ def place(tmp_path):
 
 def begun(code, event):
     """Whether a line of the code that changes anything on disk is about to be executed."""
-    return event == "line" and code.co_filename.endswith(("/output/folders.py", "/output/unfinished.py"))
+    return event == "line" and code.co_filename.endswith(
+        ("/output/folders.py", "/output/unfinished.py")
+    )
 
 
 def stopping_at(step, error):
@@ -62,7 +64,10 @@ def stopping_at(step, error):
     left = [step]
 
     def trace(frame, event, argument):
-        if begun(frame.f_code, event) and frame.f_code.co_name not in ("alone", "beside"):
+        if begun(frame.f_code, event) and frame.f_code.co_name not in (
+            "lock_folder",
+            "temporary_path",
+        ):
             left[0] -= 1
             if left[0] == 0:
                 sys.settrace(None)
@@ -75,12 +80,20 @@ def stopping_at(step, error):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "at_once"),
-    [(KeyboardInterrupt(), True), (KeyboardInterrupt(), False), (OSError(28, "No space left on device"), False)],
+    [
+        (KeyboardInterrupt(), True),
+        (KeyboardInterrupt(), False),
+        (OSError(28, "No space left on device"), False),
+    ],
 )
-def test_stopped_at_any_line_it_is_the_old_folder_or_the_new_one(place, monkeypatch, error, at_once):
+def test_stopped_at_any_line_it_is_the_old_folder_or_the_new_one(
+    place, monkeypatch, error, at_once
+):
     if not at_once:
-        monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
-    seen, step, traced = set(), 0, sys.gettrace()
+        monkeypatch.setattr(folders, "_exchange_folders", lambda one, other: False)
+    seen = set()
+    step = 0
+    traced = sys.gettrace()
     while "done" not in seen:
         step += 1 if at_once else 2
         sys.settrace(stopping_at(step, error))
@@ -111,7 +124,7 @@ from test_output import begun, check_folder, folders, lay_memos, NAMES, MEMO, te
 
 place = Path(sys.argv[1]) / "r"
 if sys.argv[2] == "False":
-    folders._exchanged = lambda one, other: False
+    folders._exchange_folders = lambda one, other: False
 write_all(place, "old")
 lay_memos(place)
 step = gone = 0
@@ -122,7 +135,7 @@ while True:
         left = step
         def trace(frame, event, argument):
             global left
-            if begun(frame.f_code, event) and frame.f_code.co_name not in ("alone", "beside", "put"):
+            if begun(frame.f_code, event) and frame.f_code.co_name not in ("lock_folder", "temporary_path", "put_file"):
                 left -= 1
                 if left == 0:
                     os.kill(os.getpid(), 9)
@@ -180,7 +193,7 @@ def test_hidden_folders_of_others_are_not_cleared_away(tmp_path):
 def test_a_writer_at_work_is_waited_for_and_not_cleared_away(tmp_path):
     """Two runs into one folder: the second waits, so neither takes the other's unfinished folder for a leftover."""
     fcntl = pytest.importorskip("fcntl")
-    with replacing(tmp_path / "r", NAMES) as new:
+    with replace_folder(tmp_path / "r", NAMES) as new:
         (new / "a.txt").write_text("one")
         handle = os.open(tmp_path, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
@@ -201,17 +214,23 @@ def test_without_locks_nothing_is_cleared_away_and_all_is_written(tmp_path, monk
 
 def test_a_file_laid_into_the_folder_during_the_run_is_not_lost(tmp_path):
     write_all(tmp_path / "r", "old")
-    with pytest.raises(InputError, match="found late.txt in"), replacing(tmp_path / "r", NAMES) as new:
+    with (
+        pytest.raises(InputError, match="found late.txt in"),
+        replace_folder(tmp_path / "r", NAMES) as new,
+    ):
         (new / "a.txt").write_text("new")
         (tmp_path / "r" / "late.txt").write_text("late")
     assert texts(tmp_path / "r") == whole("old") | {"late.txt": "late"}
-    with replacing(tmp_path / "r", NAMES, force=True) as new:
+    with replace_folder(tmp_path / "r", NAMES, force=True) as new:
         (tmp_path / "r" / "later.txt").write_text("later")
     assert texts(tmp_path / "r") == {"late.txt": "late", "later.txt": "later"}
 
 
 def test_folders_made_on_the_way_are_taken_away_again(tmp_path):
-    with pytest.raises(InputError, match="No space left"), replacing(tmp_path / "deep" / "er" / "r", NAMES):
+    with (
+        pytest.raises(InputError, match="No space left"),
+        replace_folder(tmp_path / "deep" / "er" / "r", NAMES),
+    ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
 
@@ -234,7 +253,11 @@ def test_others_files_keep_their_content_time_and_mode(place, monkeypatch, linke
     os.utime(place / "memo.txt", (1e9, 1e9))
     write_all(place, "new", force=True)
     kept = (place / "memo.txt").stat()
-    assert texts(place) == whole("new") | MEMO and kept.st_mtime == 1e9 and kept.st_mode & 0o777 == 0o640
+    assert (
+        texts(place) == whole("new") | MEMO
+        and kept.st_mtime == 1e9
+        and kept.st_mode & 0o777 == 0o640
+    )
 
 
 def test_a_disk_where_the_folder_cannot_change_place_is_refused(tmp_path, monkeypatch):
@@ -247,25 +270,29 @@ def test_a_disk_where_the_folder_cannot_change_place_is_refused(tmp_path, monkey
 def test_the_manifest_is_of_the_files_that_are_there(place):
     kept = json.loads((place / "manifest.json").read_text())
     assert kept["program"] == "dpmarket" and list(kept["files"]) == sorted(NAMES)
-    put(place / "a.txt", "drawn again")
+    put_file(place / "a.txt", "drawn again")
     with pytest.raises(InputError):
         check_folder(place, NAMES)
-    seal(place, [place / "a.txt"])
+    write_manifest(place, [place / "a.txt"])
     again = json.loads((place / "manifest.json").read_text())
     assert again["files"]["figures/b.txt"] == kept["files"]["figures/b.txt"]
-    assert again["files"]["a.txt"] == manifest.checksum(place / "a.txt") != kept["files"]["a.txt"]
+    assert (
+        again["files"]["a.txt"] == manifest.file_checksum(place / "a.txt") != kept["files"]["a.txt"]
+    )
 
 
 def test_a_folder_of_another_kind_is_not_replaced(place):
     """A study's folder is no result's: what only the other wrote counts as somebody's."""
     with pytest.raises(InputError, match="found a.txt, figures"):
         check_folder(place, ["result.json"])
-    with replacing(place, ["result.json"], force=True) as new:
+    with replace_folder(place, ["result.json"], force=True) as new:
         (new / "result.json").write_text("{}")
     assert texts(place) == whole("old") | MEMO | {"result.json": "{}"}
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{}", '{"program": "dpmarket"}', '{"program": "dpmarket", "files": 3}'])
+@pytest.mark.parametrize(
+    "damage", ["", "[]", "{}", '{"program": "dpmarket"}', '{"program": "dpmarket", "files": 3}']
+)
 def test_a_damaged_manifest_makes_everything_somebodys(place, damage):
     (place / "manifest.json").write_text(damage)
     with pytest.raises(InputError, match="found a.txt, figures/b.txt, manifest.json in"):
@@ -273,26 +300,30 @@ def test_a_damaged_manifest_makes_everything_somebodys(place, damage):
 
 
 def test_a_text_file_is_put_whole_or_not_at_all(tmp_path, monkeypatch):
-    put(tmp_path / "t.csv", "a\r\n")
-    assert (tmp_path / "t.csv").read_bytes() == b"a\r\n" and (tmp_path / "t.csv").stat().st_mode & 0o200
+    put_file(tmp_path / "t.csv", "a\r\n")
+    assert (tmp_path / "t.csv").read_bytes() == b"a\r\n" and (
+        tmp_path / "t.csv"
+    ).stat().st_mode & 0o200
 
     def refuse(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(OSError):
-        put(tmp_path / "t.csv", "b")
-    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"] and (tmp_path / "t.csv").read_text() == "a\n"
+        put_file(tmp_path / "t.csv", "b")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"] and (
+        tmp_path / "t.csv"
+    ).read_text() == "a\n"
 
 
 # Files that belong together
 
 
 def write_pair(folder, text):
-    with together(folder, NAMES) as new:
+    with write_together(folder, NAMES) as new:
         (new / "figures").mkdir(exist_ok=True)
         for name in NAMES:
-            put(new / name, text)
+            put_file(new / name, text)
 
 
 def hidden(folder):
@@ -303,11 +334,15 @@ def hidden(folder):
 @pytest.mark.parametrize("at", range(6))
 @pytest.mark.parametrize("earlier", [True, False])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_files_that_belong_together_are_all_old_or_all_new(tmp_path, monkeypatch, call, at, earlier, error):
+def test_files_that_belong_together_are_all_old_or_all_new(
+    tmp_path, monkeypatch, call, at, earlier, error
+):
     """Each call of the system fails in turn: every file is the old one, or, where none failed, the new one."""
     if earlier:
         write_pair(tmp_path, "old")
-    before, calls, works = texts(tmp_path), [], getattr(os, call)
+    before = texts(tmp_path)
+    calls = []
+    works = getattr(os, call)
 
     def failing(*arguments, **options):
         calls.append(arguments)
@@ -331,9 +366,9 @@ def test_what_a_block_reads_is_there_and_only_what_it_writes_is_replaced(tmp_pat
     write_pair(tmp_path, "old")
     (tmp_path / "other.txt").write_text("mine")
     unchanged = (tmp_path / NAMES[1]).stat()
-    with together(tmp_path, NAMES) as new:
+    with write_together(tmp_path, NAMES) as new:
         assert texts(new) == dict.fromkeys(NAMES, "old")
-        put(new / NAMES[0], "new")
+        put_file(new / NAMES[0], "new")
     assert texts(tmp_path) == {NAMES[0]: "new", NAMES[1]: "old", "other.txt": "mine"}
     assert (tmp_path / NAMES[1]).stat().st_ino == unchanged.st_ino and not hidden(tmp_path)
 

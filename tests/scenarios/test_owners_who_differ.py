@@ -5,13 +5,14 @@ import pytest
 from commands import TRADE
 
 from learning.errors import InputError
-from learning.forecast.own_check import better_on
+from learning.forecast.public_sample import compare_models
 from scenarios.opened import as_overrides
 from scenarios.planning import isolated_as_known, prepare
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
-from scenarios.summary.content import between_owners_part, warnings_part
+from scenarios.summary.content import warnings_part
+from scenarios.summary.forecast import between_owners_part
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
@@ -45,7 +46,9 @@ def table(slopes, each=400, seed=0):
     x, noise = rng.normal(size=(2, len(slopes), each))
     names = "abcdefgh"
     return [
-        f"{a:.6g},{names[i]},{s * a + b:.6g}" for i, s in enumerate(slopes) for a, b in zip(x[i], noise[i], strict=True)
+        f"{a:.6g},{names[i]},{s * a + b:.6g}"
+        for i, s in enumerate(slopes)
+        for a, b in zip(x[i], noise[i], strict=True)
     ]
 
 
@@ -61,7 +64,9 @@ def judged_on_all(data):
 
     x, y = (np.concatenate([getattr(owner, part) for owner in data.owners]) for part in ("x", "y"))
     best = np.mean((y - x @ fit(x, y)) ** 2)
-    return np.array([np.mean((y - x @ fit(owner.x, owner.y)) ** 2) / best - 1 for owner in data.owners])
+    return np.array(
+        [np.mean((y - x @ fit(owner.x, owner.y)) ** 2) / best - 1 for owner in data.owners]
+    )
 
 
 def test_an_own_model_is_judged_by_its_optimum_on_all_records(write):
@@ -79,10 +84,13 @@ def test_an_own_model_is_judged_by_its_optimum_on_all_records(write):
 def test_owners_decide_by_what_their_model_does_on_the_public_rows(write, slopes):
     made = scenario(write, slopes)
     data, planner = prepare(made)
-    known, true = market_game(made, data, planner).owners.isolated, judged_on_all(data)
+    known = market_game(made, data, planner).owners.isolated
+    true = judged_on_all(data)
     np.testing.assert_array_equal(known, isolated_as_known(data, planner))
     if len(set(slopes)) > 1:
-        assert (np.abs(np.log(known / true)) < np.log(2)).all()  # 120 public rows: standard error about 0.2
+        assert (
+            np.abs(np.log(known / true)) < np.log(2)
+        ).all()  # 120 public rows: standard error about 0.2
     else:
         alike = planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
         np.testing.assert_allclose(known, alike, rtol=1e-12)
@@ -103,8 +111,11 @@ def test_without_public_rows_an_owner_takes_itself_for_one_like_the_others(write
 
 
 @pytest.mark.slow
-def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_another_kind_hardly_errs(write):
-    apart, ratio = [], []
+def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_another_kind_hardly_errs(
+    write,
+):
+    apart = []
+    ratio = []
     for seed in range(6):
         for slopes in ((2.0, 2.0, 2.0), (1.0, 1.0, 2.0)):
             data, planner = prepare(scenario(write, slopes, f"seed={seed}", seed=seed))
@@ -114,11 +125,18 @@ def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_ano
                 apart += (known > 1.01 * alike).tolist()
             else:
                 ratio += (known / judged_on_all(data))[2:].tolist()
-    assert np.mean(apart) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 6)  # the three of one seed share its public rows
+    assert np.mean(apart) <= 0.05 + 3 * np.sqrt(
+        0.05 * 0.95 / 6
+    )  # the three of one seed share its public rows
     assert abs(np.mean(ratio) - 1) <= 3 * np.std(ratio) / np.sqrt(len(ratio))
 
 
-PRECISE = ("learning.weights=precision", "owners.epsilon=[0.05, 5.0]", "owners.benefit=0.0", "learning.clip=6.0")
+PRECISE = (
+    "learning.weights=precision",
+    "owners.epsilon=[0.05, 5.0]",
+    "owners.benefit=0.0",
+    "learning.clip=6.0",
+)
 GIVEN = np.array([5.0, 0.2, 0.2])
 
 
@@ -146,20 +164,29 @@ def test_it_is_told_before_money_moves(write):
     made = load(str(write(table((1.0, 1.0, 4.0)), "x,owner,y", in_order)))
     data, planner = prepare(made)
     causes = [fact["cause"] for fact in warnings_part(made, data, planner)]
-    assert causes == ["order_as_is", "benefit_tells"]  # budgets then depend on the owners' own models
+    assert causes == [
+        "order_as_is",
+        "benefit_tells",
+    ]  # budgets then depend on the owners' own models
     assert between_owners_part(planner, GIVEN) is None
 
 
 def test_rows_kept_aside_are_nobodys_but_the_check_and_tell_what_the_model_gained(write):
-    made = scenario(write, (2.0, 2.0, 2.0), "data.check_rows=60", "validation.runs=5", "owners.benefit=0.0")
+    made = scenario(
+        write, (2.0, 2.0, 2.0), "data.check_rows=60", "validation.runs=5", "owners.benefit=0.0"
+    )
     data, planner = prepare(made)
     without = market_data(scenario(write, (2.0, 2.0, 2.0)))
     assert data.aside.n_records == 60 and data.sizes.sum() == without.sizes.sum() - 60
-    np.testing.assert_array_equal(data.public.x, without.public.x)  # the same public rows, the last ones
+    np.testing.assert_array_equal(
+        data.public.x, without.public.x
+    )  # the same public rows, the last ones
     models = np.stack([planner.own_model, data.fitness.minimiser])
-    found = better_on(data.public, data.aside.x, data.aside.y, models)
+    found = compare_models(data.public, data.aside.x, data.aside.y, models)
     errors = [np.mean((data.aside.y - data.aside.x @ model) ** 2) for model in models]
-    assert found.relative_fitness * data.public.fitness.optimum == pytest.approx(errors[0] - errors[1], rel=1e-9)
+    assert found.relative_fitness * data.public.fitness.optimum == pytest.approx(
+        errors[0] - errors[1], rel=1e-9
+    )
     with pytest.raises(InputError, match="check_rows"):
         scenario(write, (2.0, 2.0), "data.check_rows=60", "data.public_rows=0")
 
@@ -172,11 +199,15 @@ def planned(**changes):
 @pytest.mark.parametrize("split, strict", [([6680, 6680, 6680], 0.1), ([6680, 100, 100], 0.01)])
 def test_strict_owners_do_not_spoil_a_model_weighted_by_precision(split, strict):
     """One at an epsilon of 10 beside two that may sell next to nothing: no worse than without them, to 10 % of the error."""
-    budgets, precise = [10, strict, strict], {"learning.weights": "precision", "owners.cost.price": 300.0}
+    budgets = [10, strict, strict]
+    precise = {"learning.weights": "precision", "owners.cost.price": 300.0}
     intervals = [[budget, budget] for budget in budgets]
     beside = planned(**precise, **{"data.split": split, "owners.epsilon": intervals})
-    alone = planned(**precise, **{"data.split": split[:1], "data.names": ["A"], "owners.epsilon": [10, 10]})
+    alone = planned(
+        **precise, **{"data.split": split[:1], "data.names": ["A"], "owners.epsilon": [10, 10]}
+    )
     forecast = beside.forecast.at(budgets)
-    # The best of all owners' records is the measure; of some, the model is at most this much from that of all.
+    # The best of all owners' records is the measure; of some, the model is at most this much from
+    # that of all.
     apart = beside.forecast.dispersion * (1 / split[0] - 1 / sum(split))
     assert forecast <= 1.1 * (alone.forecast.at([10]) + apart) < 0.5 * beside.forecast.outside

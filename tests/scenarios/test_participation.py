@@ -47,25 +47,42 @@ def alone(path):
 
 @pytest.mark.slow
 def test_who_loses_leaves_and_who_stays_settles_anew(bound, free, alone):
-    assert [owner["rational"] for owner in bound["owners"]] == [True, False] and bound["participation"] is None
+    assert [owner["rational"] for owner in bound["owners"]] == [True, False] and bound[
+        "participation"
+    ] is None
     stays, gone = free["owners"]
-    assert (gone["epsilon"], gone["payment"], gone["surplus"], gone["claimed_epsilon"]) == (0, 0, 0, 0)
-    assert stays["payment"] == pytest.approx(10) and stays["epsilon"] == pytest.approx(alone, rel=1e-9)
+    assert (gone["epsilon"], gone["payment"], gone["surplus"], gone["claimed_epsilon"]) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    assert stays["payment"] == pytest.approx(10) and stays["epsilon"] == pytest.approx(
+        alone, rel=1e-9
+    )
     (left,) = free["participation"]["left"]
     assert left["name"] == gone["name"] and left["by_coming_back"] == pytest.approx(
         10 * 2 / (2 + stays["epsilon"]) - 4 * 2
     )
     assert free["equilibrium"]["converged"] and free["equilibrium"]["max_regret"] == 0
     told = free["participation"]["bound"]
-    assert told["owners"] == pytest.approx(bound["welfare"]["owners"]) and told["total"] < free["welfare"]["total"]
+    assert (
+        told["owners"] == pytest.approx(bound["welfare"]["owners"])
+        and told["total"] < free["welfare"]["total"]
+    )
     assert {claim["party"] for claim in free["claims"]} == {stays["name"]}
 
 
 @pytest.mark.slow
 def test_who_has_left_on_page_and_console(free):
     assert not differing("result.json", free.content)[0]  # the reference tells of every field
-    page, lines = render(free.content, {}, ""), "\n".join(summary_lines(free.content))
-    for words in ("owner 2 has left, and would lose", "by coming back", "Had all been bound to stay"):
+    page = render(free.content, {}, "")
+    lines = "\n".join(summary_lines(free.content))
+    for words in (
+        "owner 2 has left, and would lose",
+        "by coming back",
+        "Had all been bound to stay",
+    ):
         assert words in page and words in lines
 
 
@@ -79,7 +96,11 @@ def test_where_nobody_loses_nobody_leaves(path):
 
 @pytest.mark.parametrize(
     "change",
-    ["unions=[{name='N', members=['owner 1']}]", "learners=[{name='R', value=1.0}]", "externalities.correlation=0.5"],
+    [
+        "unions=[{name='N', members=['owner 1']}]",
+        "learners=[{name='R', value=1.0}]",
+        "externalities.correlation=0.5",
+    ],
 )
 def test_markets_that_owners_cannot_leave(path, change):
     with pytest.raises(InputError, match=r'market.participation: must be "bound" with'):

@@ -8,11 +8,11 @@ from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
-from scenarios.report.figures import prices
-from scenarios.report.sentences_pricing import against_best, how_learned, line, nothing_sold, offered
+from scenarios.features.pricing import fix_price
+from scenarios.report.figure_pricing import pricing_figure
+from scenarios.report.phrases import render_phrase
 from scenarios.runner import run
 from scenarios.schema.loading import load
-from scenarios.schema.pricing import standing
 from scenarios.studies.offers import at_spending
 
 __all__ = ["quick_module"]  # a fixture of every test
@@ -24,7 +24,12 @@ POOR = "policy.budget=0.5"
 def path(tmp_path_factory):
     """Three owners who all take part, at a budget that is far too small."""
     names = "[2500, 2000, 1800]\nnames = ['Ann', 'Bob', 'Cy']"
-    changes = {"[500, 300]": names, "[3.0, 4.0]": "[3.0, 3.5, 4.0]", "[0.1, 10.0]": "[0.01, 10.0]", "1000.0": "10000.0"}
+    changes = {
+        "[500, 300]": names,
+        "[3.0, 4.0]": "[3.0, 3.5, 4.0]",
+        "[0.1, 10.0]": "[0.01, 10.0]",
+        "1000.0": "10000.0",
+    }
     text = INSURERS
     for old, new in changes.items():
         text = text.replace(old, new)
@@ -50,7 +55,8 @@ def golden(path):
 
 def test_the_price_kept_comes_near_the_best_one_and_the_market_settles_under_it(golden):
     result = golden
-    found, learner = result["pricing"], result["learner"]
+    found = result["pricing"]
+    learner = result["learner"]
     assert found["best"]["profit"] > 0 and found["profit"] >= 0.99 * found["best"]["profit"]
     assert found["profit"] == pytest.approx(learner["surplus"], rel=1e-5)
     assert found["policy"]["budget"] == pytest.approx(0.5 * found["price"])
@@ -65,16 +71,22 @@ def test_a_scenario_that_learns_is_written_as_it_can_be_read(path, golden):
     (path.parent / "again.toml").write_text(golden.scenario_toml)
     made = load(path.parent / "again.toml")
     assert made.learner.pricing.kind == "golden_section" and made.learner.pricing.high == 1000.0
-    assert standing(made).learner.pricing is None
+    assert fix_price(made).learner.pricing is None
 
 
 @pytest.mark.slow
 def test_a_budget_is_kept_to(path, golden):
     enough = golden["pricing"]["best"]["payments"]
-    result = learned(path, "tatonnement", f"learner.budget={enough / 3}", "learner.pricing.prices=40")
+    result = learned(
+        path, "tatonnement", f"learner.budget={enough / 3}", "learner.pricing.prices=40"
+    )
     found = result["pricing"]
-    assert found["path"][-1]["within_budget"] and not all(row["within_budget"] for row in found["path"])
-    assert result["learner"]["within_budget"] and result["learner"]["payments"] == pytest.approx(enough / 3, rel=0.05)
+    assert found["path"][-1]["within_budget"] and not all(
+        row["within_budget"] for row in found["path"]
+    )
+    assert result["learner"]["within_budget"] and result["learner"]["payments"] == pytest.approx(
+        enough / 3, rel=0.05
+    )
     assert found["best"]["payments"] == pytest.approx(enough / 3, rel=0.02)
 
 
@@ -83,29 +95,47 @@ def test_it_learns_against_owners_who_are_not_rational(path):
     result = learned(path, "tatonnement", "behaviours=[{kind='stale',owners=['Ann','Bob']}]")
     found = result["pricing"]
     assert found["profit"] == pytest.approx(found["best"]["profit"], rel=0.01)
-    assert "were all of them rational" in against_best(result.content)
+    assert "were all of them rational" in render_phrase("pricing", "against_best", result.content)
 
 
 def test_what_is_said_of_it(path, golden):
     content = golden.content
-    assert offered(content)["budget"] == pytest.approx(0.5 * content["pricing"]["price"])
-    said = how_learned(content) + against_best(content)
-    assert "The learner did not know its best budget. It narrows the range of prices" in said
-    assert "as no learner does" in said and "within 1 % of that was number" in said and "would have made" in said
-    assert line(content).startswith("golden_section: budget x ") and "neither money changes hands" in nothing_sold(
-        content
+    assert content["pricing"]["policy"]["budget"] == pytest.approx(
+        0.5 * content["pricing"]["price"]
     )
+    said = render_phrase("pricing", "how_learned", content) + render_phrase(
+        "pricing", "against_best", content
+    )
+    assert "The learner did not know its best budget. It narrows the range of prices" in said
+    assert (
+        "as no learner does" in said
+        and "within 1 % of that was number" in said
+        and "would have made" in said
+    )
+    assert render_phrase("pricing", "terminal", content).startswith(
+        "golden_section: budget x "
+    ) and "neither money changes hands" in render_phrase("pricing", "nothing_sold", content)
     alone = run(load(path), training=False).content
     assert (
-        how_learned(alone) == against_best(alone) == line(alone) == nothing_sold(alone) == "" and prices(alone) is None
+        render_phrase("pricing", "how_learned", alone)
+        == render_phrase("pricing", "against_best", alone)
+        == render_phrase("pricing", "terminal", alone)
+        == render_phrase("pricing", "nothing_sold", alone)
+        == ""
+        and pricing_figure(alone) is None
     )
-    assert len(prices(content).axes) == 2
+    assert len(pricing_figure(content).axes) == 2
     found = content["pricing"]
-    missed = content | {"pricing": found | {"near": None, "at_end": True, "path": [found["path"][0] | {"selling": 0}]}}
-    assert against_best(missed).endswith("No price posted came within 1 % of that.")
+    missed = content | {
+        "pricing": found
+        | {"near": None, "at_end": True, "path": [found["path"][0] | {"selling": 0}]}
+    }
+    assert render_phrase("pricing", "against_best", missed).endswith(
+        "No price posted came within 1 % of that."
+    )
     assert (
         " Nobody sold anything at any price. That is an end of the range it was given, 0.1 to 1,000: a"
-        in how_learned(missed)
+        in render_phrase("pricing", "how_learned", missed)
     )
 
 
@@ -131,9 +161,18 @@ def test_what_is_said_of_it(path, golden):
             "unions: must be left out with [learner.pricing], whose members choose as one by search; found it. "
             "Leave one of them out.",
         ),
-        (["learners=[{name='B',value=1.0}]"], "learners: must be left out with [learner.pricing], who would"),
-        (["time.periods=3"], "time: must be left out with [learner.pricing], whose periods are each settled"),
-        (["market.participation=free"], 'market.participation: must be "bound" with [learner.pricing]'),
+        (
+            ["learners=[{name='B',value=1.0}]"],
+            "learners: must be left out with [learner.pricing], who would",
+        ),
+        (
+            ["time.periods=3"],
+            "time: must be left out with [learner.pricing], whose periods are each settled",
+        ),
+        (
+            ["market.participation=free"],
+            'market.participation: must be "bound" with [learner.pricing]',
+        ),
         (
             ["learner.pricing.kind=haggle"],
             'learner.pricing.kind: must be "golden_section", "tatonnement" or "bayesian"',
@@ -149,6 +188,7 @@ def test_what_is_refused_in_one_line(path, changes, told):
 def test_money_that_is_set_to_an_aim_is_not_learned_too(path):
     scenario = load(path, ["learner.pricing.kind=bayesian"])
     with pytest.raises(
-        InputError, match=r"^learner.pricing: must be left out where the money in the policy is set to an aim"
+        InputError,
+        match=r"^learner.pricing: must be left out where the money in the policy is set to an aim",
     ):
         at_spending(scenario, None, 10.0)

@@ -17,13 +17,16 @@ from learning.errors import InputError
 from learning.randomness import Streams
 from scenarios.command.check_printed import print_check
 from scenarios.command.console import print_result
-from scenarios.report.sentences_privacy import COUNTED
-from scenarios.result import plain
+from scenarios.result import to_plain
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.tables.dataset import market_data
 
-ROWS, PUBLIC, CHECK = 150, 40, 6
+COUNTED = "counted by the simulator's privilege"  # beside what no party to the market can count
+
+ROWS = 150
+PUBLIC = 40
+CHECK = 6
 SCENARIO = (
     """
 seed = 4
@@ -51,9 +54,27 @@ runs = 2
 OWNERS = {"split": "split = [60, 40]", "owner": 'owner = "bank"\nmin_records = 20\nholdout = 0.05'}
 OWN_ROWS = f"public_rows = {PUBLIC}\ncheck_rows = {CHECK}"
 NO_ROWS = 'features = ["age", "smoker"]\n{labels}\n[data.bounds]\nage = [20, 80]\nsmoker = [0, 1]\n{target}'
-TRAINING = {"squared": "horizon = 3", "logistic": "horizon = 3\nstep_size = 1.0\nregularisation = 0.01"}
-JUNK = ["4?x", "", "inf", "-1e300", "12345678901234567890", "1;5", "secret", "<b>", "True", "1" * 400, "NaN", "x y"]
-PRIVATE = re.compile(r"4\?x|1e\+?300|1234567890|secret|<b>|1{20}|elsewhere")  # what only private rows hold
+TRAINING = {
+    "squared": "horizon = 3",
+    "logistic": "horizon = 3\nstep_size = 1.0\nregularisation = 0.01",
+}
+JUNK = [
+    "4?x",
+    "",
+    "inf",
+    "-1e300",
+    "12345678901234567890",
+    "1;5",
+    "secret",
+    "<b>",
+    "True",
+    "1" * 400,
+    "NaN",
+    "x y",
+]
+PRIVATE = re.compile(
+    r"4\?x|1e\+?300|1234567890|secret|<b>|1{20}|elsewhere"
+)  # what only private rows hold
 
 
 def table(loss, missing, public):
@@ -78,17 +99,21 @@ def table(loss, missing, public):
 
 def other_values(frame, private):
     """Private rows of other numbers, far beyond the public ones, and of categories and labels that nobody knows."""
-    draw, made = np.random.default_rng(5), frame.copy()
+    draw = np.random.default_rng(5)
+    made = frame.copy()
     for name, column in frame.drop(columns="bank").items():
         numbers = (draw.standard_cauchy(len(private)) * 1e3).round(3)
         texts = draw.choice([*sorted(set(column) - {""}), "elsewhere"], len(private))
-        made.loc[private, name] = texts if name in ("city", "smoker") or "yes" in set(column) else numbers.astype(str)
+        made.loc[private, name] = (
+            texts if name in ("city", "smoker") or "yes" in set(column) else numbers.astype(str)
+        )
     return made
 
 
 def unreadable(frame, private):
     """Private rows of which every other cell is no number, no category, or empty."""
-    draw, made = np.random.default_rng(6), frame.copy()
+    draw = np.random.default_rng(6)
+    made = frame.copy()
     for name in frame.columns.drop("bank"):
         hit = draw.choice(private, len(private) // 2, replace=False)
         made.loc[hit, name] = draw.choice(JUNK, len(hit))
@@ -113,10 +138,15 @@ DAMAGE = (other_values, unreadable, one_cell)
 class Market:
     """A market on a small table, whose private rows can be replaced."""
 
-    def __init__(self, folder, loss="squared", kind="csv", missing="fill", owners="split", basis="public"):
-        self.folder, self.kind = folder, kind
+    def __init__(
+        self, folder, loss="squared", kind="csv", missing="fill", owners="split", basis="public"
+    ):
+        self.folder = folder
+        self.kind = kind
         labels = loss == "logistic"
-        none = NO_ROWS.format(labels='labels = ["no", "yes"]' if labels else "", target="" if labels else "y = [0, 5]")
+        none = NO_ROWS.format(
+            labels='labels = ["no", "yes"]' if labels else "", target="" if labels else "y = [0, 5]"
+        )
         oracle = basis == "oracle"
         text = SCENARIO.format(
             kind=kind,
@@ -135,7 +165,8 @@ class Market:
 
     def write(self, damage=None):
         """The table with its private rows replaced; in Parquet, columns of which all cells are numbers are typed so."""
-        frame, path = self.frame if damage is None else damage(self.frame, self.private), self.folder / f"t.{self.kind}"
+        frame = self.frame if damage is None else damage(self.frame, self.private)
+        path = self.folder / f"t.{self.kind}"
         if self.kind == "csv":
             frame.to_csv(path, index=False)
             return
@@ -149,16 +180,39 @@ class Market:
         """What everybody may know, by name: bytes of all that is public, and what `check` prints of it."""
         self.write(damage)
         data = market_data(self.scenario)
-        encoder, division = data.encoder, data.division
+        encoder = data.encoder
+        division = data.division
         with contextlib.redirect_stdout(io.StringIO()) as out:
             print_check(self.scenario, data, 0.0)
-        arrays = (encoder.numbers.low, encoder.numbers.high, encoder.numbers.fill, encoder.feature_bound, data.sizes)
-        public = () if data.public is None else (data.public.x, data.public.y, data.aside.x, data.aside.y)
+        arrays = (
+            encoder.numbers.low,
+            encoder.numbers.high,
+            encoder.numbers.fill,
+            encoder.feature_bound,
+            data.sizes,
+        )
+        public = (
+            ()
+            if data.public is None
+            else (data.public.x, data.public.y, data.aside.x, data.aside.y)
+        )
         return {
-            "arrays": [a.tobytes() for a in (*arrays, *public, division.public, *division.owners.values())],
+            "arrays": [
+                a.tobytes() for a in (*arrays, *public, division.public, *division.owners.values())
+            ],
             "target": encoder.target,
-            "features": (encoder.feature_names, encoder.dropped, data.table.labels, data.table.n_dropped),
-            "owners": (data.names, division.left_over, division.too_small, division.holdout.tobytes()),
+            "features": (
+                encoder.feature_names,
+                encoder.dropped,
+                data.table.labels,
+                data.table.n_dropped,
+            ),
+            "owners": (
+                data.names,
+                division.left_over,
+                division.too_small,
+                division.holdout.tobytes(),
+            ),
             "printed": [line for line in out.getvalue().splitlines() if COUNTED not in line],
         }
 
@@ -166,7 +220,7 @@ class Market:
         """A run, and what is printed of it."""
         self.write(damage)
         result = run(self.scenario)
-        content = plain(result.content)
+        content = to_plain(result.content)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             print_result(content, self.folder)
         assert not PRIVATE.search(out.getvalue() + json.dumps(content | {"scenario": None}))
@@ -192,15 +246,23 @@ def moved(one, two):
     for found, content in zip(sides, (one, two), strict=True):
         for path, leaf in leaves(content):
             found.setdefault(path, []).append(leaf)
-    return {path for path in sides[0].keys() | sides[1].keys() if sides[0].get(path) != sides[1].get(path)}
+    return {
+        path
+        for path in sides[0].keys() | sides[1].keys()
+        if sides[0].get(path) != sides[1].get(path)
+    }
 
 
 def marked(path, marks):
-    return any(path == mark or path.startswith((f"{mark}.", f"{mark}[", f"{mark}#")) for mark in marks)
+    return any(
+        path == mark or path.startswith((f"{mark}.", f"{mark}[", f"{mark}#")) for mark in marks
+    )
 
 
 WAYS = (("squared", "logistic"), ("csv", "parquet"), ("error", "drop", "fill"), ("split", "owner"))
-SETTINGS = random.Random(12).sample(list(itertools.product(*WAYS)), 12)  # every two ways meet; damage takes turns
+SETTINGS = random.Random(12).sample(
+    list(itertools.product(*WAYS)), 12
+)  # every two ways meet; damage takes turns
 
 
 @pytest.mark.parametrize("basis", ["public", "oracle"])
@@ -210,11 +272,17 @@ def test_nothing_public_moves_before_anything_is_asked(tmp_path, basis):
     for number, setting in enumerate(SETTINGS):
         market = Market(tmp_path, *setting, basis=basis)
         before = market.facts()
-        parameters = 3 if basis == "oracle" else 7 if "split" in setting else 6  # of two owners' names one is a feature
+        parameters = (
+            3 if basis == "oracle" else 7 if "split" in setting else 6
+        )  # of two owners' names one is a feature
         assert len(before["features"][0]) == parameters, before["features"]
         damage = DAMAGE[number % 3]
         after = market.facts(damage)
-        assert after == before, (setting, damage.__name__, [k for k in before if before[k] != after[k]])
+        assert after == before, (
+            setting,
+            damage.__name__,
+            [k for k in before if before[k] != after[k]],
+        )
 
 
 FULL = [
@@ -227,7 +295,8 @@ FULL = [
 
 
 @pytest.mark.parametrize(
-    ("setting", "damages"), [FULL[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in FULL[1:])]
+    ("setting", "damages"),
+    [FULL[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in FULL[1:])],
 )
 def test_only_what_is_marked_moves(tmp_path, setting, damages):
     """The whole of result.json, the tables beside it and what is printed, with training and without."""
@@ -238,17 +307,23 @@ def test_only_what_is_marked_moves(tmp_path, setting, damages):
     for damage in damages:
         again, others, said = market.result(damage)
         differs = moved(content, others)
-        assert "data.filled_cells" in differs and any(path.startswith("validation") for path in differs)
+        assert "data.filled_cells" in differs and any(
+            path.startswith("validation") for path in differs
+        )
         stray = {path for path in differs if not marked(path, marks)}
         assert not stray, (damage.__name__, stray)
         if "equilibrium" not in marks:
-            assert result.trajectory == again.trajectory and result.payoff_curves == again.payoff_curves
+            assert (
+                result.trajectory == again.trajectory
+                and result.payoff_curves == again.payoff_curves
+            )
             assert unlooked(printed) == unlooked(said)
 
 
 def unlooked(printed):
     """Lines that do not tell what training came to, or what was counted in the owners' records."""
-    kept, title = [], ""
+    kept = []
+    title = ""
     for line in filter(str.strip, printed.splitlines()):
         title = line.split()[0] if line[:1].strip() else title
         if title not in ("training", "money", "verdict", "report:") and COUNTED not in line:
@@ -261,8 +336,12 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
     market = Market(tmp_path, basis="oracle")
     market.write()
     result = run(market.scenario, training=False)
-    assert {"claims", "learner", "owners[].payment", "owners[].epsilon"} <= result["privileged"].keys()
-    assert not {"owners[].name", "owners[].records", "data", "protocol"} & result["privileged"].keys()
+    assert {"claims", "learner", "owners[].payment", "owners[].epsilon"} <= result[
+        "privileged"
+    ].keys()
+    assert (
+        not {"owners[].name", "owners[].records", "data", "protocol"} & result["privileged"].keys()
+    )
     assert {"cause": "oracle_basis"} in result["warnings"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         print_result(result.content, tmp_path)
@@ -270,7 +349,10 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
     public = Market(tmp_path)
     public.write()
     result = run(public.scenario, training=False)
-    assert "learner" not in result["privileged"] and result["privileged"]["owners[].gains"] == "measured"
+    assert (
+        "learner" not in result["privileged"]
+        and result["privileged"]["owners[].gains"] == "measured"
+    )
 
 
 BROKEN = [  # what is wrong with the public rows, and what is said of it
@@ -286,7 +368,9 @@ def test_what_is_refused_is_told_of_public_rows_alone(tmp_path, setting, cells, 
     for name, cell in cells.items():
         market.frame.loc[market.public[-1], name] = cell
     if words.startswith("text"):
-        (tmp_path / "s.toml").write_text((tmp_path / "s.toml").read_text() + "[data.bounds]\nage = [0, 100]\n")
+        (tmp_path / "s.toml").write_text(
+            (tmp_path / "s.toml").read_text() + "[data.bounds]\nage = [0, 100]\n"
+        )
         market.scenario = load(str(tmp_path / "s.toml"))
     said = set()
     for damage in (None, *DAMAGE):
@@ -302,7 +386,10 @@ def test_labels_without_public_rows_are_stated(tmp_path):
     market.write()
     text = (tmp_path / "s.toml").read_text()
     (tmp_path / "s.toml").write_text(text.replace('labels = ["no", "yes"]', ""))
-    with pytest.raises(InputError, match="data.labels: the target's two values must be public; found neither stated"):
+    with pytest.raises(
+        InputError,
+        match="data.labels: the target's two values must be public; found neither stated",
+    ):
         market_data(load(str(tmp_path / "s.toml")))
 
 
@@ -311,7 +398,11 @@ def test_labels_without_public_rows_are_stated(tmp_path):
     [
         ('"0.5\r1"', 0, "1 cell is missing"),
         ('"0.5\n1"', 0, "1 cell is missing"),
-        ("0.5\r1", 0, "rows left over: 1"),  # what SECURITY.md tells of: outside quotes it ends a row
+        (
+            "0.5\r1",
+            0,
+            "rows left over: 1",
+        ),  # what SECURITY.md tells of: outside quotes it ends a row
         ("0.5\0", 2, "must be CSV, CSV.gz or Parquet; found a binary file"),
     ],
     ids=["return in quotes", "line end in quotes", "return", "nul"],

@@ -20,7 +20,11 @@ ALL = ["owners.model_goes_to=all", "owners.benefit=[0.0, 100.0]", "owners.cost.p
 def path(tmp_path_factory):
     folder = tmp_path_factory.mktemp("provision")
     (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(110)]) + "\n")
-    text = SCENARIO.replace("{table}", "t.csv").replace("[40, 40]", "[60, 10]").replace("[0.1, 5.0]", "[0.0, 9.0]")
+    text = (
+        SCENARIO.replace("{table}", "t.csv")
+        .replace("[40, 40]", "[60, 10]")
+        .replace("[0.1, 5.0]", "[0.0, 9.0]")
+    )
     (folder / "s.toml").write_text(text)
     return folder / "s.toml"
 
@@ -38,14 +42,21 @@ def test_who_sells_nothing_enjoys_the_model(given):
     assert rides["surplus"] == rides["benefit"] == rides["outside_option"] > 0 and rides["rational"]
     assert given["validation"]["money"]["owners"][1]["benefit"] > 0
     assert part["best_relative_fitness"] <= given["forecast"]["relative_fitness"]
-    assert [row["share"] for row in part["matching"]["owners"]] == [2.0, 1.0]  # (100 + 100) / 100, and its own left out
+    assert [row["share"] for row in part["matching"]["owners"]] == [
+        2.0,
+        1.0,
+    ]  # (100 + 100) / 100, and its own left out
     assert part["matching"]["certified"]
 
 
 def test_a_public_good_on_page_and_console(given):
     assert not differing("result.json", given.content)[0]  # the reference tells of every field
-    page, lines = render(given.content, {}, ""), "\n".join(summary_lines(given.content))
-    for words in ("The model goes to all owners, owner 2 without contributing anything", "Were each owner paid 100"):
+    page = render(given.content, {}, "")
+    lines = "\n".join(summary_lines(given.content))
+    for words in (
+        "The model goes to all owners, owner 2 without contributing anything",
+        "Were each owner paid 100",
+    ):
         assert words in page and words in lines
     assert "given to it too" in page
 
@@ -55,8 +66,14 @@ def test_a_public_good_on_page_and_console(given):
     [
         (["owners.model_goes_to=all"], "owners.model_goes_to: needs owners.benefit"),
         (["owners.model_goes_to=everybody"], 'owners.model_goes_to: must be "sellers" or "all"'),
-        ([*ALL, "externalities.correlation=0.5"], r'owners.model_goes_to: must be "sellers" with \[externalities\]'),
-        ([*ALL, "market.participation=free"], 'owners.model_goes_to: must be "sellers" with market.participation'),
+        (
+            [*ALL, "externalities.correlation=0.5"],
+            r'owners.model_goes_to: must be "sellers" with \[externalities\]',
+        ),
+        (
+            [*ALL, "market.participation=free"],
+            'owners.model_goes_to: must be "sellers" with market.participation',
+        ),
     ],
 )
 def test_what_cannot_be_a_public_good(path, changes, message):

@@ -24,7 +24,8 @@ def insurers(*changes):
 
 def test_three_insurers_settle_are_certified_and_the_forecast_holds():
     result = run(load("three_insurers"))
-    found, trained = result["equilibrium"], result["validation"]
+    found = result["equilibrium"]
+    trained = result["validation"]
     assert found["converged"] and found["max_relative_regret"] <= 1e-8
     assert trained["agrees"] and abs(trained["z_score"]) <= 3
     # linear costs c, budget R, equal sizes: x_i = X (1 - 2 c_i/sum c), X = 2R/sum c (Tullock)
@@ -54,12 +55,19 @@ def test_shuffled_insurers_agree_under_other_seeds_too(seed):
 
 @pytest.mark.slow
 def test_money_adds_up():
-    result = insurers("owners.benefit=[50.0, 0.0, 2000.0]", "policy.kind=marginal", "policy.share=0.7")
-    owners, learner = result["owners"], result["learner"]
+    result = insurers(
+        "owners.benefit=[50.0, 0.0, 2000.0]", "policy.kind=marginal", "policy.share=0.7"
+    )
+    owners = result["owners"]
+    learner = result["learner"]
     for row in owners:
-        assert row["surplus"] == pytest.approx(row["payment"] + row["benefit"] - row["privacy_cost"], rel=1e-12)
+        assert row["surplus"] == pytest.approx(
+            row["payment"] + row["benefit"] - row["privacy_cost"], rel=1e-12
+        )
     assert learner["payments"] == pytest.approx(sum(row["payment"] for row in owners), rel=1e-12)
-    assert learner["surplus"] == pytest.approx(learner["gross_value"] - learner["payments"], rel=1e-12)
+    assert learner["surplus"] == pytest.approx(
+        learner["gross_value"] - learner["payments"], rel=1e-12
+    )
     total = learner["surplus"] + sum(row["surplus"] for row in owners)
     assert result["welfare"]["total"] == pytest.approx(total, rel=1e-9)
     assert result["welfare"]["optimum"] >= total * (1 - 1e-12)
@@ -87,7 +95,9 @@ def test_more_runs_change_no_earlier_run():
     scenario, longer = (load("three_insurers", [f"validation.runs={n}"]) for n in (5, 9))
     data, planner = prepare(scenario)
     few, many = (train_at(s, planner, np.ones(3)).theta for s in (scenario, longer))
-    np.testing.assert_allclose(few, many[:5], rtol=1e-12)  # a product over more rows may round otherwise
+    np.testing.assert_allclose(
+        few, many[:5], rtol=1e-12
+    )  # a product over more rows may round otherwise
 
 
 def test_of_very_many_owners_the_first_have_their_path_told(monkeypatch):
@@ -104,12 +114,17 @@ def test_of_very_many_owners_the_first_have_their_path_told(monkeypatch):
 @pytest.mark.slow
 def test_one_owner_alone():
     result = run(
-        load("three_insurers", [*QUICK, "data.split=[20000]", "data.names=['Only']", "owners.cost.price=100.0"])
+        load(
+            "three_insurers",
+            [*QUICK, "data.split=[20000]", "data.names=['Only']", "owners.cost.price=100.0"],
+        )
     )
     assert len(result["owners"]) == 1 and result["equilibrium"]["converged"]
-    # alone in a contest it gets the whole budget for any epsilon at which it is asked: it shares the least of use
+    # alone in a contest it gets the whole budget for any epsilon at which it is asked: it shares
+    # the least of use
     assert 0.01 < result["owners"][0]["epsilon"] < 0.02 and result["forecast"]["step_size"] > 0
-    forecast, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
+    forecast = result["forecast"]["relative_fitness"]
+    alone = result["outside_option"]["relative_fitness"]
     assert forecast < alone and forecast == pytest.approx(alone, rel=1e-6)
     assert result["learner"]["payments"] == pytest.approx(2000)
     assert result["owners"][0]["isolated_relative_fitness"] == pytest.approx(0, abs=1e-12)
@@ -147,16 +162,29 @@ def test_budgets_too_small_to_beat_the_learners_own_rows_are_said_not_to_pay():
 def test_where_nothing_is_asked_nothing_is_charged():
     """No answer is given: nobody is paid, taxed or loses privacy, and the market as a whole loses nothing."""
     result = insurers(
-        "owners.epsilon=[0.001, 0.002]", "owners.fixed_cost=5.0", "owners.benefit=9.0", "regulation.leakage_tax=0.1"
+        "owners.epsilon=[0.001, 0.002]",
+        "owners.fixed_cost=5.0",
+        "owners.benefit=9.0",
+        "regulation.leakage_tax=0.1",
     )
     assert result["forecast"]["step_size"] == 0
     for row in result["owners"]:
         charged = ("payment", "privacy_cost", "tax", "benefit", "surplus", "leakage_bits", "weight")
-        assert row["epsilon"] > 0 and [row[key] for key in charged] == [0.0] * len(charged) and not row["gains"]
-    learner, welfare = result["learner"], result["welfare"]
-    assert learner["promised"] == pytest.approx(2000) and learner["payments"] == learner["surplus"] == 0
+        assert (
+            row["epsilon"] > 0
+            and [row[key] for key in charged] == [0.0] * len(charged)
+            and not row["gains"]
+        )
+    learner = result["learner"]
+    welfare = result["welfare"]
+    assert (
+        learner["promised"] == pytest.approx(2000)
+        and learner["payments"] == learner["surplus"] == 0
+    )
     assert [welfare[key] for key in ("total", "owners", "learner", "treasury", "gini")] == [0.0] * 5
-    assert result["regulation"]["after"]["spending"] == 0 and result["validation"]["agrees_on_money"]
+    assert (
+        result["regulation"]["after"]["spending"] == 0 and result["validation"]["agrees_on_money"]
+    )
     assert all(row["payment"] == 0 for row in result.trajectory) and all(
         row["payoff"] == 0 for row in result.payoff_curves
     )
@@ -213,7 +241,9 @@ def test_owners_in_another_order_settle_alike():
     first = insurers("market.activation=random")
     names = ["Cedar Life", "Aurora Health", "Beacon Mutual"]
     second = insurers(
-        "market.activation=simultaneous", f"data.names={names}", "owners.cost.price=[550.0, 300.0, 400.0]"
+        "market.activation=simultaneous",
+        f"data.names={names}",
+        "owners.cost.price=[550.0, 300.0, 400.0]",
     )
     budgets = [{o["name"]: o["epsilon"] for o in r["owners"]} for r in (first, second)]
     for name in names:
@@ -224,7 +254,9 @@ def test_owners_in_another_order_settle_alike():
 def test_claims_name_everything():
     for claim in insurers()["claims"]:
         assert claim["unit"] == "one record" and claim["adjacency"] == "replace one record"
-        assert claim["delta"] == 0 and claim["mechanism"] == "laplace" and claim["simulation"] is True
+        assert (
+            claim["delta"] == 0 and claim["mechanism"] == "laplace" and claim["simulation"] is True
+        )
         assert claim["rounds"] >= 2 and claim["protects_against"] and np.isfinite(claim["epsilon"])
 
 
@@ -232,11 +264,15 @@ def test_claims_name_everything():
 def test_the_outside_option_is_the_public_model_wherever_training_starts():
     alone = {}
     for start in ("public", "zero"):
-        scenario = load("three_insurers", [*QUICK, f"learning.start={start}", "owners.epsilon=[0.0, 0.0]"])
+        scenario = load(
+            "three_insurers", [*QUICK, f"learning.start={start}", "owners.epsilon=[0.0, 0.0]"]
+        )
         result = run(scenario)
         outside = result["outside_option"]
         alone[start] = (outside["relative_fitness"], outside["measured"])
-        assert result["validation"]["relative_fitness"]["mean"] == pytest.approx(outside["measured"])
+        assert result["validation"]["relative_fitness"]["mean"] == pytest.approx(
+            outside["measured"]
+        )
     assert alone["zero"] == pytest.approx(alone["public"])
 
 
@@ -253,7 +289,9 @@ def test_the_kind_of_game_stands_in_the_result(monkeypatch):
 @pytest.mark.slow
 def test_money_realised_is_what_the_trained_models_are_worth_less_what_was_paid():
     result = insurers("owners.benefit=[50000.0, 0.0, 2000.0]", "market.starts=1")
-    money, learner, alone = result["validation"]["money"], result["learner"], result["outside_option"]["measured"]
+    money = result["validation"]["money"]
+    learner = result["learner"]
+    alone = result["outside_option"]["measured"]
     runs = np.array([row["relative_fitness"] for row in result.validation])
     surplus = learner["value"] * (alone - runs) - learner["payments"]
     told = money["learner_surplus"]
@@ -272,4 +310,8 @@ def test_money_realised_is_what_the_trained_models_are_worth_less_what_was_paid(
 def test_where_nothing_is_bought_the_learner_has_neither_gain_nor_loss():
     checked = insurers("owners.epsilon=[0.0, 0.0]", "market.starts=1")["validation"]
     assert checked["money"]["learner_surplus"] == dict.fromkeys(checked["relative_fitness"], 0.0)
-    assert not checked["money"]["pays"] and checked["money"]["chance_of_loss"] == 0 and checked["agrees_on_money"]
+    assert (
+        not checked["money"]["pays"]
+        and checked["money"]["chance_of_loss"] == 0
+        and checked["agrees_on_money"]
+    )

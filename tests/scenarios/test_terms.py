@@ -11,10 +11,10 @@ from learning.errors import InputError
 from scenarios.command.console import summary_lines
 from scenarios.planning import prepare
 from scenarios.report.page import render
-from scenarios.report.sentences_money import does_buying_pay
-from scenarios.result import plain
+from scenarios.report.phrases import render_phrase
+from scenarios.result import to_plain
 from scenarios.runner import carry_out, result_of
-from scenarios.schema.loading import changed, load
+from scenarios.schema.loading import change_scenario, load
 from scenarios.studies.comparison import Alternative, compare, comparison
 from scenarios.studies.design import design_part, design_scenario
 
@@ -62,16 +62,24 @@ def labelled(write):
     """A scenario of a table with labels that a line tells apart with one error in six."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(3400, COLUMNS))
-    y = np.where(x @ np.geomspace(1, 0.2, COLUMNS) + rng.logistic(scale=0.5, size=3400) > 0, "yes", "no")
-    rows = [",".join([*(f"{cell:.6g}" for cell in row), label]) for row, label in zip(x, y, strict=True)]
+    y = np.where(
+        x @ np.geomspace(1, 0.2, COLUMNS) + rng.logistic(scale=0.5, size=3400) > 0, "yes", "no"
+    )
+    rows = [
+        ",".join([*(f"{cell:.6g}" for cell in row), label]) for row, label in zip(x, y, strict=True)
+    ]
     return write(rows, ",".join([*"abcdefgh"[:COLUMNS], "y"]), LABELLED)
 
 
 def test_the_keys_of_a_value_are_kept_and_can_be_changed_one_by_one():
     by_name = "{'Cedar Life'=1, 'Aurora Health'=2, 'Beacon Mutual'=3}"
     made = load("three_insurers", [RMSE, f"owners.benefit={{per='rmse', money={by_name}}}"])
-    again = changed(made, ["learner.value.money=7"])
-    assert made.learner.per_unit == 50000 and again.learner.per_unit == 7 and again.learner.worth.per == "rmse"
+    again = change_scenario(made, ["learner.value.money=7"])
+    assert (
+        made.learner.per_unit == 50000
+        and again.learner.per_unit == 7
+        and again.learner.worth.per == "rmse"
+    )
     names = ["Aurora Health", "Beacon Mutual", "Cedar Life"]
     assert again.in_order_of(names).owners.benefits(3).tolist() == [2, 3, 1]
     assert load("three_insurers").learner.worth is None and made.owners.wants_model
@@ -79,10 +87,19 @@ def test_the_keys_of_a_value_are_kept_and_can_be_changed_one_by_one():
 
 TOLD = [
     ((WRONG,), 'learner.value.per: must be "rmse" with loss "squared"'),
-    (("learner.value={per='rmse', money=1}", "learning.regularisation=0.1"), "learning.regularisation: must be 0"),
+    (
+        ("learner.value={per='rmse', money=1}", "learning.regularisation=0.1"),
+        "learning.regularisation: must be 0",
+    ),
     (("learner.value={per='rmse'}",), "learner.value.money: is required"),
-    (("learner.value={per='rmse', money=1, cases=2}",), 'learner.value.cases: goes with per = "wrong_label" or "cost"'),
-    (("learner.value={per='rmse', monney=1}",), 'monney: is not a known key; found "monney". Did you mean "money"?'),
+    (
+        ("learner.value={per='rmse', money=1, cases=2}",),
+        'learner.value.cases: goes with per = "wrong_label" or "cost"',
+    ),
+    (
+        ("learner.value={per='rmse', monney=1}",),
+        'monney: is not a known key; found "monney". Did you mean "money"?',
+    ),
     (
         ("learner.value={per='rms', money=1}",),
         'must be "rmse", "wrong_label" or "cost"; found "rms". Did you mean "rmse"?',
@@ -91,11 +108,20 @@ TOLD = [
         ("learner.value={per='cost', false_alarm=-1, miss=1, cases=9}",),
         "false_alarm: must be a number above 0; found -1",
     ),
-    (("learner.value={per='cost', false_alarm=0, miss=0, cases=9}",), "false_alarm: must be a number above 0; found 0"),
+    (
+        ("learner.value={per='cost', false_alarm=0, miss=0, cases=9}",),
+        "false_alarm: must be a number above 0; found 0",
+    ),
     (("learner.value.money=5",), "learner.value: must be a table to take keys"),
     ((RMSE, "owners.benefit=5"), 'owners.benefit: must be a table with per = "rmse"'),
-    (("owners.benefit={per='rmse', money=1}",), "owners.benefit: must be per unit of relative fitness"),
-    ((RMSE, "owners.benefit={per='rmse', money=[1, 2]}"), "owners.benefit.money: must have one entry per owner, 3"),
+    (
+        ("owners.benefit={per='rmse', money=1}",),
+        "owners.benefit: must be per unit of relative fitness",
+    ),
+    (
+        (RMSE, "owners.benefit={per='rmse', money=[1, 2]}"),
+        "owners.benefit.money: must have one entry per owner, 3",
+    ),
 ]
 
 
@@ -107,58 +133,87 @@ def test_what_makes_no_sense_is_refused_in_a_line(changes, told):
 
 
 def test_numbers_are_worth_nothing_by_labels_nor_labels_by_squared_errors(write):
-    with pytest.raises(InputError, match=r'learner.value.per: must be "wrong_label" or "cost" with loss "logistic"'):
+    with pytest.raises(
+        InputError, match=r'learner.value.per: must be "wrong_label" or "cost" with loss "logistic"'
+    ):
         load(labelled(write), [RMSE])
 
 
 def test_root_mean_squared_error_is_promised_measured_and_told():
     run, result = insurers(BENEFIT)
-    learner, checked = result["learner"], result["validation"]
-    terms, found, optimum = learner["terms"], checked["terms"], result["forecast"]["optimum"]
-    psi, own = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
+    learner = result["learner"]
+    checked = result["validation"]
+    terms = learner["terms"]
+    found = checked["terms"]
+    optimum = result["forecast"]["optimum"]
+    psi = result["forecast"]["relative_fitness"]
+    own = result["outside_option"]["relative_fitness"]
     assert terms["trained"] == pytest.approx(np.sqrt(optimum * (1 + psi)), rel=1e-12)
     assert terms["outside"] == pytest.approx(np.sqrt(optimum * (1 + own)), rel=1e-12)
-    assert learner["gross_value"] == pytest.approx(50000 * (terms["outside"] - terms["trained"]), rel=1e-9)
-    x, y = (np.concatenate([getattr(owner, part) for owner in run.data.owners]) for part in ("x", "y"))
+    assert learner["gross_value"] == pytest.approx(
+        50000 * (terms["outside"] - terms["trained"]), rel=1e-9
+    )
+    x, y = (
+        np.concatenate([getattr(owner, part) for owner in run.data.owners]) for part in ("x", "y")
+    )
     residuals = [np.sqrt(np.mean((x @ theta - y) ** 2)) for theta in run.trained.theta]
     alone = np.sqrt(np.mean((x @ run.planner.own_model - y) ** 2))
-    assert found["trained"]["mean"] == pytest.approx(np.mean(residuals)) and found["outside"] == pytest.approx(alone)
+    assert found["trained"]["mean"] == pytest.approx(np.mean(residuals)) and found[
+        "outside"
+    ] == pytest.approx(alone)
     surplus = 50000 * (alone - np.mean(residuals)) - learner["payments"]
     assert checked["money"]["learner_surplus"]["mean"] == pytest.approx(surplus)
     assert (
         found["translation_held"]
         and learner["gain"]["interval"][0] < learner["surplus"] < learner["gain"]["interval"][1]
     )
-    said = does_buying_pay(result.content).replace("\u00a0", " ")
+    said = render_phrase("buying", "does_buying_pay", result.content).replace("\u00a0", " ")
     assert "because the root mean squared error of" in said and "falls from 3" in said
-    assert json.loads(json.dumps(plain(result.content)))["scenario"]["learner"]["value"]["per"] == "rmse"
+    assert (
+        json.loads(json.dumps(to_plain(result.content)))["scenario"]["learner"]["value"]["per"]
+        == "rmse"
+    )
     page = render(result.content, {}, result.scenario_toml)
-    assert "that is smaller by 1" in page and "is worth 50,000" in page and "Its translation" in page
-    assert any("root mean squared error is forecast at" in line for line in summary_lines(result.content))
+    assert (
+        "that is smaller by 1" in page and "is worth 50,000" in page and "Its translation" in page
+    )
+    assert any(
+        "root mean squared error is forecast at" in line for line in summary_lines(result.content)
+    )
 
 
 def test_a_value_that_is_small_beside_the_error_is_a_straight_line_in_relative_fitness():
     """Where f* is large and psi small, sqrt(f*(1 + psi)) falls by half sqrt(f*) per unit: the market settles as with that."""
     scenario = load("three_insurers", [*QUICK, "policy={kind='marginal', share=0.7}", RMSE])
     prepared = prepare(scenario)
-    forecast, optimum = prepared.planner.forecast, prepared.planner.optimum
+    forecast = prepared.planner.forecast
+    optimum = prepared.planner.optimum
     curved = carry_out(scenario, prepared, training=False, others=False)
     psi = np.array([forecast.outside, forecast.at(curved.epsilon)])
     steep = 50000 * np.sqrt(optimum) / (2 * np.sqrt(1 + psi[1]))
-    straight = carry_out(changed(scenario, [f"learner.value={steep}"]), prepared, training=False, others=False)
+    straight = carry_out(
+        change_scenario(scenario, [f"learner.value={steep}"]),
+        prepared,
+        training=False,
+        others=False,
+    )
     np.testing.assert_allclose(curved.epsilon, straight.epsilon, rtol=0.02)
     told = 50000 * -np.diff(np.sqrt(optimum * (1 + psi)))[0]
-    assert curved.game.value * (curved.game.forecast.outside - curved.game.fitness(curved.epsilon)) == pytest.approx(
-        told
-    )
+    assert curved.game.value * (
+        curved.game.forecast.outside - curved.game.fitness(curved.epsilon)
+    ) == pytest.approx(told)
 
 
 def test_owners_want_the_same_error_smaller():
     run, result = insurers(BENEFIT)
     own = run.measure.own(np.array([owner["isolated_estimate"] for owner in result["owners"]]))
     gain = np.maximum(own - result["learner"]["terms"]["trained"], 0) * [0, 1000, 2000]
-    np.testing.assert_allclose([owner["benefit"] for owner in result["owners"]], gain, rtol=1e-9, atol=1e-9)
-    assert result["privileged"]["learner"] == "oracle" and "benefit_tells" in str(result["warnings"])
+    np.testing.assert_allclose(
+        [owner["benefit"] for owner in result["owners"]], gain, rtol=1e-9, atol=1e-9
+    )
+    assert result["privileged"]["learner"] == "oracle" and "benefit_tells" in str(
+        result["warnings"]
+    )
 
 
 @pytest.mark.slow
@@ -167,27 +222,36 @@ def test_labels_are_counted_along_rehearsals_and_measured_on_all_records(write, 
     scenario = load(labelled(write), [value])
     run = carry_out(scenario, prepare(scenario))
     result = result_of(run)
-    learner, found = result["learner"], result["validation"]["terms"]
-    terms, public = learner["terms"], run.data.public
-    x, y = (np.concatenate([getattr(owner, part) for owner in run.data.owners]) for part in ("x", "y"))
+    learner = result["learner"]
+    found = result["validation"]["terms"]
+    terms = learner["terms"]
+    public = run.data.public
+    x, y = (
+        np.concatenate([getattr(owner, part) for owner in run.data.owners]) for part in ("x", "y")
+    )
     false_alarm, miss = (1, 1) if value is WRONG else (25, 100)
 
     def costs(theta):
-        cut, shown = 0.0, np.sort(public.x @ theta)
+        cut = 0.0
+        shown = np.sort(public.x @ theta)
         if value is COST:
             cuts = np.concatenate([[-np.inf], (shown[1:] + shown[:-1]) / 2, [np.inf]])
-            cut = min(cuts, key=lambda c: decided(public.x @ theta >= c, public.y, false_alarm, miss))
+            cut = min(
+                cuts, key=lambda c: decided(public.x @ theta >= c, public.y, false_alarm, miss)
+            )
         return decided(x @ theta >= cut, y, false_alarm, miss)
 
     assert found["outside"] == pytest.approx(costs(run.planner.own_model))
-    assert found["trained"]["mean"] == pytest.approx(np.mean([costs(theta) for theta in run.trained.theta]))
+    assert found["trained"]["mean"] == pytest.approx(
+        np.mean([costs(theta) for theta in run.trained.theta])
+    )
     assert terms["law"] == "rehearsed" and 0 < terms["trained"] <= terms["outside"]
     assert terms["trained"] == pytest.approx(found["trained"]["mean"], rel=0.3)
     assert found["translation_held"] and result["validation"]["agrees_on_money"]
     assert learner["value"] == (50_000 if value is WRONG else 1000)
-    assert ("wrong labels in 1,000 cases" if value is WRONG else "wrong decisions in 1,000 cases") in does_buying_pay(
-        result.content
-    )
+    assert (
+        "wrong labels in 1,000 cases" if value is WRONG else "wrong decisions in 1,000 cases"
+    ) in render_phrase("buying", "does_buying_pay", result.content)
     assert result["validation"]["holdout"]["terms"]["trained"] > 0
 
 
@@ -202,7 +266,10 @@ def test_without_public_rows_labels_are_counted_on_all_records_as_is_said(write)
     bounds = f"data.bounds={{{', '.join(f'{name}=[-4, 4]' for name in 'abcdefgh')}}}"
     scenario = load(labelled(write), [WRONG, *changes, bounds, 'data.labels=["no", "yes"]'])
     result = result_of(carry_out(scenario, prepare(scenario)))
-    assert result["learner"]["terms"]["basis"] == "oracle" and result["privileged"]["learner"] == "oracle"
+    assert (
+        result["learner"]["terms"]["basis"] == "oracle"
+        and result["privileged"]["learner"] == "oracle"
+    )
     assert "as no learner could" in " ".join(summary_lines(result.content))
     assert result["learner"]["terms"]["trained"] == pytest.approx(
         result["validation"]["terms"]["trained"]["mean"], rel=0.2
@@ -211,16 +278,29 @@ def test_without_public_rows_labels_are_counted_on_all_records_as_is_said(write)
 
 @pytest.mark.slow
 def test_design_and_comparison_tell_the_error_that_counts(write):
-    scenario = load(write(scenario=INSURERS), ["learner.value={per='rmse', money=2000}", "learning.clip=4.0"])
+    scenario = load(
+        write(scenario=INSURERS), ["learner.value={per='rmse', money=2000}", "learning.clip=4.0"]
+    )
     found = design_part(design_scenario(scenario, kinds=["proportional"]))
-    best, terms = found["policies"][0], found["chosen"]["learner"]["terms"]
-    optimum, psi = found["chosen"]["forecast"]["optimum"], np.array([found["outside"], best["relative_fitness"]])
+    best = found["policies"][0]
+    terms = found["chosen"]["learner"]["terms"]
+    optimum = found["chosen"]["forecast"]["optimum"]
+    psi = np.array([found["outside"], best["relative_fitness"]])
     worth = 2000 * -np.diff(np.sqrt(optimum * (1 + psi)))[0]
-    assert best["gain"] == pytest.approx(worth - best["payments"]) and terms["trained"] < terms["outside"]
-    rows = comparison(compare([Alternative("a", scenario)], [("learner.value.money", "4000")], training=False))
+    assert (
+        best["gain"] == pytest.approx(worth - best["payments"])
+        and terms["trained"] < terms["outside"]
+    )
+    rows = comparison(
+        compare([Alternative("a", scenario)], [("learner.value.money", "4000")], training=False)
+    )
     first, other = rows["alternatives"]
-    assert first["terms"]["trained"] == other["terms"]["trained"] and other["terms"]["money"] == 4000
-    assert other["gain"] + other["payments"] == pytest.approx(2 * (first["gain"] + first["payments"]))
+    assert (
+        first["terms"]["trained"] == other["terms"]["trained"] and other["terms"]["money"] == 4000
+    )
+    assert other["gain"] + other["payments"] == pytest.approx(
+        2 * (first["gain"] + first["payments"])
+    )
 
 
 def test_one_answer_for_every_case_stands_beside_the_model_that_costs_more(write):
@@ -230,7 +310,8 @@ def test_one_answer_for_every_case_stands_beside_the_model_that_costs_more(write
     content = result_of(carry_out(scenario, prepare(scenario), others=False)).content
     lines = (path.parent / scenario.data.path).read_text().splitlines()[1:]
     costs = np.array([25.0 if line.endswith("no") else 0.0 for line in lines])
-    terms, checked = content["learner"]["terms"], content["validation"]["terms"]
+    terms = content["learner"]["terms"]
+    checked = content["validation"]["terms"]
     held = content["validation"]["holdout"]["terms"]
     assert terms["constant"] == {"label": "yes", "cost": pytest.approx(costs[3300:].mean())}
     assert checked["constant"] == {"label": "yes", "cost": pytest.approx(costs[:3000].mean())}

@@ -39,10 +39,16 @@ def tables(folder):
     }
     for name, y in targets.items():
         header = ",".join([*(f"x{i}" for i in range(COLUMNS)), "y"])
-        np.savetxt(folder / f"{name}.csv", np.column_stack([x, y]), "%.5g", ",", header=header, comments="")
-        text = SCENARIO.replace("[40, 40]", "[6500, 5000]").replace("public_rows = 30", "public_rows = 200")
+        np.savetxt(
+            folder / f"{name}.csv", np.column_stack([x, y]), "%.5g", ",", header=header, comments=""
+        )
+        text = SCENARIO.replace("[40, 40]", "[6500, 5000]").replace(
+            "public_rows = 30", "public_rows = 200"
+        )
         (folder / f"{name}.toml").write_text(
-            text.replace("{table}", f"{name}.csv").replace("[learning]\n", f"[learning]\n{LEARN[name]}")
+            text.replace("{table}", f"{name}.csv").replace(
+                "[learning]\n", f"[learning]\n{LEARN[name]}"
+            )
         )
 
 
@@ -56,7 +62,9 @@ def test_results_are_the_same_bytes_on_one_thread_and_two(tmp_path):
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
             "DPMARKET_CACHE": str(tmp_path / f"cache {threads}"),
         }
-        changed |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        changed |= dict.fromkeys(
+            ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads
+        )
         running[threads] = subprocess.Popen(
             [sys.executable, "-c", RUN, threads, *LEARN],
             cwd=tmp_path,
@@ -64,7 +72,10 @@ def test_results_are_the_same_bytes_on_one_thread_and_two(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-    said = {threads: process.communicate(timeout=300)[0].decode() for threads, process in running.items()}
+    said = {
+        threads: process.communicate(timeout=300)[0].decode()
+        for threads, process in running.items()
+    }
     assert all(process.returncode == 0 for process in running.values()), said
     for name in LEARN:
         one, two = (sorted((tmp_path / f"{name}{threads}").rglob("*")) for threads in "12")

@@ -11,15 +11,20 @@ from learning.errors import InputError
 from learning.privacy.shared_noise import SharedNoise
 from scenarios.checking import check_scenario
 from scenarios.planning import prepare
-from scenarios.report.sentences_protection import meaning, protected
-from scenarios.report.sentences_trust import between_owners, together, trust_line
+from scenarios.report.facts_privacy import protection_of
+from scenarios.report.phrases import render_phrase
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.training import train_at, training_task
 
-BASE = ["trust.aggregation=secure", "learning.algorithm=sgd2", "learning.horizon=3", "validation.runs=300"]
+BASE = [
+    "trust.aggregation=secure",
+    "learning.algorithm=sgd2",
+    "learning.horizon=3",
+    "validation.runs=300",
+]
 BUDGETS = np.array([2.0, 1.0, 0.5])
 
 
@@ -44,13 +49,23 @@ def test_training_has_the_noise_that_is_forecast(secure):
 
 @pytest.mark.slow
 def test_a_rehearsed_forecast_is_compared_with_the_noise_that_training_has():
-    clipped = [*BASE, "learning.mechanism=l2", "learning.clipping=record", "learning.growth=2", "trust.colluders=1"]
+    clipped = [
+        *BASE,
+        "learning.mechanism=l2",
+        "learning.clipping=record",
+        "learning.growth=2",
+        "trust.colluders=1",
+    ]
     scenario = load("three_insurers", [*clipped, "validation.runs=60"])
     data, planner = prepare(scenario)
     strict = np.array([0.2, 0.1, 0.1])  # so that noise is what spoils the model
-    psi, oracle = data.fitness.relative(train_at(scenario, planner, strict).theta), planner.oracle(strict)
+    psi = data.fitness.relative(train_at(scenario, planner, strict).theta)
+    oracle = planner.oracle(strict)
     error = np.hypot(psi.std() / np.sqrt(len(psi)), oracle.std_error)
-    assert planner.forecast.kind == "calibrated" and abs(psi.mean() - oracle.relative_fitness) < 4 * error
+    assert (
+        planner.forecast.kind == "calibrated"
+        and abs(psi.mean() - oracle.relative_fitness) < 4 * error
+    )
     task = planner.trained(strict, 2, "oracle").task
     assert task is not None and task.mechanism == planner.mechanism_at(strict)
 
@@ -62,7 +77,8 @@ def test_owners_are_charged_what_they_sold_and_hidden_by_all_of_the_noise(secure
     assert [account.budget.epsilon for account in trained.ledger.accounts] == BUDGETS.tolist()
     task = training_task(scenario, planner, BUDGETS)
     noise = sum(q * one.scale for q, one in zip(task.shares, task.owners, strict=True)) / 3
-    bound, priced = planner.coordinates.noise_bound, task.plan.priced
+    bound = planner.coordinates.noise_bound
+    priced = task.plan.priced
     strictest = task.shares[2] * planner.mechanism.scale(0.5, 6680, bound, priced)
     assert isinstance(task.mechanism, SharedNoise) and noise == pytest.approx(float(strictest))
 
@@ -78,12 +94,20 @@ def test_a_result_tells_each_claim_and_what_it_rests_on(result):
 
 
 def test_sentences_say_whose_word_is_taken(result):
-    assert "any 2 of them make up all of it" in together(result)
-    assert "as long as nobody colludes" in between_owners(result)
-    alone = result | {"trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}}
-    assert "nothing is promised: with trust.colluders = 1" in between_owners(alone)
-    assert "nothing is promised to anybody" in between_owners(alone)
-    assert "3 owners make together" in trust_line(alone) and not trust_line({}) and not together({})
+    assert "any 2 of them make up all of it" in render_phrase("trust", "together", result)
+    assert "as long as nobody colludes" in render_phrase("trust", "between_owners", result)
+    alone = result | {
+        "trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}
+    }
+    assert "nothing is promised: with trust.colluders = 1" in render_phrase(
+        "trust", "between_owners", alone
+    )
+    assert "nothing is promised to anybody" in render_phrase("trust", "between_owners", alone)
+    assert (
+        "3 owners make together" in render_phrase("trust", "terminal", alone)
+        and not render_phrase("trust", "terminal", {})
+        and not render_phrase("trust", "together", {})
+    )
 
 
 @pytest.mark.slow
@@ -95,7 +119,9 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
     failed = {check.kind for check in check_training(task) if not check.passed}
     assert failed == (set() if bug is None else {"noise", "parts", "law", "tails"})
     owner = data.owners[0]
-    finding = audit_owner("one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000)
+    finding = audit_owner(
+        "one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000
+    )
     assert finding.refuted == (bug is not None)
 
 
@@ -108,15 +134,22 @@ def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_m
     assert len(found.others) >= 1
     for one in (found, *found.others):
         assert one.converged and np.ptp(one.epsilon) < 1e-6 * one.epsilon.max()
-        moves, have = game.deviations(one.epsilon), game.payoffs(one.epsilon)
-        grid = np.tile(np.geomspace(0.01, 10, 300), (3, 1))  # of each owner's whole interval, the others staying
+        moves = game.deviations(one.epsilon)
+        have = game.payoffs(one.epsilon)
+        grid = np.tile(
+            np.geomspace(0.01, 10, 300), (3, 1)
+        )  # of each owner's whole interval, the others staying
         assert np.all(moves.payoffs(grid).max(axis=1) <= have + 1e-8 * np.abs(have))
 
 
 def test_parts_of_uneven_answers_add_up_to_the_noise_of_each():
-    scenario = load("three_insurers", [*BASE, "learning.mechanism=l2", "learning.growth=2", "trust.colluders=1"])
+    scenario = load(
+        "three_insurers", [*BASE, "learning.mechanism=l2", "learning.growth=2", "trust.colluders=1"]
+    )
     _, planner = prepare(scenario)
-    assert all(check.passed for check in check_training(training_task(scenario, planner, np.ones(3))))
+    assert all(
+        check.passed for check in check_training(training_task(scenario, planner, np.ones(3)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,11 +178,17 @@ def test_whom_owners_fear_is_told_apart_under_secure_aggregation_only():
 
 
 def test_a_check_refuses_fears_that_noise_made_together_does_nothing_about():
-    with pytest.raises(InputError, match=r"^owners\.cost\.fears: must be .learner. with laplace noise"):
+    with pytest.raises(
+        InputError, match=r"^owners\.cost\.fears: must be .learner. with laplace noise"
+    ):
         check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners"]))
     check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners", "trust.colluders=1"]))
 
 
 def test_what_epsilon_means_is_told_of_those_who_see_sums_alone(result):
-    assert "whoever sees sums of answers alone is at ε = " in meaning(protected(result))
-    assert "whoever sees all answers is at ε = " in meaning(protected({**result, "trust": None}))
+    assert "whoever sees sums of answers alone is at ε = " in render_phrase(
+        "protection", "meaning", protection_of(result)
+    )
+    assert "whoever sees all answers is at ε = " in render_phrase(
+        "protection", "meaning", protection_of({**result, "trust": None})
+    )

@@ -39,11 +39,22 @@ def test_what_a_union_divides_adds_up(united):
     (union,), owners = united["unions"], united["owners"]
     assert united["equilibrium"]["converged"] and union["regret"] <= 1e-6
     for owner in owners:
-        parts = owner["payment"] + owner["benefit"] - owner["privacy_cost"] - owner["tax"] + owner["transfer"]
+        parts = (
+            owner["payment"]
+            + owner["benefit"]
+            - owner["privacy_cost"]
+            - owner["tax"]
+            + owner["transfer"]
+        )
         assert owner["surplus"] == pytest.approx(parts, rel=1e-12)
-    assert sum(owner["transfer"] for owner in owners) == pytest.approx(0, abs=1e-9) and owners[2]["transfer"] == 0
+    assert (
+        sum(owner["transfer"] for owner in owners) == pytest.approx(0, abs=1e-9)
+        and owners[2]["transfer"] == 0
+    )
     assert [one["surplus"] for one in union["members"]] == pytest.approx([union["surplus"] / 2] * 2)
-    assert [one["surplus"] for one in union["members"]] == [owner["surplus"] for owner in owners[:2]]
+    assert [one["surplus"] for one in union["members"]] == [
+        owner["surplus"] for owner in owners[:2]
+    ]
     assert united["welfare"]["owners"] == pytest.approx(sum(owner["surplus"] for owner in owners))
     assert [row["surplus"] for row in united["validation"]["money"]["owners"]] == pytest.approx(
         [owner["surplus"] for owner in owners]
@@ -53,8 +64,12 @@ def test_what_a_union_divides_adds_up(united):
 
 def test_a_union_on_page_and_console(united):
     assert not differing("result.json", united.content)[0]  # the reference tells of every field
-    page, lines = render(united.content, {}, ""), "\n".join(summary_lines(united.content))
-    for words in ("Ann and Bob choose their privacy budgets as one, the union North", "in equal parts"):
+    page = render(united.content, {}, "")
+    lines = "\n".join(summary_lines(united.content))
+    for words in (
+        "Ann and Bob choose their privacy budgets as one, the union North",
+        "in equal parts",
+    ):
         assert words in page and words in lines
     assert "Who acts together" in page and "by moving alone, or as a union, nobody" in lines
 
@@ -63,7 +78,12 @@ def test_a_union_on_page_and_console(united):
 def test_a_union_of_one_changes_no_number(path):
     alone = "unions=[{name='Ann alone',members=['Ann']}]"
     free, one = (run(load(path / "s.toml", changes), training=False) for changes in ([], [alone]))
-    assert {k for k in free.content if free[k] != one[k]} == {"scenario", "scenario_sha256", "owners", "unions"}
+    assert {k for k in free.content if free[k] != one[k]} == {
+        "scenario",
+        "scenario_sha256",
+        "owners",
+        "unions",
+    }
     assert [owner | {"transfer": 0.0} for owner in free["owners"]] == one["owners"]
     assert free["unions"] is None and "Who acts together" not in render(free.content, {}, "")
     assert "unions =" not in free.scenario_toml and one["unions"][0]["stable"] is True
@@ -72,7 +92,9 @@ def test_a_union_of_one_changes_no_number(path):
 def test_a_scenario_with_unions_is_written_and_read_again(path):
     made = load(path / "u.toml")
     (path / "again.toml").write_text(made.to_toml())
-    assert load(path / "again.toml").unions == made.unions == load(path / "s.toml", [NORTH_SET]).unions
+    assert (
+        load(path / "again.toml").unions == made.unions == load(path / "s.toml", [NORTH_SET]).unions
+    )
     assert load(path / "u.toml", ["unions=[]"]).unions is None
 
 
@@ -95,8 +117,14 @@ NORTH_SET = "unions=[{name='North', members=['Ann', 'Bob']}]"
             'unions.1.split: must be "equal", "by_size" or "shapley"',
         ),
         ("unions=[{members=['Ann', 'Bob']}]", "unions.1.name: is required"),
-        ("unions=[{name='N', members=['Ann']}, {name='N', members=['Bob']}]", "unions.name: must differ"),
-        ("unions=[{name='N', members=['Ann']}, {name='M', members=['Ann']}]", "unions.members: must be in one union"),
+        (
+            "unions=[{name='N', members=['Ann']}, {name='N', members=['Bob']}]",
+            "unions.name: must differ",
+        ),
+        (
+            "unions=[{name='N', members=['Ann']}, {name='M', members=['Ann']}]",
+            "unions.members: must be in one union",
+        ),
         ("unions=7", r"unions: must be a list of tables, each \[\[unions\]\]"),
         ("unions=[7]", "unions.1: must be a table"),
         ("market.activation=random", 'market.activation: must be "sequential" with unions'),
@@ -109,6 +137,7 @@ def test_unions_that_cannot_be(path, change, message):
 
 def test_a_search_for_a_policy_refuses_unions(path):
     with pytest.raises(
-        InputError, match="unions: must be left out of a search for a policy.* Compare policies instead"
+        InputError,
+        match="unions: must be left out of a search for a policy.* Compare policies instead",
     ):
         design_scenario(load(path / "u.toml"))

@@ -39,7 +39,9 @@ def folder(tmp_path, monkeypatch):
 
     def write(code=GOOD, policy=USER):
         (tmp_path / "mine.py").write_text(code)
-        scenario = SCENARIO.replace("price = 1.0", "price = [1.0, 2.0]").replace(PROPORTIONAL, policy + "\n")
+        scenario = SCENARIO.replace("price = 1.0", "price = [1.0, 2.0]").replace(
+            PROPORTIONAL, policy + "\n"
+        )
         (tmp_path / "s.toml").write_text(scenario.replace("{table}", "t.csv"))
         return tmp_path / "s.toml"
 
@@ -86,7 +88,9 @@ def test_code_is_not_run_unless_allowed(folder, dpmarket, tmp_path):
 
 def test_the_refusal_comes_first(folder):
     """A table that is not there is found out only after that."""
-    with pytest.raises(InputError, match="policy.kind: code from a file is run only with --allow-code"):
+    with pytest.raises(
+        InputError, match="policy.kind: code from a file is run only with --allow-code"
+    ):
         run(load(folder(), ["data.path=none.csv"]), training=False)
     with pytest.raises(InputError, match="none.csv"):
         run(load(folder(), ["data.path=none.csv"], allow_code=True), training=False)
@@ -101,7 +105,9 @@ def test_a_result_runs_again_from_anywhere(folder, dpmarket, monkeypatch, tmp_pa
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     assert dpmarket("run", tmp_path / "r" / "scenario.toml", *arguments, "again")[0] == 0
-    first, second = (json.loads((at / "result.json").read_text()) for at in (tmp_path / "r", elsewhere / "again"))
+    first, second = (
+        json.loads((at / "result.json").read_text()) for at in (tmp_path / "r", elsewhere / "again")
+    )
     assert first["owners"] == second["owners"] and first["code"] == second["code"]
     words = (tmp_path / "r" / "report.html").read_text()
     assert "a function of the user" in words and "payments in" in words
@@ -123,22 +129,62 @@ PAY = "def payments(epsilon, game):\n    return "
 @pytest.mark.parametrize(
     ("code", "policy", "message"),
     [
-        ("def payments(:", USER, "policy.file: mine.py must be Python that runs; found SyntaxError in line 1: "),
-        ("1 / 0", USER, "policy.file: mine.py must be Python that runs; found ZeroDivisionError: division by zero"),
-        ("raise SystemExit(0)", USER, "policy.file: mine.py must be Python that runs; found SystemExit"),
+        (
+            "def payments(:",
+            USER,
+            "policy.file: mine.py must be Python that runs; found SyntaxError in line 1: ",
+        ),
+        (
+            "1 / 0",
+            USER,
+            "policy.file: mine.py must be Python that runs; found ZeroDivisionError: division by zero",
+        ),
+        (
+            "raise SystemExit(0)",
+            USER,
+            "policy.file: mine.py must be Python that runs; found SystemExit",
+        ),
         (
             GOOD,
             USER + 'function = "payment"',
             'policy.function: must be a function .*; found payment. Did you mean "pay',
         ),
-        (GOOD, USER + "[policy.parameters]\nbugdet = 3", "policy.function: payments.* must take .*; found .*'bugdet'"),
-        ("def payments(epsilon):\n    return epsilon", USER, "policy.function: payments.epsilon. must take"),
-        (PAY + "epsilon[:1]", USER, "policy.file: .* must return one number per owner, 2; found an array of shape"),
-        (PAY + "epsilon / 0", USER, "policy.file: .* must return finite numbers; found inf at epsilon = "),
-        (PAY + "game.nothing", USER, "policy.file: payments in mine.py must not fail; found AttributeError: "),
-        (PAY + "game.payments(epsilon)", USER, "policy.file: .* must not fail; found RecursionError"),
+        (
+            GOOD,
+            USER + "[policy.parameters]\nbugdet = 3",
+            "policy.function: payments.* must take .*; found .*'bugdet'",
+        ),
+        (
+            "def payments(epsilon):\n    return epsilon",
+            USER,
+            "policy.function: payments.epsilon. must take",
+        ),
+        (
+            PAY + "epsilon[:1]",
+            USER,
+            "policy.file: .* must return one number per owner, 2; found an array of shape",
+        ),
+        (
+            PAY + "epsilon / 0",
+            USER,
+            "policy.file: .* must return finite numbers; found inf at epsilon = ",
+        ),
+        (
+            PAY + "game.nothing",
+            USER,
+            "policy.file: payments in mine.py must not fail; found AttributeError: ",
+        ),
+        (
+            PAY + "game.payments(epsilon)",
+            USER,
+            "policy.file: .* must not fail; found RecursionError",
+        ),
         (PAY + "['a', 'b']", USER, "policy.file: .* must not fail; found ValueError"),
-        ("import random\n" + PAY + "epsilon * random.random()", USER, "must pay the same for the same budgets"),
+        (
+            "import random\n" + PAY + "epsilon * random.random()",
+            USER,
+            "must pay the same for the same budgets",
+        ),
     ],
 )
 def test_faults_of_the_code_are_one_line(folder, code, policy, message):
@@ -150,7 +196,10 @@ def test_faults_of_the_code_are_one_line(folder, code, policy, message):
 
 def test_a_file_that_is_not_there(folder):
     scenario = load(folder(), ["policy.file=none.py"], allow_code=True)
-    with pytest.raises(InputError, match="policy.file: must be a readable Python file; found .*none.py: No such file"):
+    with pytest.raises(
+        InputError,
+        match="policy.file: must be a readable Python file; found .*none.py: No such file",
+    ):
         run(scenario, training=False)
 
 
@@ -169,10 +218,25 @@ def test_the_function_cannot_move_the_market():
         return budget * sold / max(sold.sum(), 1e-300)
 
     costs = Linear([1.0, 2.0, 3.0])
-    game = market(costs, UserPolicy(greedy, {"budget": 12.0}), 3, low=0.0, forecast=LinearLaw(1, 0.1, 0.1), value=1.0)
+    game = market(
+        costs,
+        UserPolicy(greedy, {"budget": 12.0}),
+        3,
+        low=0.0,
+        forecast=LinearLaw(1, 0.1, 0.1),
+        value=1.0,
+    )
     profile = np.array([1.0, 2.0, 3.0])
-    assert np.allclose(game.payments(profile), 12 * profile / 6) and profile.tolist() == [1.0, 2.0, 3.0]
+    assert np.allclose(game.payments(profile), 12 * profile / 6) and profile.tolist() == [
+        1.0,
+        2.0,
+        3.0,
+    ]
     found = solve(game, rng=np.random.default_rng(0), starts=1)
-    built = solve(market(costs, Proportional(12.0, "epsilon"), 3, low=0.0), rng=np.random.default_rng(0), starts=1)
+    built = solve(
+        market(costs, Proportional(12.0, "epsilon"), 3, low=0.0),
+        rng=np.random.default_rng(0),
+        starts=1,
+    )
     assert found.converged and np.allclose(found.epsilon, built.epsilon, atol=1e-6)
     check_policy(game.policy, game)

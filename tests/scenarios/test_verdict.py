@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from scenarios.summary.content import _proper
-from scenarios.summary.verdict import agrees_on_money, explanation, promises_kept, summary
+from scenarios.summary.forecast import clip_interval
+from scenarios.summary.verdict import (
+    agrees_on_money,
+    explain_difference,
+    promises_kept,
+    summarise_runs,
+)
 
 
 def surplus(mean, std_error=2.0):
@@ -28,12 +33,18 @@ def learner(buying_pays, interval=(-1000.0, 1000.0), *, forecast=None, doubt=Fal
         (5, False, True),
     ],
 )
-def test_a_promised_gain_is_borne_out_by_a_gain_and_a_promised_loss_by_a_loss_give_or_take_chance(mean, promised, true):
+def test_a_promised_gain_is_borne_out_by_a_gain_and_a_promised_loss_by_a_loss_give_or_take_chance(
+    mean, promised, true
+):
     assert agrees_on_money(surplus(mean), learner(promised)) is true
 
 
-@pytest.mark.parametrize(("mean", "true"), [(393, False), (395, True), (500, True), (605, True), (607, False)])
-def test_a_gain_must_lie_in_the_interval_it_was_promised_in_give_or_take_three_standard_errors(mean, true):
+@pytest.mark.parametrize(
+    ("mean", "true"), [(393, False), (395, True), (500, True), (605, True), (607, False)]
+)
+def test_a_gain_must_lie_in_the_interval_it_was_promised_in_give_or_take_three_standard_errors(
+    mean, true
+):
     assert agrees_on_money(surplus(mean), learner(True, (400.0, 600.0))) is true
 
 
@@ -49,7 +60,10 @@ def test_where_nothing_is_bought_nothing_is_promised_and_nothing_comes():
 
 
 def test_a_promise_of_money_that_is_not_kept_is_a_promise_not_kept():
-    content = {"equilibrium": {"converged": True}, "validation": {"agrees": True, "agrees_on_money": False}}
+    content = {
+        "equilibrium": {"converged": True},
+        "validation": {"agrees": True, "agrees_on_money": False},
+    }
     assert not promises_kept(content)
     content["validation"]["agrees_on_money"] = True
     assert promises_kept(content) and promises_kept(content | {"validation": None})
@@ -58,12 +72,23 @@ def test_a_promise_of_money_that_is_not_kept_is_a_promise_not_kept():
 
 def test_rounding_needs_no_explanation():
     """Where every run is the same model, a difference of 5e-17 is many standard errors, and nothing to explain."""
-    runs = summary(np.array([0.25, 0.25 + 1e-16, 0.25, 0.25 - 1e-16]) + 5e-17)
-    oracle = {"bias": 0.25, "noise": 0.0, "optimum": 1.0, "std_error": 0.0, "relative_fitness": 0.25 - 3e-9}
+    runs = summarise_runs(np.array([0.25, 0.25 + 1e-16, 0.25, 0.25 - 1e-16]) + 5e-17)
+    oracle = {
+        "bias": 0.25,
+        "noise": 0.0,
+        "optimum": 1.0,
+        "std_error": 0.0,
+        "relative_fitness": 0.25 - 3e-9,
+    }
     runs["std_error"] = 3e-10
     forecast = oracle | {"bias": 0.1, "interval": [0.05, 0.15], "oracle": oracle}
-    assert "unexplained" not in [fact["cause"] for fact in explanation(runs, forecast, projected=0.0)]
+    assert "unexplained" not in [
+        fact["cause"] for fact in explain_difference(runs, forecast, projected=0.0)
+    ]
 
 
 def test_no_interval_ends_below_zero_by_rounding():
-    assert _proper((-9e-17, 0.00044)) == [0.0, 0.00044] and _proper((-0.05, 0.01)) == [-0.05, 0.01]
+    assert clip_interval((-9e-17, 0.00044)) == [0.0, 0.00044] and clip_interval((-0.05, 0.01)) == [
+        -0.05,
+        0.01,
+    ]

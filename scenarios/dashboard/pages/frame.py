@@ -11,8 +11,10 @@ from scenarios.dashboard.pages.widgets import Panel
 
 WAYS = {"/": "Market", "/lesson": "The game in four steps"}
 FOOTER = (
-    "<footer>Everything on this page is computed on this machine and shown by it: nothing is fetched from elsewhere, "
-    "nothing is sent anywhere. Noise comes from a seeded generator: for study, not for release.</footer>"
+    "<footer>Everything on this page is computed on this machine and shown by it: nothing is "
+    "fetched from elsewhere, "
+    "nothing is sent anywhere. Noise comes from a seeded generator: for study, not for "
+    "release.</footer>"
 )
 STYLE = "\n".join(
     (files("scenarios") / place).read_text(encoding="utf-8")
@@ -24,5 +26,13 @@ def framed(path: str, title: str) -> None:
     """The title in the browser, the style, and the head of the page at a path."""
     solara.Title(f"{title} · dpmarket")
     solara.Style(STYLE)
-    links = (f'<a href="{to}"{" aria-current=page" if to == path else ""}>{name}</a>' for to, name in WAYS.items())
-    Panel(html=f"<header><h1>{escape(title)}</h1><nav aria-label='Pages'>{''.join(links)}</nav></header>")
+    links = (
+        f'<a href="{to}"{" aria-current=page" if to == path else ""}>{name}</a>'
+        for to, name in WAYS.items()
+    )
+    Panel(
+        html=(
+            f"<header><h1>{escape(title)}</h1><nav "
+            f"aria-label='Pages'>{''.join(links)}</nav></header>"
+        )
+    )

@@ -15,7 +15,7 @@ from scenarios.dashboard.state import MONEY, PRICE
 from scenarios.dashboard.stops import Control, numbers
 from scenarios.dashboard.teaching import QUESTIONS, STEPS, noise, sure_of
 from scenarios.dashboard.training import Training
-from scenarios.report.wording import in_money, number
+from scenarios.report.wording import format_number, in_money
 
 Show = Callable[[Callable[[Screen], Screen]], None]
 
@@ -38,10 +38,12 @@ def Lesson() -> None:
                 Panel(html=STEPS[0], title="1. Data and privacy")
                 Controls(groups=grouped([_dial(epsilon)]), done=answered, event_move=turned)
                 said = (
-                    f"<p>An even guess whether your record is there becomes at most <b>{sure_of(epsilon)}</b> sure.</p>"
+                    "<p>An even guess whether your record is there becomes at most "
+                    f"<b>{sure_of(epsilon)}</b> sure.</p>"
                 )
                 Panel(
-                    html=noise(epsilon) + said, caption="How likely each noisy answer is, with your record and without."
+                    html=noise(epsilon) + said,
+                    caption="How likely each noisy answer is, with your record and without.",
                 )
                 Panel(html=QUESTIONS[0])
             _choice(screen, show)
@@ -74,28 +76,43 @@ def _choice(screen: Screen, show: Show) -> None:
     with solara.Div(classes=["step"]):
         Panel(html=STEPS[1], title="2. What owners choose")
         _slider(screen, show, own if known else PRICE)
-        told = f"<p>{one.name} sells ε = <b>{number(one.chosen[0])}</b> and keeps {money(one.chosen[1])}.</p>"
-        caption = (
-            f"What {one.name} would keep at each ε, everyone else staying where they are; the ring is its best answer."
+        told = (
+            f"<p>{one.name} sells ε = <b>{format_number(one.chosen[0])}</b> and keeps "
+            f"{money(one.chosen[1])}.</p>"
         )
-        Panel(html=charts.curve(one, now.facts["scenario"]["currency"], place) + told, caption=caption, kind="narrow")
+        caption = (
+            f"What {one.name} would keep at each ε, everyone else staying where they are; "
+            "the ring is its best answer."
+        )
+        Panel(
+            html=charts.curve(one, now.facts["scenario"]["currency"], place) + told,
+            caption=caption,
+            kind="narrow",
+        )
         Panel(html=QUESTIONS[1])
 
 
 def _paying(screen: Screen, show: Show) -> None:
     now = screen.played.rounds[-1]
-    legend = words.legend([("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")])
+    legend = words.legend(
+        [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
+    )
     with solara.Div(classes=["step"]):
         Panel(html=STEPS[2], title="3. What the learner pays")
         _slider(screen, show, MONEY)
-        Panel(html=charts.bars(now) + legend + f"<h3>What is left to the learner</h3>{charts.gains(now.facts)}")
+        Panel(
+            html=charts.bars(now)
+            + legend
+            + f"<h3>What is left to the learner</h3>{charts.gains(now.facts)}"
+        )
         Panel(html=words.buying(now), live=True)
         Panel(html=QUESTIONS[2])
 
 
 def _rest(screen: Screen, show: Show) -> None:
     training, tell = solara.use_state(Training())
-    played, now = screen.played, screen.now
+    played = screen.played
+    now = screen.now
     owners = played.run.game.owners
     with solara.Div(classes=["step"]):
         Panel(html=STEPS[3], title="4. Equilibrium and training")
@@ -106,7 +123,12 @@ def _rest(screen: Screen, show: Show) -> None:
             button("end", "To the end", disabled=ended),
         ]
         said = f"round {now.number} of {played.rounds[-1].number}"
-        Buttons(title="Rounds", buttons=asked, said=said, event_press=lambda name: show(lambda old: old.pressed(name)))
+        Buttons(
+            title="Rounds",
+            buttons=asked,
+            said=said,
+            event_press=lambda name: show(lambda old: old.pressed(name)),
+        )
         bounds = np.column_stack([owners.epsilon_min, owners.epsilon_max])
         Panel(html=charts.paths(played, now, bounds) + f"<p>{words.standing(played, now)}</p>")
         Panel(html=QUESTIONS[3])

@@ -20,7 +20,9 @@ from scenarios.dashboard.screen import Screen, first
 from scenarios.dashboard.training import Training, train
 
 TELL_EVERY = 0.15  # seconds between two tellings of how far a training is
-SLOWEST, QUICKEST, PLAYED_IN = 700, 120, 9000  # milliseconds: between two rounds, and for all of them
+SLOWEST = 700  # milliseconds: between two rounds, and for all of them
+QUICKEST = 120
+PLAYED_IN = 9000
 
 
 @solara.component
@@ -35,7 +37,9 @@ def Market() -> None:
                 Controls(
                     groups=grouped(screen.sliders.controls),
                     done=screen.done,
-                    event_move=lambda moved: show(lambda old: old.moved(moved["name"], moved["at"])),
+                    event_move=lambda moved: show(
+                        lambda old: old.moved(moved["name"], moved["at"])
+                    ),
                 )
             with solara.Div(classes=["main"]):
                 with solara.Div(classes=["first"]):
@@ -53,15 +57,20 @@ def Market() -> None:
 
 def _first(screen: Screen, show: Callable[[Callable[[Screen], Screen]], None]) -> None:
     """What the market comes to, in words and numbers, and the buttons that play it."""
-    played, ended = screen.played, screen.at == screen.played.last
-    Panel(html=words.answer(played, screen.now, screen.fault), kind="answer", live=not screen.playing)
+    played = screen.played
+    ended = screen.at == screen.played.last
+    Panel(
+        html=words.answer(played, screen.now, screen.fault), kind="answer", live=not screen.playing
+    )
     beat = max(QUICKEST, min(SLOWEST, PLAYED_IN // max(played.last, 1)))
     Buttons(
         title="Rounds",
         buttons=[
             button("reset", "Reset", disabled=screen.at == 0),
             button("step", "Step", disabled=ended),
-            button("play", "Pause" if screen.playing else "Play", disabled=not played.last, kind="main"),
+            button(
+                "play", "Pause" if screen.playing else "Play", disabled=not played.last, kind="main"
+            ),
             button("end", "To the end", disabled=ended),
         ],
         said=f"round {screen.now.number} of {played.rounds[-1].number}",
@@ -73,28 +82,52 @@ def _first(screen: Screen, show: Callable[[Callable[[Screen], Screen]], None]) -
 
 def _pictures(screen: Screen, training: Training) -> None:
     """The charts of the round that is shown."""
-    played, now = screen.played, screen.now
-    owners, facts = played.run.game.owners, now.facts
+    played = screen.played
+    now = screen.now
+    owners = played.run.game.owners
+    facts = now.facts
     bounds = np.column_stack([owners.epsilon_min, owners.epsilon_max])
     same = training.result is not None and training.of is played and now.last
     result = training.result["validation"] if same and training.result else None
-    Panel(html=charts.paths(played, now, bounds), title="What owners sell, round by round", kind="card")
+    Panel(
+        html=charts.paths(played, now, bounds),
+        title="What owners sell, round by round",
+        kind="card",
+    )
     key = words.legend([("scale", "sells little … much"), ("left", "wider line: is paid more")])
     Panel(html=charts.network(now, bounds) + key, title="Who deals with whom", kind="card")
     order = {row["name"]: place for place, row in enumerate(now.owners)}
-    curves = [(one.name, charts.curve(one, facts["scenario"]["currency"], order[one.name])) for one in now.curves]
+    curves = [
+        (one.name, charts.curve(one, facts["scenario"]["currency"], order[one.name]))
+        for one in now.curves
+    ]
     marks = words.legend([("stands", "where it stands"), ("best", "its best answer to the others")])
-    caption = "What an owner would keep (up) at each privacy budget ε (across), everyone else staying where they are."
+    caption = (
+        "What an owner would keep (up) at each privacy budget ε (across), everyone else "
+        "staying where they are."
+    )
     if len(curves) < len(now.owners):
         caption += f" The {len(curves)} owners with most money at stake, of {len(now.owners):,}."
     Panel(
-        html=marks + words.together(curves), title="Could an owner do better alone?", caption=caption, kind="card whole"
+        html=marks + words.together(curves),
+        title="Could an owner do better alone?",
+        caption=caption,
+        kind="card whole",
     )
     legend = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
     used = [("used", "use of the model")] if any(row["benefit"] for row in now.owners) else []
-    Panel(html=charts.bars(now) + words.legend(legend[:1] + used + legend[1:]), title="Who keeps what", kind="card")
-    told = charts.errors(facts, result) + f"<h3>What the learner gains</h3>{charts.gains(facts, result)}"
-    caption = "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
+    Panel(
+        html=charts.bars(now) + words.legend(legend[:1] + used + legend[1:]),
+        title="Who keeps what",
+        kind="card",
+    )
+    told = (
+        charts.errors(facts, result)
+        + f"<h3>What the learner gains</h3>{charts.gains(facts, result)}"
+    )
+    caption = (
+        "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
+    )
     caption += ", and nine single trainings in ten." if result else "."
     Panel(html=told, title="What model comes out, and does it pay?", caption=caption, kind="card")
 
@@ -109,7 +142,9 @@ def _trained(screen: Screen, training: Training, tell: Callable[[Any], None]) ->
 
     with solara.Div(classes=["panel", "card", "whole"]):
         Panel(
-            html=words.checked(training, stale=training.of is not None and training.of is not screen.played),
+            html=words.checked(
+                training, stale=training.of is not None and training.of is not screen.played
+            ),
             title="Is it true? Train, and see",
             live=True,
         )
@@ -117,7 +152,12 @@ def _trained(screen: Screen, training: Training, tell: Callable[[Any], None]) ->
         Buttons(
             title="Training",
             buttons=[
-                button("train", f"Train {runs:,} times with real noise", disabled=training.under_way, kind="main")
+                button(
+                    "train",
+                    f"Train {runs:,} times with real noise",
+                    disabled=training.under_way,
+                    kind="main",
+                )
             ],
             said=training.stage if training.under_way else "",
             share=(training.share or -1.0) if training.under_way else None,
@@ -149,4 +189,7 @@ def Bare(children: list[Any]) -> None:
     solara.Div(children=children)
 
 
-routes = [solara.Route("/", component=Market, layout=Bare), solara.Route("lesson", component=Lesson)]
+routes = [
+    solara.Route("/", component=Market, layout=Bare),
+    solara.Route("lesson", component=Lesson),
+]

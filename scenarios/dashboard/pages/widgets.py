@@ -30,7 +30,9 @@ def Buttons(
 
 
 @solara.component_vue("parts/panel.vue")
-def Panel(html: str, title: str = "", caption: str = "", kind: str = "", live: bool = False) -> None:
+def Panel(
+    html: str, title: str = "", caption: str = "", kind: str = "", live: bool = False
+) -> None:
     """A picture or a few words under a title; ``live`` where it is read out when it changes."""
 
 
@@ -43,7 +45,13 @@ def grouped(controls: Sequence[Control]) -> list[dict[str, Any]]:
     """Controls as the page takes them, those of one group together."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in controls:
-        told = {"name": one.name, "title": one.title, "texts": one.texts, "at": one.at, "was": one.was}
+        told = {
+            "name": one.name,
+            "title": one.title,
+            "texts": one.texts,
+            "at": one.at,
+            "was": one.was,
+        }
         groups.setdefault(one.group, []).append(told | {"words": one.words})
     return [{"title": title, "controls": found} for title, found in groups.items()]
 

@@ -9,50 +9,61 @@ import pytest
 from markets import market
 
 from agents import BEHAVIOURS, Behaviour, DataMarket
-from agents.behaviours import Seen, chosen_by
+from agents.behaviours import Seen, checked_choice
 from agents.draws import Draws
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium import ACTIVATIONS
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
-from scenarios.schema.kinds import KINDS, made, section_of
+from scenarios.schema.kinds import KINDS, make_declared, section_of
 
-GAME = market(Linear([1.0, 2.0, 3.0, 0.5]), Proportional(12.0, "epsilon"), 4, low=[0.0, 0.1, 0.0, 0.2])
+GAME = market(
+    Linear([1.0, 2.0, 3.0, 0.5]), Proportional(12.0, "epsilon"), 4, low=[0.0, 0.1, 0.0, 0.2]
+)
 PROFILE = np.array([1.0, 2.0, 0.0, 4.0])
-KEYS = (Path(__file__).parents[3] / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
+KEYS = (Path(__file__).parents[3] / "docs" / "reference" / "scenario.md").read_text(
+    encoding="utf-8"
+)
 NAMES = pytest.mark.parametrize("name", BEHAVIOURS)
 
 
 def looks(behaviour, game=GAME, profile=PROFILE, rounds=2):
     """What all owners look at and know who have seen so many rounds, all standing still."""
     deviations = game.deviations(profile, np.arange(len(profile)))
-    memory = behaviour.begin(deviations)
+    memory = behaviour.initial_memory(deviations)
     for at in range(1, rounds + 1):
         seen = Seen(lambda m, at=at: Draws(5).uniform("test", at, len(profile), m), memory, at)
-        memory = behaviour.remember(deviations, seen)
-    return deviations, Seen(lambda m: Draws(5).uniform("test", 0, len(profile), m), memory, rounds + 1)
+        memory = behaviour.update_memory(deviations, seen)
+    return deviations, Seen(
+        lambda m: Draws(5).uniform("test", 0, len(profile), m), memory, rounds + 1
+    )
 
 
 @NAMES
 def test_a_behaviour_says_what_it_does_and_can_be_compared(name):
-    one, two = BEHAVIOURS[name](), BEHAVIOURS[name]()
+    one = BEHAVIOURS[name]()
+    two = BEHAVIOURS[name]()
     assert isinstance(one, Behaviour) and one.title and one == two and hash(one) == hash(two)
     assert (
-        repr(one).startswith(BEHAVIOURS[name].__name__) and one.patience >= 1 and one.rational == (name == "rational")
+        repr(one).startswith(BEHAVIOURS[name].__name__)
+        and one.patience >= 1
+        and one.rational == (name == "rational")
     )
 
 
 @NAMES
 def test_the_same_draws_are_the_same_choice_of_one_number_for_each_owner(name):
     deviations, seen = looks(BEHAVIOURS[name]())
-    chosen = [chosen_by(BEHAVIOURS[name](), deviations, seen) for _ in range(2)]
+    chosen = [checked_choice(BEHAVIOURS[name](), deviations, seen) for _ in range(2)]
     assert chosen[0].shape == (4,) and np.array_equal(*chosen)
     assert np.array_equal(PROFILE, [1.0, 2.0, 0.0, 4.0])  # looking is no move
 
 
 WHOLE = market(Linear(2.0), Shapley(0.5), 4, low=0.1)
-SEARCHED = [pytest.param(name, marks=pytest.mark.slow if name == "colluders" else ()) for name in BEHAVIOURS]
+SEARCHED = [
+    pytest.param(name, marks=pytest.mark.slow if name == "colluders" else ()) for name in BEHAVIOURS
+]
 
 
 @NAMES
@@ -68,11 +79,13 @@ def test_so_it_does_where_owners_meet_in_whole_profiles(name):
 def depends_on_its_own_row(name, game):
     behaviour = BEHAVIOURS[name]()
     deviations, seen = looks(behaviour, game, np.maximum(PROFILE, game.owners.epsilon_min))
-    chosen, kept = chosen_by(behaviour, deviations, seen), behaviour.remember(deviations, seen)
+    chosen = checked_choice(behaviour, deviations, seen)
+    kept = behaviour.update_memory(deviations, seen)
     for rows in (np.array([2]), np.array([3, 0])):
-        some, known = deviations.take(rows), seen.take(rows)
-        np.testing.assert_allclose(chosen_by(behaviour, some, known), chosen[rows], rtol=1e-12)
-        for name_, values in behaviour.remember(some, known).items():
+        some = deviations.take(rows)
+        known = seen.take(rows)
+        np.testing.assert_allclose(checked_choice(behaviour, some, known), chosen[rows], rtol=1e-12)
+        for name_, values in behaviour.update_memory(some, known).items():
             np.testing.assert_allclose(values, kept[name_][rows], rtol=1e-12)
 
 
@@ -91,13 +104,13 @@ def test_a_behaviour_draws_only_if_it_says_so(name):
     behaviour = BEHAVIOURS[name]()
     deviations, seen = looks(behaviour)
     if not behaviour.draws:
-        chosen_by(behaviour, deviations, Seen(memory=seen.memory))
+        checked_choice(behaviour, deviations, Seen(memory=seen.memory))
 
 
 @NAMES
 def test_it_is_a_table_of_the_scenario_whose_keys_are_told(name):
     section = section_of(KINDS["behaviours"][name], name)
-    assert made(section(kind=name)) == BEHAVIOURS[name]()
+    assert make_declared(section(kind=name)) == BEHAVIOURS[name]()
     assert f'### `[[behaviours]] kind = "{name}"`' in KEYS
 
 

@@ -25,7 +25,10 @@ def nash():
 
 def test_fictitious_play_nears_the_equilibrium_of_a_contest(nash):
     """The average moves by a part 1/t of the way in round t."""
-    far = [np.abs(rounds_of(THREE, FictitiousPlay(), rounds)[0][-1] - nash).max() for rounds in (10, 100)]
+    far = [
+        np.abs(rounds_of(THREE, FictitiousPlay(), rounds)[0][-1] - nash).max()
+        for rounds in (10, 100)
+    ]
     assert far[0] < 0.2 and far[1] < far[0] / 5
 
 
@@ -43,7 +46,9 @@ def test_fictitious_play_responds_to_the_average_of_all_rounds():
     for number in range(4):
         mean = known[: number + 1].mean(axis=0)
         beside = mean.sum() - mean
-        np.testing.assert_allclose(path[number], np.maximum(np.sqrt(12 * beside / PRICES) - beside, 0), atol=1e-7)
+        np.testing.assert_allclose(
+            path[number], np.maximum(np.sqrt(12 * beside / PRICES) - beside, 0), atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("lag", [1, 3])
@@ -54,7 +59,9 @@ def test_the_stale_see_the_market_as_it_was(lag):
     for number in range(8):
         then = known[max(number - lag, 0)]
         beside = then.sum() - then
-        np.testing.assert_allclose(path[number], np.maximum(np.sqrt(12 * beside / PRICES) - beside, 0), atol=1e-7)
+        np.testing.assert_allclose(
+            path[number], np.maximum(np.sqrt(12 * beside / PRICES) - beside, 0), atol=1e-7
+        )
 
 
 @pytest.mark.slow

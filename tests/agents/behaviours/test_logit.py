@@ -12,17 +12,23 @@ from agents import DataMarket
 from agents.behaviours.logit import Logit, with_best
 from market.costs.functions import Linear
 from market.equilibrium import solve
-from market.equilibrium.quantal import drawn, evenly, logit, quantal
+from market.equilibrium.quantal import draw_options, even_grid, logit_response, quantal_equilibrium
 from market.policies.posted import Posted
 
 
-@pytest.mark.parametrize(("per", "activation"), [("money", "sequential"), ("stake", "simultaneous")])
+@pytest.mark.parametrize(
+    ("per", "activation"), [("money", "sequential"), ("stake", "simultaneous")]
+)
 def test_at_high_precision_it_is_rational(per, activation):
     """Its best response is among the budgets that it considers: the path of rational owners, to their equilibrium."""
     sharp = Logit(1e9, per)
     outcome = DataMarket(THREE, rng=1, behaviour=sharp, activation=activation, patience=5).run()
     nash = solve(THREE, rng=np.random.default_rng(0))
-    assert nash.converged and outcome.converged and np.allclose(outcome.epsilon, nash.epsilon, atol=1e-6)
+    assert (
+        nash.converged
+        and outcome.converged
+        and np.allclose(outcome.epsilon, nash.epsilon, atol=1e-6)
+    )
 
 
 def test_at_precision_0_every_budget_is_as_likely():
@@ -30,10 +36,13 @@ def test_at_precision_0_every_budget_is_as_likely():
     game = market(Linear(np.linspace(0.5, 2, 3000)), Posted(1.0), 3000, low=0.0, high=10.0)
     path, _ = rounds_of(game, Logit(0.0, options=11), 1)
     counts = np.bincount(np.rint(path[0]).astype(int), minlength=11)
-    assert set(path[0]) == set(evenly(game.owners, 11)[0]) and 0 in path[0]
+    assert set(path[0]) == set(even_grid(game.owners, 11)[0]) and 0 in path[0]
     assert scipy.stats.chisquare(counts).pvalue > 1e-3
     sharper, _ = rounds_of(game, Logit(3.0, options=11), 1)
-    assert scipy.stats.chisquare(np.bincount(np.rint(sharper[0]).astype(int), minlength=11)).pvalue < 1e-9
+    assert (
+        scipy.stats.chisquare(np.bincount(np.rint(sharper[0]).astype(int), minlength=11)).pvalue
+        < 1e-9
+    )
 
 
 def contest_fixed_point(precision, options, high=6.0, prize=12.0, prices=(1.0, 2.0)):
@@ -41,13 +50,17 @@ def contest_fixed_point(precision, options, high=6.0, prize=12.0, prices=(1.0, 2
     grid = np.linspace(0, high, options)
     total = grid[:, None] + grid[None, :]
     share = np.divide(grid[:, None], total, out=np.zeros_like(total), where=total > 0)
-    wins = [prize * share - price * grid[:, None] for price in prices]  # own option, the other's option
+    wins = [
+        prize * share - price * grid[:, None] for price in prices
+    ]  # own option, the other's option
 
     def responses(logs):
         one, two = (scipy.special.softmax(part) for part in np.split(logs, 2))
         return np.concatenate([precision * (wins[0] @ two), precision * (wins[1] @ one)])
 
-    found = scipy.optimize.root(lambda logs: responses(logs) - logs, responses(np.zeros(2 * options)), tol=1e-13)
+    found = scipy.optimize.root(
+        lambda logs: responses(logs) - logs, responses(np.zeros(2 * options)), tol=1e-13
+    )
     assert found.success
     return grid, np.stack([scipy.special.softmax(part) for part in np.split(found.x, 2)])
 
@@ -56,14 +69,16 @@ def contest_fixed_point(precision, options, high=6.0, prize=12.0, prices=(1.0, 2
 def played():
     """Frequencies of each budget in 2,500 rounds of two owners at precision 2, the first 500 left out."""
     path, memory = rounds_of(CONTEST, Logit(2.0, "money", 13, "past"), 2500)
-    grid = evenly(CONTEST.owners, 13)
-    return np.stack([(path[500:, [i]] == grid[i]).mean(axis=0) for i in range(2)]), memory["payoffs"]
+    grid = even_grid(CONTEST.owners, 13)
+    return np.stack([(path[500:, [i]] == grid[i]).mean(axis=0) for i in range(2)]), memory[
+        "payoffs"
+    ]
 
 
 @pytest.mark.parametrize("precision", [0.0, 0.5, 2.0])
 def test_the_solver_finds_the_fixed_point_of_two_owners(precision):
     grid, chances = contest_fixed_point(precision, 13)
-    found = quantal(CONTEST, precision, per="money", options=13)
+    found = quantal_equilibrium(CONTEST, precision, per="money", options=13)
     assert found.converged and found.gap <= 1e-10 and np.allclose(found.options, grid)
     np.testing.assert_allclose(found.chances, chances, rtol=0, atol=1e-8)
 
@@ -73,9 +88,16 @@ def test_play_averages_to_the_quantal_response_equilibrium(played):
     frequencies, payoffs = played
     _, chances = contest_fixed_point(2.0, 13)
     assert np.abs(frequencies - chances).sum(axis=1).max() / 2 < 0.05
-    np.testing.assert_allclose(payoffs, quantal(CONTEST, 2.0, per="money", options=13).payoffs, rtol=0, atol=0.1)
+    np.testing.assert_allclose(
+        payoffs,
+        quantal_equilibrium(CONTEST, 2.0, per="money", options=13).payoffs,
+        rtol=0,
+        atol=0.1,
+    )
     _, sharper = contest_fixed_point(4.0, 13)
-    assert np.abs(frequencies - sharper).sum(axis=1).min() / 2 > 0.1  # so a factor in the scale is seen
+    assert (
+        np.abs(frequencies - sharper).sum(axis=1).min() / 2 > 0.1
+    )  # so a factor in the scale is seen
 
 
 def test_in_units_of_what_is_at_stake_the_unit_of_money_does_not_matter():
@@ -88,7 +110,7 @@ def test_in_units_of_what_is_at_stake_the_unit_of_money_does_not_matter():
 
 def test_the_best_response_takes_the_place_of_the_budget_next_to_it():
     deviations = THREE.deviations(np.array([1.0, 0.0, 0.5]))
-    grid = with_best(evenly(THREE.owners, 7), deviations)
+    grid = with_best(even_grid(THREE.owners, 7), deviations)
     best = deviations.best_responses()
     for row, place in zip(grid, best, strict=True):
         assert place in row and row[0] == 0 and row[-1] == 6 and (np.diff(row) > 0).all()
@@ -98,16 +120,18 @@ def test_the_best_response_takes_the_place_of_the_budget_next_to_it():
 def test_odds_grow_with_precision_for_each_unit_that_a_budget_is_better():
     payoffs = np.array([[0.0, 3.0, 4.0], [7.0, 7.0, 7.0]])
     for per, unit in (("money", 1.0), ("stake", 4.0)):
-        chances = logit(payoffs, 2.0, per)
+        chances = logit_response(payoffs, 2.0, per)
         assert np.log(chances[0, 2] / chances[0, 1]) == pytest.approx(2.0 * 1.0 / unit)
-        assert chances[1] == pytest.approx(np.full(3, 1 / 3)) and np.allclose(chances.sum(axis=1), 1)
+        assert chances[1] == pytest.approx(np.full(3, 1 / 3)) and np.allclose(
+            chances.sum(axis=1), 1
+        )
 
 
 def test_what_has_no_chance_is_not_drawn():
     chances = np.array([[0.0, 1.0, 0.0]] * 2)
-    assert drawn(chances, np.array([0.0, 1 - 1e-16])).tolist() == [1, 1]
+    assert draw_options(chances, np.array([0.0, 1 - 1e-16])).tolist() == [1, 1]
 
 
 def test_too_many_profiles_are_refused():
     with pytest.raises(ValueError, match="consider fewer options"):
-        quantal(market(Linear(1.0), Posted(1.0), 5), 1.0)
+        quantal_equilibrium(market(Linear(1.0), Posted(1.0), 5), 1.0)

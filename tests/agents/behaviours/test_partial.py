@@ -18,7 +18,9 @@ from market.policies.shapley import Shapley
 
 PRICES = np.array([1.0, 1.5, 2.0, 2.5])
 GAME = market(Linear(PRICES), Proportional(12.0, "epsilon"), 4)
-WITH_MODEL = market(Quadratic(PRICES), Marginal(0.5), 4, low=0.1, forecast=LinearLaw(1.0, 0.2, 0.01), value=20.0)
+WITH_MODEL = market(
+    Quadratic(PRICES), Marginal(0.5), 4, low=0.1, forecast=LinearLaw(1.0, 0.2, 0.01), value=20.0
+)
 PROFILE = np.array([1.0, 2.0, 0.5, 4.0])
 
 
@@ -27,7 +29,7 @@ def sight(graph):
 
 
 def looking(behaviour, deviations):
-    return behaviour.believed(deviations, Seen(memory=behaviour.begin(deviations)))
+    return behaviour.believed_moves(deviations, Seen(memory=behaviour.initial_memory(deviations)))
 
 
 def settled(game, behaviour, **more):
@@ -38,7 +40,12 @@ def settled(game, behaviour, **more):
 
 @pytest.mark.parametrize(
     ("prior", "activation"),
-    [("seen", "sequential"), ("seen", "simultaneous"), ("published", "sequential"), (3.0, "sequential")],
+    [
+        ("seen", "sequential"),
+        ("seen", "simultaneous"),
+        ("published", "sequential"),
+        (3.0, "sequential"),
+    ],
 )
 @pytest.mark.parametrize("game", [GAME, WITH_MODEL], ids=["money", "model"])
 def test_who_sees_everybody_is_rational_to_the_last_bit(game, activation, prior):
@@ -81,7 +88,9 @@ def test_those_who_see_some_take_these_for_a_sample():
     """Of a directed graph: A sees B and C, and takes D for their average; D sees A; B and C see nobody."""
     graph = nx.DiGraph([(0, 1), (0, 2), (3, 0)])
     graph.add_nodes_from(range(4))
-    believed = looking(Neighbours("seen", sight(graph)), GAME.deviations(PROFILE)).others_policy.ravel()
+    believed = looking(
+        Neighbours("seen", sight(graph)), GAME.deviations(PROFILE)
+    ).others_policy.ravel()
     np.testing.assert_allclose(believed, [1.25 * 3, 3 * 1.875, 3 * 1.875, 3 * 1.0])
 
 
@@ -103,7 +112,7 @@ def test_in_turns_each_sees_what_those_before_it_have_chosen():
 
 def test_two_networks_are_two_behaviours_and_profiles_cannot_be_guessed():
     one, other = (Neighbours("seen", sight(nx.path_graph(4))) for _ in range(2))
-    assert one == one.seeing(one.sight) != other and "csr" not in repr(one).lower()
+    assert one == one.with_sight(one.sight) != other and "csr" not in repr(one).lower()
     game = market(Linear(2.0), Shapley(0.5), 4, low=0.1)
     with pytest.raises(ValueError, match="meet in sums"):
         one.choose(game.deviations(PROFILE), Seen())

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from agents.networks import measures
-from agents.networks.base import Parties, linked, who_may_sell
+from agents.networks.base import Parties, linked_graph, trade_links
 from agents.networks.files import File
 from agents.networks.graphs import NETWORKS, Captive, Complete, Edges
-from agents.networks.measures import bonacich, centralities, rank_correlations, starting_points
+from agents.networks.measures import (
+    bonacich_centrality,
+    centralities,
+    rank_correlations,
+    starting_points,
+)
 from learning.errors import InputError
 
 SIGHT = Parties("sight", tuple("ABCDEF"), ("learner", "Rival"), frozenset({"Tiny"}))
@@ -27,13 +32,15 @@ DRAWN = [(use, name) for use in NETWORKS for name in NETWORKS[use] if name not i
 
 
 def build(network, parties=SIGHT, seed=0):
-    return linked(network, parties, rng=np.random.default_rng(seed))
+    return linked_graph(network, parties, rng=np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(("use", "name"), DRAWN)
 def test_every_network_joins_those_it_may_and_is_the_same_for_a_seed(use, name):
     parties = {"sight": SIGHT, "trade": TRADE}[use]
-    one, same, other = (build(NETWORKS[use][name](**PARAMETERS.get(name, {})), parties, seed) for seed in (1, 1, 2))
+    one, same, other = (
+        build(NETWORKS[use][name](**PARAMETERS.get(name, {})), parties, seed) for seed in (1, 1, 2)
+    )
     assert tuple(one) == parties.names and one.edges == same.edges
     assert NETWORKS[use][name].title and not list(nx.selfloop_edges(one))
     if use == "trade":
@@ -44,7 +51,15 @@ def test_every_network_joins_those_it_may_and_is_the_same_for_a_seed(use, name):
 
 @pytest.mark.parametrize(
     ("name", "edges"),
-    [("complete", 15), ("empty", 0), ("star", 5), ("ring", 6), ("path", 5), ("barabasi_albert", 8), ("groups", 6)],
+    [
+        ("complete", 15),
+        ("empty", 0),
+        ("star", 5),
+        ("ring", 6),
+        ("path", 5),
+        ("barabasi_albert", 8),
+        ("groups", 6),
+    ],
 )
 def test_graphs_have_the_edges_of_their_kind(name, edges):
     assert build(NETWORKS["sight"][name](**PARAMETERS.get(name, {}))).number_of_edges() == edges
@@ -56,9 +71,9 @@ def test_one_owner_sees_nobody_in_any_network():
 
 
 def test_captives_have_one_learner_each_in_turn_and_bridges_all():
-    links = who_may_sell(build(Captive(2), TRADE), TRADE)
+    links = trade_links(build(Captive(2), TRADE), TRADE)
     assert links.astype(int).tolist() == [[1, 1], [1, 1], [1, 0], [0, 1], [1, 0], [0, 1]]
-    assert who_may_sell(build(Complete(), TRADE), TRADE).all()
+    assert trade_links(build(Complete(), TRADE), TRADE).all()
 
 
 def test_who_sees_need_not_be_seen():
@@ -76,12 +91,16 @@ def graph():
 
 def test_graphml_and_lists_read_back_as_written(tmp_path, graph):
     nx.write_graphml(graph, tmp_path / "g.graphml")
-    numbered = nx.convert_node_labels_to_integers(graph, label_attribute="label")  # as other programs write them
+    numbered = nx.convert_node_labels_to_integers(
+        graph, label_attribute="label"
+    )  # as other programs write them
     nx.write_graphml(numbered, tmp_path / "n.graphml")
     for file in ("g.graphml", "n.graphml"):
         assert set(build(File(str(tmp_path / file))).edges) == set(graph.edges)
     for sign in ("\t", ",", " "):
-        (tmp_path / "g.txt").write_text("# who sees whom\n" + "\n".join(f"{a}{sign}{b}" for a, b in graph.edges))
+        (tmp_path / "g.txt").write_text(
+            "# who sees whom\n" + "\n".join(f"{a}{sign}{b}" for a, b in graph.edges)
+        )
         assert set(build(File(str(tmp_path / "g.txt"), alone=["F"])).edges) == set(graph.edges)
     assert build(File(str(tmp_path / "g.txt"), directed=True, alone=["F"])).is_directed()
 
@@ -104,27 +123,71 @@ def test_names_of_owners_left_out_and_edges_of_another_use_are_passed_over(tmp_p
 @pytest.mark.parametrize(
     ("parties", "network", "message"),
     [
-        (SIGHT, Edges([["A", "X"]]), r'network\.sight\.edges: must name owners; found "X"\. Known here: A, B'),
-        (SIGHT, Edges([["A", "learner"]]), 'must join owners, who see each other; found the learner "learner"'),
+        (
+            SIGHT,
+            Edges([["A", "X"]]),
+            r'network\.sight\.edges: must name owners; found "X"\. Known here: A, B',
+        ),
+        (
+            SIGHT,
+            Edges([["A", "learner"]]),
+            'must join owners, who see each other; found the learner "learner"',
+        ),
         (SIGHT, Edges([["A", "A"]]), 'must join two who differ; found "A" with itself'),
-        (SIGHT, Edges([["A", "B"], ["B", "A"]]), r'must join each pair once; found \["A", "B"\] twice'),
+        (
+            SIGHT,
+            Edges([["A", "B"], ["B", "A"]]),
+            r'must join each pair once; found \["A", "B"\] twice',
+        ),
         (SIGHT, Edges([["A", "B"], ["A", "B"]], directed=True), "must join each pair once"),
-        (SIGHT, Edges([["A", "B"]]), r'must have everybody; found no "C"\. Add it, or name it in alone'),
-        (SIGHT, Edges([["A", "B"]], alone=["A"]), 'alone: must name who has no edge; found "A", who has one'),
+        (
+            SIGHT,
+            Edges([["A", "B"]]),
+            r'must have everybody; found no "C"\. Add it, or name it in alone',
+        ),
+        (
+            SIGHT,
+            Edges([["A", "B"]], alone=["A"]),
+            'alone: must name who has no edge; found "A", who has one',
+        ),
         (SIGHT, Edges([["A", "B"]], alone=["Bea"]), 'alone: must name owners; found "Bea"'),
-        (SIGHT, NETWORKS["sight"]["star"](centre="Z"), r'sight\.centre: must name an owner; found "Z"'),
+        (
+            SIGHT,
+            NETWORKS["sight"]["star"](centre="Z"),
+            r'sight\.centre: must name an owner; found "Z"',
+        ),
         (
             SIGHT,
             NETWORKS["sight"]["watts_strogatz"](neighbours=6, rewired=0.0),
             "must be below the number of owners, 6",
         ),
-        (SIGHT, NETWORKS["sight"]["barabasi_albert"](links=6), "must be below the number of owners, 6; found 6"),
-        (SIGHT, NETWORKS["sight"]["groups"](inside=1.0, across=0.0, groups=7), "must be at most the number of owners"),
-        (TRADE, Edges([["A", "B"]]), r'trade\.edges: must join an owner and a learner; found two owners, \["A", "B"\]'),
+        (
+            SIGHT,
+            NETWORKS["sight"]["barabasi_albert"](links=6),
+            "must be below the number of owners, 6; found 6",
+        ),
+        (
+            SIGHT,
+            NETWORKS["sight"]["groups"](inside=1.0, across=0.0, groups=7),
+            "must be at most the number of owners",
+        ),
+        (
+            TRADE,
+            Edges([["A", "B"]]),
+            r'trade\.edges: must join an owner and a learner; found two owners, \["A", "B"\]',
+        ),
         (TRADE, Edges([["learner", "Rival"]]), "found two learners"),
-        (TRADE, NETWORKS["trade"]["bipartite_random"](chance=0.0), "found no edge: nobody could sell"),
+        (
+            TRADE,
+            NETWORKS["trade"]["bipartite_random"](chance=0.0),
+            "found no edge: nobody could sell",
+        ),
         (TRADE, Captive(7), "bridges: must be at most the number of owners, 6; found 7"),
-        (Parties("sight", tuple(map(str, range(3000)))), Complete(), "at most 2,000,000 edges; found 4,498,500"),
+        (
+            Parties("sight", tuple(map(str, range(3000)))),
+            Complete(),
+            "at most 2,000,000 edges; found 4,498,500",
+        ),
         (
             SIGHT,
             File("nowhere.txt"),
@@ -157,7 +220,9 @@ def test_files_that_are_no_network_are_refused_in_one_line(tmp_path, name, text,
 
 
 def test_an_owner_and_a_learner_of_one_name_are_refused():
-    with pytest.raises(InputError, match='must tell owners and learners apart by name; found "A", who is both'):
+    with pytest.raises(
+        InputError, match='must tell owners and learners apart by name; found "A", who is both'
+    ):
         Parties("trade", ("A", "B"), ("A",))
 
 
@@ -188,12 +253,16 @@ def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices(monkey
     monkeypatch.setattr(measures, "STEPS", 150_000)
     assert starting_points(graph) == 75
     found = centralities(graph, rng=np.random.default_rng(0))
-    assert np.corrcoef(found["betweenness"], exact)[0, 1] > 0.97 and found["betweenness"].tolist() != exact
+    assert (
+        np.corrcoef(found["betweenness"], exact)[0, 1] > 0.97
+        and found["betweenness"].tolist() != exact
+    )
     adjacency = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
-    power, factor = found["bonacich"], 0.5 / np.linalg.norm(adjacency.toarray(), 2)
+    power = found["bonacich"]
+    factor = 0.5 / np.linalg.norm(adjacency.toarray(), 2)
     left = power - factor * (adjacency @ power)  # the equation that defines it, up to its scale
     np.testing.assert_allclose(left / left[0], found["degree"] / found["degree"][0], rtol=1e-6)
-    assert not bonacich(adjacency * 0).any()
+    assert not bonacich_centrality(adjacency * 0).any()
 
 
 def test_rank_correlations_leave_out_what_has_no_ranks():

@@ -33,17 +33,34 @@ def posted(value):
 
 def shared(value):
     """Of a budget B, owners of linear cost 1 and 2 sell 2B/9 and B/9: V (1 - k/B^2) - B is largest at B^3 = 2 k V."""
-    game = market(Linear([1.0, 2.0]), Proportional(1.0, "epsilon"), 2, low=1e-4, high=1e3, forecast=LAW, value=value)
+    game = market(
+        Linear([1.0, 2.0]),
+        Proportional(1.0, "epsilon"),
+        2,
+        low=1e-4,
+        high=1e3,
+        forecast=LAW,
+        value=value,
+    )
     k = 0.01 * 81 * (1 + 1 / 4)
     best = (2 * k * value) ** (1 / 3)
-    return game, lambda budget: Proportional(budget, "epsilon"), best, value * (1 - k / best**2) - best
+    return (
+        game,
+        lambda budget: Proportional(budget, "epsilon"),
+        best,
+        value * (1 - k / best**2) - best,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("built", "value"), [(posted, 2e4), pytest.param(shared, 200.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("built", "value"), [(posted, 2e4), pytest.param(shared, 200.0, marks=pytest.mark.slow)]
+)
 def test_every_pricing_finds_the_best_single_price_in_twenty_posts(kind, built, value):
     game, make, best, profit = built(value)
-    learned = learn_price(DataMarket(game, rng=0), make, PRICING[kind](low=0.1, high=100.0, prices=20))
+    learned = learn_price(
+        DataMarket(game, rng=0), make, PRICING[kind](low=0.1, high=100.0, prices=20)
+    )
     assert len(learned.seen) <= 21  # the one kept may be posted once more
     assert learned.kept.price == pytest.approx(best, rel=0.06)
     assert profit * (1 - 1e-3) <= learned.kept.profit <= profit * (1 + 1e-9)
@@ -55,7 +72,9 @@ def test_every_pricing_finds_the_best_single_price_in_twenty_posts(kind, built, 
 @pytest.mark.parametrize("activation", ["simultaneous", "random"])
 def test_the_order_of_moves_does_not_matter(kind, activation):
     game, make, _, profit = shared(200.0)
-    learned = learn_price(DataMarket(game, rng=3, activation=activation), make, PRICING[kind](high=100.0))
+    learned = learn_price(
+        DataMarket(game, rng=3, activation=activation), make, PRICING[kind](high=100.0)
+    )
     assert learned.kept.profit == pytest.approx(profit, rel=1e-3)
 
 
@@ -71,7 +90,9 @@ def test_the_same_seed_gives_the_same_prices(kind):
 def crowd(budget):
     """Owners at corners of their intervals at some budgets, out of the market at others."""
     prices = [1.0, 2.0, 5.0, 9.0]
-    return market(Linear(prices), Proportional(budget), 4, high=3.0, forecast=LAW, value=60.0, sizes=2.0)
+    return market(
+        Linear(prices), Proportional(budget), 4, high=3.0, forecast=LAW, value=60.0, sizes=2.0
+    )
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +105,24 @@ def best_of_grid():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_profit_kept_is_that_of_the_best_price_of_a_grid(kind, best_of_grid):
-    learned = learn_price(DataMarket(crowd(1.0), rng=0), Proportional, PRICING[kind](low=0.1, high=100.0, close=0.01))
+    learned = learn_price(
+        DataMarket(crowd(1.0), rng=0), Proportional, PRICING[kind](low=0.1, high=100.0, close=0.01)
+    )
     assert learned.kept.profit >= best_of_grid - 0.01 * abs(best_of_grid)
 
 
 def drive(pricing, law, budget=np.inf):
     """The price that a pricing keeps where (gain, payment) at a price are what a law says, and how many it posted."""
     posts = pricing.posts()
-    price, count = next(posts), 0
+    price = next(posts)
+    count = 0
     while True:
         gain, paid = law(price)
         count += 1
         try:
-            price = posts.send(Observation(price, np.array([paid > 0]), np.array([paid]), gain, budget))
+            price = posts.send(
+                Observation(price, np.array([paid > 0]), np.array([paid]), gain, budget)
+            )
         except StopIteration as end:
             return end.value, count
 
@@ -107,7 +133,10 @@ def test_with_noise_in_what_is_seen_it_still_comes_within_one_percent(kind):
     short = []
     for seed in range(5):
         noise = rng(seed)
-        price, _ = drive(PRICING[kind](), lambda p, noise=noise: (200 * (1 - 0.08 / p**2) + noise.normal(0, 0.3), p**2))
+        price, _ = drive(
+            PRICING[kind](),
+            lambda p, noise=noise: (200 * (1 - 0.08 / p**2) + noise.normal(0, 0.3), p**2),
+        )
         short.append(192 - (200 * (1 - 0.08 / price**2) - price**2))
     assert max(short) < 1.92 and np.mean(short) < 0.3
 
@@ -140,7 +169,9 @@ def test_a_price_that_cannot_be_paid_is_never_the_one_kept():
 
 def test_tatonnement_may_aim_at_spending_the_budget():
     game, make, *_ = posted(200.0)
-    learned = learn_price(DataMarket(game, rng=0), make, Tatonnement(aim="budget", close=1e-4), budget=2.5)
+    learned = learn_price(
+        DataMarket(game, rng=0), make, Tatonnement(aim="budget", close=1e-4), budget=2.5
+    )
     assert learned.kept.spending == pytest.approx(2.5, rel=0.01)
 
 
@@ -197,7 +228,15 @@ class Guarded(Linear):
 def test_no_pricing_looks_at_what_privacy_costs(kind, monkeypatch):
     """Costs may be looked at while owners move and the market opens; never while the learner thinks."""
     guard = Guarded.guard
-    game = market(Guarded([1.0, 2.0]), Proportional(1.0, "epsilon"), 2, low=1e-4, high=1e3, forecast=LAW, value=200.0)
+    game = market(
+        Guarded([1.0, 2.0]),
+        Proportional(1.0, "epsilon"),
+        2,
+        low=1e-4,
+        high=1e3,
+        forecast=LAW,
+        value=200.0,
+    )
     with pytest.raises(AssertionError, match="looked at"):
         guard.append(1)
         game.costs(np.ones(2))
@@ -214,7 +253,9 @@ def test_no_pricing_looks_at_what_privacy_costs(kind, monkeypatch):
     data_market = DataMarket(game, rng=0)
     assert guard
     try:
-        learned = learn_price(data_market, lambda price: Proportional(price, "epsilon"), PRICING[kind](high=100.0))
+        learned = learn_price(
+            data_market, lambda price: Proportional(price, "epsilon"), PRICING[kind](high=100.0)
+        )
     finally:
         guard.clear()
     assert learned.kept.profit > 180
@@ -222,19 +263,25 @@ def test_no_pricing_looks_at_what_privacy_costs(kind, monkeypatch):
 
 def test_owners_get_so_many_rounds_for_a_price():
     game, make, *_ = shared(200.0)
-    learned = learn_price(DataMarket(game, rng=0), make, GoldenSection(rounds_per_price=2, high=100.0))
+    learned = learn_price(
+        DataMarket(game, rng=0), make, GoldenSection(rounds_per_price=2, high=100.0)
+    )
     assert max(one.rounds for one in learned.seen) == 2
 
 
 def test_ends_out_of_order_are_refused_in_one_line():
-    with pytest.raises(InputError, match=r"^learner.pricing.low: must be below high, 1; found 2\.$"):
+    with pytest.raises(
+        InputError, match=r"^learner.pricing.low: must be below high, 1; found 2\.$"
+    ):
         GoldenSection(low=2.0, high=1.0)
 
 
 def test_the_gaussian_process_is_that_of_the_joint_normal_law():
     """Mean, deviation and expected improvement by conditioning a joint normal law, and by draws from it."""
     draw = rng(1)
-    points, values, there = draw.random(5), draw.normal(size=5), np.array([0.31, 0.77])
+    points = draw.random(5)
+    values = draw.normal(size=5)
+    there = np.array([0.31, 0.77])
     law = GaussianProcess(points, values, 0.3, 0.05)
     whole = np.append(points, there)
     apart = np.sqrt(5) * np.abs(whole[:, None] - whole) / 0.3
@@ -242,11 +289,13 @@ def test_the_gaussian_process_is_that_of_the_joint_normal_law():
     seen = joint[:5, :5] + 0.05 * np.eye(5)
     mean = joint[5:, :5] @ np.linalg.solve(seen, values)
     spread = joint[5:, 5:] - joint[5:, :5] @ np.linalg.solve(seen, joint[:5, 5:])
-    found, deviation = law.at(there)
+    found, deviation = law.predict(there)
     np.testing.assert_allclose(found, mean, rtol=1e-9)
     np.testing.assert_allclose(deviation**2, np.diag(spread), rtol=1e-9)
     drawn = draw.normal(mean, deviation, (200_000, 2))
-    better = np.maximum(drawn - law.at(points)[0].max(), 0).mean(axis=0)
+    better = np.maximum(drawn - law.predict(points)[0].max(), 0).mean(axis=0)
     np.testing.assert_allclose(law.expected_improvement(there), better, atol=4e-3)
     total = np.linalg.slogdet(seen)[1] / 2
-    assert law.likelihood == pytest.approx(-values @ np.linalg.solve(seen, values) / 2 - total)
+    assert law.log_likelihood() == pytest.approx(
+        -values @ np.linalg.solve(seen, values) / 2 - total
+    )

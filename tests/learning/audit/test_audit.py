@@ -8,13 +8,13 @@ from planting.__main__ import plant_all, print_caught
 from populations import bounded_coordinates, generated, randhie
 from scipy.stats import binom
 
-from learning.audit.attack import attack, clopper_pearson, lower_bound, most
-from learning.audit.auditor import audit, audit_owner
+from learning.audit.attack import bound_by_tests, clopper_pearson, largest_bound, lower_bound
+from learning.audit.auditor import audit_owner, audit_owners
 from learning.audit.observations import AuditTarget
 from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.guarantees import approximate, gaussian, pure
+from learning.privacy.guarantees import measure_approximate, measure_gaussian, measure_pure
 from learning.privacy.laplace import Laplace
 from learning.privacy.subsampled import SubsampledGaussian
 from scenarios.schema.loading import load
@@ -75,16 +75,29 @@ def insurers():
     return x, y, bounded_coordinates(x[-150:], y[-150:], theta_max=1.0)
 
 
-def found(insurers, mechanism, epsilon=1.0, horizon=2, *, records=2000, seed=0, draws=DRAWS, coordinates=None):
+def found(
+    insurers,
+    mechanism,
+    epsilon=1.0,
+    horizon=2,
+    *,
+    records=2000,
+    seed=0,
+    draws=DRAWS,
+    coordinates=None,
+):
     x, y, usual = insurers
     target = AuditTarget(coordinates or usual, mechanism, horizon)
     return audit_owner("a", x[:records], y[:records], epsilon, target, seed=seed, draws=draws)
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "horizon", "records"), [(*claim, 2000) for claim in CLAIMS] + [(1.0, 2, 1), (1.0, 2, 2)]
+    ("epsilon", "horizon", "records"),
+    [(*claim, 2000) for claim in CLAIMS] + [(1.0, 2, 1), (1.0, 2, 2)],
 )
-def test_the_sound_mechanism_is_not_accused_and_is_seen_through(insurers, epsilon, horizon, records):
+def test_the_sound_mechanism_is_not_accused_and_is_seen_through(
+    insurers, epsilon, horizon, records
+):
     """At 99 % confidence; and the attack shows a fair part of what one answer gives away, so that it is worth its name."""
     finding = found(insurers, Laplace(), epsilon, horizon, records=records)
     assert not finding.refuted and finding.verdict == "not refuted"
@@ -131,9 +144,16 @@ def test_an_overlap_leaves_each_owner_its_part_only(insurers):
 def test_an_owner_priced_alone_is_caught_where_a_record_sits_with_two(insurers):
     """The scenario says kappa = 2 and the mechanism counts 1: every owner keeps its epsilon, and both together do not."""
     x, y, coordinates = insurers
-    alone, shared = (AuditTarget(coordinates, Laplace(overlap=k), 1, "weighted", overlap=2) for k in (1, 2))
-    found = [audit_owner("a", x[:500], y[:500], 2.0, target, seed=0, draws=DRAWS) for target in (alone, shared)]
-    assert [one.refuted for one in found] == [True, False] and found[0].shown > 2.0 > found[0].bound > found[1].bound
+    alone, shared = (
+        AuditTarget(coordinates, Laplace(overlap=k), 1, "weighted", overlap=2) for k in (1, 2)
+    )
+    found = [
+        audit_owner("a", x[:500], y[:500], 2.0, target, seed=0, draws=DRAWS)
+        for target in (alone, shared)
+    ]
+    assert [one.refuted for one in found] == [True, False] and found[0].shown > 2.0 > found[
+        0
+    ].bound > found[1].bound
 
 
 def test_the_claim_is_the_target_and_not_what_the_mechanism_says_it_spends(insurers):
@@ -161,7 +181,8 @@ def test_gaussian_noise(insurers, accounting):
 
     for horizon in (2, 6):
         sound, broken = (
-            found(insurers, kind(1e-6, accounting), 2.0, horizon, coordinates=coordinates) for kind in (Gaussian, Third)
+            found(insurers, kind(1e-6, accounting), 2.0, horizon, coordinates=coordinates)
+            for kind in (Gaussian, Third)
         )
         assert not sound.refuted and 0 < sound.bound < sound.charged < sound.claimed
         assert broken.refuted
@@ -188,7 +209,7 @@ def test_a_mechanism_of_another_kind_is_audited_as_a_whole(insurers):
         finding = found(insurers, Other(), 1.0, 3)
         assert finding.charged == finding.claimed == 1.0 and finding.answer_charged == np.inf
         assert finding.refuted == (strength == 8)
-    assert approximate(0.3)(np.array(0.8), np.array(0.1)) == pytest.approx(np.log(5))
+    assert measure_approximate(0.3)(np.array(0.8), np.array(0.1)) == pytest.approx(np.log(5))
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -205,9 +226,11 @@ def test_the_worst_pair_meets_the_bound(insurers, norm):
 
 
 def test_no_random_pair_is_worse_than_the_worst(insurers):
-    coordinates, rng = insurers[2], np.random.default_rng(0)
+    coordinates = insurers[2]
+    rng = np.random.default_rng(0)
     worst = worst_pair(coordinates).distance
-    x, y = rng.laplace(size=(3000, 9)) * 30, rng.normal(size=3000) * 50
+    x = rng.laplace(size=(3000, 9)) * 30
+    y = rng.normal(size=3000) * 50
     for norm in (1, 2):
         bounded = replace(coordinates, norm=norm)
         moved, target = bounded.records(x, y)
@@ -231,7 +254,9 @@ def test_the_sound_mechanism_over_many_audits():
 
     refuted = [
         [
-            audit_owner("a", x[:5], y[:5], 1.0, target, seed=seed, draws=200, confidence=0.75).refuted
+            audit_owner(
+                "a", x[:5], y[:5], 1.0, target, seed=seed, draws=200, confidence=0.75
+            ).refuted
             for seed in range(40)
         ]
         for target in (AuditTarget(coordinates, kind(), 2) for kind in (Laplace, Tenth))
@@ -242,10 +267,17 @@ def test_the_sound_mechanism_over_many_audits():
 def test_confidence_is_shared_by_all_owners(insurers):
     x, y, coordinates = insurers
     parts = [(x[i : i + 5], y[i : i + 5]) for i in range(4)]
-    many = audit("abcd", parts, [1.0, 0.0, np.inf, 2.0], AuditTarget(coordinates, Laplace(), 2), seed=0, draws=500)
+    many = audit_owners(
+        "abcd",
+        parts,
+        [1.0, 0.0, np.inf, 2.0],
+        AuditTarget(coordinates, Laplace(), 2),
+        seed=0,
+        draws=500,
+    )
     assert [f.owner for f in many] == ["a", "d"]
     assert all(f.confidence == pytest.approx(0.9995) for f in many)
-    assert audit("a", parts[:1], [0.0], AuditTarget(coordinates, Laplace(), 2), seed=0) == []
+    assert audit_owners("a", parts[:1], [0.0], AuditTarget(coordinates, Laplace(), 2), seed=0) == []
 
 
 def test_limits_of_a_proportion_hold_as_often_as_they_say():
@@ -261,7 +293,7 @@ def test_limits_of_a_proportion_hold_as_often_as_they_say():
 def test_the_bound_of_a_known_pair_of_worlds():
     """Laplace worlds at distance 1.2: pure epsilon 1.2; Gaussian ones at distance 1.2: m = 1.2. Never above, and near."""
     rng = np.random.default_rng(1)
-    for draw, measure in ((rng.laplace, pure), (rng.normal, gaussian)):
+    for draw, measure in ((rng.laplace, measure_pure), (rng.normal, measure_gaussian)):
         halves = [[(draw(size=40_000), draw(size=40_000) - 1.2)] for _ in range(2)]
         assert 1.05 < lower_bound(*halves, measure, 1e-3) <= 1.2
         same = [(draw(size=5000), draw(size=5000))]
@@ -269,7 +301,9 @@ def test_the_bound_of_a_known_pair_of_worlds():
         assert (
             lower_bound(halves[0], same, measure, 1e-3) < 0.05
         )  # what the first half seemed to show counts for nothing
-    assert attack(np.ones(10), np.zeros(10), np.array([0.5]), pure, 0.1).max() == pytest.approx(most(pure, 10, 0.1))
+    assert bound_by_tests(
+        np.ones(10), np.zeros(10), np.array([0.5]), measure_pure, 0.1
+    ).max() == pytest.approx(largest_bound(measure_pure, 10, 0.1))
 
 
 def test_a_claim_too_large_for_the_draws_is_called_so(insurers):
@@ -278,7 +312,9 @@ def test_a_claim_too_large_for_the_draws_is_called_so(insurers):
 
 @pytest.mark.slow
 def test_same_seed_same_finding_and_another_seed_another(insurers):
-    one, same, other = (found(insurers, Laplace(), 2.0, draws=2000, seed=seed) for seed in (3, 3, 4))
+    one, same, other = (
+        found(insurers, Laplace(), 2.0, draws=2000, seed=seed) for seed in (3, 3, 4)
+    )
     assert one == same and one.answer_bound != other.answer_bound
 
 
@@ -298,7 +334,9 @@ def test_the_command(dpmarket, write):
     status, out, _ = dpmarket(*arguments, "--epsilon", "20", "--set", split)
     rows = [line.split()[1] for line in out.splitlines() if line.startswith("owner ")]
     assert (
-        status == 0 and rows == ["records", *"3456789", "10"] and "not attacked, but checked: owner 2, owner 1" in out
+        status == 0
+        and rows == ["records", *"3456789", "10"]
+        and "not attacked, but checked: owner 2, owner 1" in out
     )
     status, out, _ = dpmarket(*arguments, "--epsilon", "0")
     assert status == 0 and "nothing to audit" in out
@@ -308,18 +346,22 @@ def test_the_command(dpmarket, write):
 
 @pytest.mark.slow
 def test_the_command_ends_with_3_when_a_claim_is_refuted(dpmarket, write, monkeypatch):
-    from learning.forecast import planning
+    from learning.forecast import choice
 
-    monkeypatch.setattr(planning, "open_mechanisms", lambda inputs: [HalfTheNoise()])
-    status, out, _ = dpmarket("audit", write(), "--draws", 5000, "--epsilon", "2", "--set", "learning.horizon=3")
+    monkeypatch.setattr(choice, "open_mechanisms", lambda inputs: [HalfTheNoise()])
+    status, out, _ = dpmarket(
+        "audit", write(), "--draws", 5000, "--epsilon", "2", "--set", "learning.horizon=3"
+    )
     assert status == 3 and out.count("REFUTED") == 3
 
 
-def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mechanism(dpmarket, write, monkeypatch):
+def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mechanism(
+    dpmarket, write, monkeypatch
+):
     """Far from what 100 draws can refute: the training itself is checked."""
-    from learning.forecast import planning
+    from learning.forecast import choice
 
-    monkeypatch.setattr(planning, "open_mechanisms", lambda inputs: [Laplace()])
+    monkeypatch.setattr(choice, "open_mechanisms", lambda inputs: [Laplace()])
     arguments = ("audit", write(), "--draws", 100, "--epsilon", "1", "--set", "learning.overlap=2")
     status, out, _ = dpmarket(*arguments)
     assert status == 3 and out.count("FAILS") == 1 and "x the claim" in out and "REFUTED" not in out
@@ -333,7 +375,7 @@ def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, monk
     arguments = ("audit", "three_insurers", "--draws", 100, "--epsilon", "0,2,2", *words)
     status, out, err = dpmarket(*arguments)
     assert status == 0 and err == "" and "x the claim" in out and "FAILS" not in out
-    monkeypatch.setattr(SubsampledGaussian, "among", lambda self, sizes: self)
+    monkeypatch.setattr(SubsampledGaussian, "for_owners", lambda self, sizes: self)
     status, out, _ = dpmarket(*arguments)
     assert status == 3 and out.count("FAILS") == 1
 

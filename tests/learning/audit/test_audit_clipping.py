@@ -17,18 +17,25 @@ from learning.training.client import make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 
-P, ROUNDS, RADIUS, DRAWS = 3, 3, 0.8, 3000
+P = 3
+ROUNDS = 3
+RADIUS = 0.8
+DRAWS = 3000
 MIXING = np.random.default_rng(0).normal(size=(P, P))
 SCALE = MIXING @ MIXING.T / P + 0.3 * np.eye(P)
 
 
 def public(loss, norm, theta_max=np.inf):
     centre = np.array([0.7, -0.4, 0.2])
-    return Coordinates(centre, SCALE, RADIUS, theta_max=theta_max, norm=norm, loss=loss, clipping="record")
+    return Coordinates(
+        centre, SCALE, RADIUS, theta_max=theta_max, norm=norm, loss=loss, clipping="record"
+    )
 
 
 @pytest.mark.parametrize("norm", [1, 2])
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES.values() if loss.linear], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [loss for loss in LOSSES.values() if loss.linear], ids=lambda loss: loss.name
+)
 def test_the_worst_pair_attains_twice_the_radius_whatever_the_ball(loss, norm):
     for ball in (np.inf, 0.01):
         pair = worst_pair(public(loss, norm, ball))
@@ -37,14 +44,21 @@ def test_the_worst_pair_attains_twice_the_radius_whatever_the_ball(loss, norm):
 
 
 def training(loss, mechanism):
-    rng, coordinates, oracles = np.random.default_rng(1), public(loss, mechanism.norm), []
+    rng = np.random.default_rng(1)
+    coordinates = public(loss, mechanism.norm)
+    oracles = []
     for size in (40, 25):
         x = np.column_stack([rng.normal(size=(size, P - 1)), np.ones(size)])
         y = 3 * x @ np.linspace(1, -1, P) + rng.normal(size=size)
         oracles.append(coordinates.oracle(x, np.sign(y) if coordinates.loss.labels else y))
-    owners = make_clients(("a", "b"), oracles, (1.0, 2.0), mechanism, coordinates.gradient_bound, ROUNDS)
+    owners = make_clients(
+        ("a", "b"), oracles, (1.0, 2.0), mechanism, coordinates.gradient_bound, ROUNDS
+    )
     plan = Plan("sgd2", "last", ROUNDS, 0.3)
-    return Task(owners, coordinates, plan, mechanism, 10, Streams(0, "noise")), (x[:AMONG], np.sign(y)[:AMONG])
+    return Task(owners, coordinates, plan, mechanism, 10, Streams(0, "noise")), (
+        x[:AMONG],
+        np.sign(y)[:AMONG],
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +66,9 @@ def training(loss, mechanism):
     [("squared", Gaussian(1e-4)), pytest.param("hinge", Laplace(), marks=pytest.mark.slow)],
     ids=lambda one: getattr(one, "name", one),
 )
-def test_a_radius_that_is_not_kept_is_refuted_and_the_right_one_is_not(loss, mechanism, monkeypatch):
+def test_a_radius_that_is_not_kept_is_refuted_and_the_right_one_is_not(
+    loss, mechanism, monkeypatch
+):
     """Not by record but in the mean, at twice the radius, in another norm, or for one owner not at all."""
     monkeypatch.setattr("learning.audit.transcript.NUMBERS", 2000)
     names = ("unclipped", "norm", "radius", "mean", "one")
@@ -63,4 +79,6 @@ def test_a_radius_that_is_not_kept_is_refuted_and_the_right_one_is_not(loss, mec
     assert [one.bug for one in found] == list(names)
     assert all(one.attacked and one.checks for one in found), found
     sound = audit_owner("", *record, 2.0, AuditTarget.of(task), seed=0, draws=DRAWS)
-    assert not sound.refuted and sound.verdict == "not refuted" and sound.bound > 0.5 * sound.charged
+    assert (
+        not sound.refuted and sound.verdict == "not refuted" and sound.bound > 0.5 * sound.charged
+    )

@@ -9,52 +9,68 @@ from planting.bugs import BUGS
 from scipy.stats import binom, kstest
 
 from learning.audit.accountant import LAWS, Answering, gaussian_epsilon, laplace_epsilon
-from learning.audit.canaries import canaries, furthest_canaries
+from learning.audit.canaries import compare_canary_pairs, make_canaries
 from learning.audit.checks import check_training
-from learning.audit.transcript import watched_training
+from learning.audit.transcript import watch_training
 from learning.losses.coordinates import Coordinates
-from learning.losses.network import Network, initial
+from learning.losses.network import Network, draw_start
 from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2, AccountedL2
-from learning.privacy.laplace import AccountedLaplace, Laplace, spent
+from learning.privacy.laplace import AccountedLaplace, Laplace, spent_epsilon
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.randomness import Streams
 from learning.training import adassp as one_shot
 from learning.training import engine, sgd1
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import Client, make_clients
+from learning.training.client import Client, group_owners, make_clients
 from learning.training.descent import Walk
-from learning.training.grouping import grouped
 from learning.training.plan import Plan
 from learning.training.task import Task
 
-WIDTH, SIZES, EPSILON, HORIZON = 3, (40, 25, 15), (1.0, 2.0, 1.5), 4
+WIDTH = 3
+SIZES = (40, 25, 15)
+EPSILON = (1.0, 2.0, 1.5)
+HORIZON = 4
 
 
 def public(loss, norm):
     rng = np.random.default_rng(0)
     if loss == "network":
-        start = initial(2, WIDTH, rng=rng)
+        start = draw_start(2, WIDTH, rng=rng)
         return Coordinates(start, np.eye(len(start)), 1.0, np.inf, 2.0, norm, Network(2))
     mixing = rng.normal(size=(WIDTH, WIDTH))
     scale = mixing @ mixing.T / WIDTH + 0.3 * np.eye(WIDTH)
     if loss.startswith("clipped "):
-        centre, loss = rng.normal(size=WIDTH), loss.removeprefix("clipped ")
+        centre = rng.normal(size=WIDTH)
+        loss = loss.removeprefix("clipped ")
         return Coordinates(centre, scale, 1.5, norm=norm, loss=loss, clipping="record")
     return Coordinates(rng.normal(size=WIDTH), scale, 1.5, 2.0, 1.0, norm, loss)
 
 
-def training(loss="squared", algorithm="averaged", mechanism=None, growth=1.0, *, seed=0, epsilon=EPSILON, sizes=SIZES):
+def training(
+    loss="squared",
+    algorithm="averaged",
+    mechanism=None,
+    growth=1.0,
+    *,
+    seed=0,
+    epsilon=EPSILON,
+    sizes=SIZES,
+):
     """A training as a run makes it, of owners of unequal sizes and budgets."""
-    mechanism, rng = mechanism or Laplace(), np.random.default_rng(1)
-    coordinates, trains_by = public(loss, mechanism.norm), ALGORITHMS[algorithm]
+    mechanism = mechanism or Laplace()
+    rng = np.random.default_rng(1)
+    coordinates = public(loss, mechanism.norm)
+    trains_by = ALGORITHMS[algorithm]
     if trains_by.scores:
         coordinates = replace(
-            coordinates, scores=Scores(2.0, 0.3 if mechanism.name == "l2" and mechanism.delta == 0 else 0.6)
+            coordinates,
+            scores=Scores(2.0, 0.3 if mechanism.name == "l2" and mechanism.delta == 0 else 0.6),
         )
-    rounds, oracles = HORIZON if trains_by.takes_steps else 1, []
+    rounds = HORIZON if trains_by.takes_steps else 1
+    oracles = []
     plan = Plan(algorithm, trains_by.returned[0], rounds, 0.3, growth=growth)
     for size in sizes:
         x = np.column_stack([rng.normal(size=(size, WIDTH - 1)), np.ones(size)])
@@ -62,9 +78,17 @@ def training(loss="squared", algorithm="averaged", mechanism=None, growth=1.0, *
         y = np.where(y > 0, 1.0, -1.0) if coordinates.loss.labels else y
         oracles.append(coordinates.oracle(x, y, one_by_one=trains_by.one_by_one))
     names = [f"owner {i}" for i in range(len(sizes))]
-    owners = make_clients(names, oracles, epsilon, mechanism, coordinates.gradient_bound, plan.priced, growth=growth)
+    owners = make_clients(
+        names, oracles, epsilon, mechanism, coordinates.gradient_bound, plan.priced, growth=growth
+    )
     return Task(
-        owners, coordinates, plan, mechanism, 10, Streams(seed, "noise"), weights=[0.5, 0.3, 0.2][: len(owners)]
+        owners,
+        coordinates,
+        plan,
+        mechanism,
+        10,
+        Streams(seed, "noise"),
+        weights=[0.5, 0.3, 0.2][: len(owners)],
     )
 
 
@@ -100,7 +124,12 @@ SETTINGS = {
     "network": ("network", "sgd2", Gaussian(1e-4, "pld")),
     "as printed": ("logistic", "weighted", PublishedNoise("weighted", 1e-3, SIZES)),
     "growing shares": ("squared", "sgd2", Laplace(), 2.0),
-    "growing shares l2 pld": ("squared", "sgd2", AccountedL2(1e-3, HORIZON, width=WIDTH, growth=2.0), 2.0),
+    "growing shares l2 pld": (
+        "squared",
+        "sgd2",
+        AccountedL2(1e-3, HORIZON, width=WIDTH, growth=2.0),
+        2.0,
+    ),
     "growing shares gaussian": ("logistic", "synchronous", Gaussian(1e-4, "pld"), 3.0),
 }
 GROWING = ("shares", "turn", "whole")
@@ -115,8 +144,29 @@ PLANTED = {
     "one step": ("half", "last", "kappa", "unclipped", "scores", "moments"),
     "one step, l2": ("half", "last", "scores", "add", "accountant"),
     "one step, pure": ("numbers", "add", "scores", "grid", "some", "twice", "charge"),
-    "one record at a time": ("tenth", "forgotten", "reused", "kappa", "ball", "order", "always", "unasked", "some"),
-    "gradients": ("half", "unclipped", "norm", "radius", "mean", "one", "short", "margin", "huge", "twice"),
+    "one record at a time": (
+        "tenth",
+        "forgotten",
+        "reused",
+        "kappa",
+        "ball",
+        "order",
+        "always",
+        "unasked",
+        "some",
+    ),
+    "gradients": (
+        "half",
+        "unclipped",
+        "norm",
+        "radius",
+        "mean",
+        "one",
+        "short",
+        "margin",
+        "huge",
+        "twice",
+    ),
     "labels' gradients": ("norm", "radius", "mean", "one"),
     "single gradients": ("radius", "one"),
     "l2": (
@@ -190,7 +240,11 @@ QUICK = ("laplace", "growing shares")
 
 
 @pytest.mark.parametrize(
-    "setting", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in ("laplace", *PLANTED)]
+    "setting",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+        for name in ("laplace", *PLANTED)
+    ],
 )
 def test_planted_bugs_are_noticed_and_the_sound_training_stands(setting):
     task = training(*SETTINGS[setting])
@@ -202,7 +256,8 @@ def test_planted_bugs_are_noticed_and_the_sound_training_stands(setting):
             assert bug.bites(task) and failing(bug.plant(task), bug.overlap) & NOTICE[name], name
 
 
-# --- bugs in the engine itself ----------------------------------------------------------------------------------------
+# --- bugs in the engine itself
+# ----------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_never_projects_is_noticed(monkeypatch):
@@ -216,11 +271,15 @@ def test_an_engine_that_never_projects_is_noticed(monkeypatch):
 
 def test_sensitivities_counted_by_half_are_noticed(monkeypatch):
     """What moves by at most G when a record is added moves by 2 G when one is replaced; of sums released at once too."""
-    monkeypatch.setattr("learning.losses.squared.squared_gradient_bound", lambda *bounds: np.float64(5.0))
+    monkeypatch.setattr(
+        "learning.losses.squared.squared_gradient_bound", lambda *bounds: np.float64(5.0)
+    )
     assert "sensitivity" in failing(training())
-    whole = one_shot.sensitivity
-    monkeypatch.setattr(one_shot, "sensitivity", lambda *bounds: whole(*bounds) / 2)
-    monkeypatch.setattr("learning.audit.worst_pairs.sensitivity", lambda *bounds: whole(*bounds) / 2)
+    whole = one_shot.release_sensitivity
+    monkeypatch.setattr(one_shot, "release_sensitivity", lambda *bounds: whole(*bounds) / 2)
+    monkeypatch.setattr(
+        "learning.audit.worst_pairs.release_sensitivity", lambda *bounds: whole(*bounds) / 2
+    )
     assert "sensitivity" in failing(training(*SETTINGS["one release"]))
 
 
@@ -255,54 +314,74 @@ def test_what_is_found_does_not_hang_on_what_the_mechanism_says_of_itself():
             return 3 * super().distance(epsilon)
 
     for accounting in ("zcdp", "pld"):
-        (price,) = (c for c in check_training(training(mechanism=Lenient(1e-4, accounting))) if c.kind == "price")
+        (price,) = (
+            c
+            for c in check_training(training(mechanism=Lenient(1e-4, accounting)))
+            if c.kind == "price"
+        )
         assert not price.passed and price.found > 2
 
 
-# --- sound trainings --------------------------------------------------------------------------------------------------
+# --- sound trainings
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "setting", ["laplace", *(pytest.param(name, marks=pytest.mark.slow) for name in ("asynchronous", "one release"))]
+    "setting",
+    [
+        "laplace",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("asynchronous", "one release")),
+    ],
 )
 def test_a_sound_training_is_accused_no_more_often_than_stated(setting, monkeypatch):
     """60 trainings at an error of 30 %, all tests together: the share accused stays below it, but with a chance of 1e-4."""
     monkeypatch.setattr("learning.audit.transcript.NUMBERS", 200)
-    accused = [bool(failing(training(*SETTINGS[setting], seed=seed), error=0.3)) for seed in range(60)]
+    accused = [
+        bool(failing(training(*SETTINGS[setting], seed=seed), error=0.3)) for seed in range(60)
+    ]
     assert sum(accused) <= binom.ppf(0.9999, 60, 0.3)
 
 
 def test_how_little_noise_is_noticed():
     """`Law.visible`: the shortfall is seen 99 times in 100; here by simulation, within three standard errors."""
     for law, draw in ((LAWS["laplace"], "laplace"), (LAWS["gaussian"], "normal")):
-        least = law.visible(400, 0.01)
+        least = law.detectable_scale(400, 0.01)
         drawn = getattr(np.random.default_rng(0), draw)(size=(4000, 400))
-        seen = (law.shortfall(least * drawn, 1)[1] < 0.01).mean()
+        seen = (law.measure_shortfall(least * drawn, 1)[1] < 0.01).mean()
         assert seen == pytest.approx(0.99, abs=0.006) and 0.75 < least < 0.95
-        assert kstest(law.shortfall(drawn, 1)[1], "uniform").pvalue > 0.001  # the chance of so little is exact
+        assert (
+            kstest(law.measure_shortfall(drawn, 1)[1], "uniform").pvalue > 0.001
+        )  # the chance of so little is exact
         assert kstest(drawn.ravel()[:5000], law.chance_below).pvalue > 0.001
 
 
 def test_owners_without_noise_and_groups():
     """Who adds none is passed over; members of a group are watched one by one."""
     free = training(epsilon=(1.0, np.inf, 2.0))
-    assert [one.owner.name for one in watched_training(free).answers] == ["owner 0", "owner 2"]
+    assert [one.owner.name for one in watch_training(free).answers] == ["owner 0", "owner 2"]
     assert check_training(training(epsilon=(np.inf,) * 3)) == ()
     alone = training(*SETTINGS["asynchronous"])
-    joined = replace(alone, owners=grouped(alone.owners, [[0, 2], [1]]), weights=[0.6, 0.4])
-    assert [one.owner.name for one in watched_training(joined).answers] == ["owner 0", "owner 2", "owner 1"]
+    joined = replace(alone, owners=group_owners(alone.owners, [[0, 2], [1]]), weights=[0.6, 0.4])
+    assert [one.owner.name for one in watch_training(joined).answers] == [
+        "owner 0",
+        "owner 2",
+        "owner 1",
+    ]
     assert failing(joined) == set()
 
 
-# --- canaries and accountant ------------------------------------------------------------------------------------------
+# --- canaries and accountant
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", ["squared", "hinge", "network"])
 def test_canaries_lie_far_out_along_every_coordinate(loss):
     coordinates = public(loss, 2)
-    x, y = canaries(coordinates)
-    assert len(x) % 4 == 0 and all(np.any(np.abs(x @ np.eye(x.shape[1])[j]) > 1) for j in range(x.shape[1]))
-    moved, compared = furthest_canaries(coordinates, np.zeros((1, len(coordinates.centre))))
+    x, y = make_canaries(coordinates)
+    assert len(x) % 4 == 0 and all(
+        np.any(np.abs(x @ np.eye(x.shape[1])[j]) > 1) for j in range(x.shape[1])
+    )
+    moved, compared = compare_canary_pairs(coordinates, np.zeros((1, len(coordinates.centre))))
     assert 0.7 < moved <= 1 + 1e-6 and compared > 4 * x.shape[1]
 
 
@@ -312,8 +391,8 @@ def test_clipping_that_forgets_one_coordinate_is_noticed():
             return super().lengths(moved * (np.arange(moved.shape[1]) != 1))
 
     for loss in ("squared", "logistic"):
-        assert furthest_canaries(public(loss, 1), np.zeros((1, WIDTH)))[0] <= 1 + 1e-6
-        assert furthest_canaries(Forgetful(**vars(public(loss, 1))), np.zeros((1, WIDTH)))[0] > 2
+        assert compare_canary_pairs(public(loss, 1), np.zeros((1, WIDTH)))[0] <= 1 + 1e-6
+        assert compare_canary_pairs(Forgetful(**vars(public(loss, 1))), np.zeros((1, WIDTH)))[0] > 2
 
 
 def test_the_accountant_agrees_with_others():
@@ -321,29 +400,41 @@ def test_the_accountant_agrees_with_others():
     for distance, rounds, delta in ((0.1, 100, 1e-6), (0.7, 3, 1e-3), (2.0, 4, 1e-9)):
         epsilon = gaussian_epsilon(distance, Answering(rounds), delta)
         with mpmath.workdps(40):
-            m, e = mpmath.mpf(distance) * mpmath.sqrt(rounds), mpmath.mpf(epsilon)
+            m = mpmath.mpf(distance) * mpmath.sqrt(rounds)
+            e = mpmath.mpf(epsilon)
             exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
         assert float(exact) == pytest.approx(delta, rel=1e-4)
         assert gaussian_epsilon(distance, Answering(1, rounds), delta) == epsilon
     for chance, overlap in ((0.02, 1), (0.01, 2)):
         other = subsampled_epsilon(0.8, 200, 0.02, 1e-5)
-        assert gaussian_epsilon(0.8, Answering(200, overlap, chance), 1e-5) == pytest.approx(other, rel=1e-6)
-    assert gaussian_epsilon(0.0, Answering(1), 1e-6) == gaussian_epsilon(1e-9, Answering(1), 1e-6) == 0.0
+        assert gaussian_epsilon(0.8, Answering(200, overlap, chance), 1e-5) == pytest.approx(
+            other, rel=1e-6
+        )
+    assert (
+        gaussian_epsilon(0.0, Answering(1), 1e-6)
+        == gaussian_epsilon(1e-9, Answering(1), 1e-6)
+        == 0.0
+    )
     assert laplace_epsilon(0.3, Answering(4, 2), 0.0) == pytest.approx(2.4)
     one = laplace_epsilon(0.5, Answering(1), 0.01)  # a single answer loses r + 2 log(1 - delta)
     assert one == pytest.approx(0.5 + 2 * np.log1p(-0.01), abs=1e-4)
-    assert laplace_epsilon(0.5, Answering(2, 2), 1e-4) == pytest.approx(spent(0.5, 4, 1e-4), rel=1e-4)
+    assert laplace_epsilon(0.5, Answering(2, 2), 1e-4) == pytest.approx(
+        spent_epsilon(0.5, 4, 1e-4), rel=1e-4
+    )
 
 
 def test_noise_that_the_engine_draws_and_does_not_add_is_noticed(monkeypatch):
     """Under SGD1 the engine puts answers together: what a step holds counts, not what was drawn for it."""
     task = training(*SETTINGS["one record at a time"])
     drawn = sgd1.with_noise
-    monkeypatch.setattr(sgd1, "with_noise", lambda *given: ((*lot, 0 * noise) for *lot, noise in drawn(*given)))
+    monkeypatch.setattr(
+        sgd1, "with_noise", lambda *given: ((*lot, 0 * noise) for *lot, noise in drawn(*given))
+    )
     assert "noise" in failing(task)
 
 
-# --- what ends a training, or never begins it -------------------------------------------------------------------------
+# --- what ends a training, or never begins it
+# -------------------------------------------------------------------------
 
 
 def test_a_training_that_ends_in_an_error_is_refuted_by_name(monkeypatch):
@@ -357,21 +448,23 @@ def test_a_training_that_ends_in_an_error_is_refuted_by_name(monkeypatch):
 
 def test_an_owner_that_is_never_asked_is_named(monkeypatch):
     """Under SGD1, where lots decide, and where every owner answers every round."""
-    sound = sgd1._picks
-    monkeypatch.setattr(sgd1, "_picks", lambda task: ((p % 40, 0 * o) for p, o in sound(task)))
+    sound = sgd1.draw_picks
+    monkeypatch.setattr(sgd1, "draw_picks", lambda task: ((p % 40, 0 * o) for p, o in sound(task)))
     checks = check_training(training(*SETTINGS["one record at a time"]))
     (turns,) = (check for check in checks if check.kind == "turns")
     assert not turns.passed
     monkeypatch.undo()
     monkeypatch.setattr(
-        Client, "answer", lambda self, phi, noise: np.zeros_like(phi) if "2" in self.name else 1 + noise
+        Client,
+        "answer",
+        lambda self, phi, noise: np.zeros_like(phi) if "2" in self.name else 1 + noise,
     )
     assert failing(training()) >= {"asked", "law"}
 
 
 @pytest.mark.parametrize("change", ["nobody", "half", "other budget"])
 def test_a_ledger_that_says_something_else_is_noticed(change, monkeypatch):
-    sound = engine.charge
+    sound = engine.charge_training
 
     def charge(task, answers, ledger):
         if change == "half":
@@ -380,6 +473,6 @@ def test_a_ledger_that_says_something_else_is_noticed(change, monkeypatch):
             owners = tuple(replace(owner, epsilon=2 * owner.epsilon) for owner in task.owners)
             sound(replace(task, owners=owners), answers, ledger)
 
-    monkeypatch.setattr(engine, "charge", charge)
+    monkeypatch.setattr(engine, "charge_training", charge)
     for setting in ("laplace", "asynchronous", "one release"):
         assert failing(training(*SETTINGS[setting])) >= {"ledger"}, setting

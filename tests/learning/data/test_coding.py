@@ -9,7 +9,12 @@ from learning.data.coding import CategoryCoder, principal_axes
 
 RNG = np.random.default_rng(0)
 SEEN = np.array(
-    [[a, b] for a, b in zip(RNG.choice(["x", "y", "ü", "(missing)"], 50), RNG.choice(["0", "1"], 50), strict=True)],
+    [
+        [a, b]
+        for a, b in zip(
+            RNG.choice(["x", "y", "ü", "(missing)"], 50), RNG.choice(["0", "1"], 50), strict=True
+        )
+    ],
     object,
 )
 MORE = np.concatenate([SEEN[:5], np.array([["new", "0"], ["y", "2"]], object)])
@@ -24,9 +29,9 @@ def test_categories_meet_scikit_learn(places):
         else OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False)
     ).fit(SEEN)
     ours = CategoryCoder.of(("a", "b"), SEEN, places)
-    assert np.array_equal(ours.code(MORE), theirs.transform(MORE))
+    assert np.array_equal(ours.code_texts(MORE), theirs.transform(MORE))
     assert ours.coded_names == tuple(theirs.get_feature_names_out(["a", "b"]))
-    assert np.all(np.abs(ours.code(MORE)) <= ours.bound)
+    assert np.all(np.abs(ours.code_texts(MORE)) <= ours.bound)
 
 
 def test_components_meet_scikit_learn():
@@ -39,4 +44,8 @@ def test_components_meet_scikit_learn():
 
 def test_no_columns_of_texts_are_no_columns():
     none = CategoryCoder.of((), np.empty((3, 0), object), False)
-    assert none.code(np.empty((5, 0), object)).shape == (5, 0) and none.coded_names == () and none.bound.shape == (0,)
+    assert (
+        none.code_texts(np.empty((5, 0), object)).shape == (5, 0)
+        and none.coded_names == ()
+        and none.bound.shape == (0,)
+    )

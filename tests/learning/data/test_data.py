@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning.data.division import RowLabels, divide
+from learning.data.division import RowLabels, divide_rows
 from learning.data.encoding import Numbers, fit_encoder
 from learning.errors import InputError
 
@@ -16,7 +16,8 @@ def rng():
     return np.random.default_rng(0)
 
 
-# ---- divide -------------------------------------------------------------------------------------------------------
+# ---- divide
+# -------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200, deadline=None)
@@ -29,7 +30,13 @@ def rng():
 )
 def test_every_row_goes_to_one_place(sizes, public, spare, share, shuffled):
     private = int(np.ceil(sum(sizes) / (1 - share))) + spare
-    made = divide(private + public, rng=rng() if shuffled else None, sizes=sizes, public_rows=public, holdout=share)
+    made = divide_rows(
+        private + public,
+        rng=rng() if shuffled else None,
+        sizes=sizes,
+        public_rows=public,
+        holdout=share,
+    )
     taken = [*made.owners.values(), made.public, made.holdout]
     assert [len(rows) for rows in made.owners.values()] == sizes
     assert len(made.public) == public and len(made.holdout) == int(share * private)
@@ -38,31 +45,44 @@ def test_every_row_goes_to_one_place(sizes, public, spare, share, shuffled):
 
 
 def test_rows_stay_in_the_order_of_the_file():
-    made = divide(12, rng=None, sizes=[3, 4], names=["a", "b"], public_rows=2, holdout=0.2)
+    made = divide_rows(12, rng=None, sizes=[3, 4], names=["a", "b"], public_rows=2, holdout=0.2)
     assert made.owners["a"].tolist() == [0, 1, 2] and made.owners["b"].tolist() == [3, 4, 5, 6]
-    assert made.holdout.tolist() == [8, 9] and made.public.tolist() == [10, 11] and made.left_over == 1
+    assert (
+        made.holdout.tolist() == [8, 9] and made.public.tolist() == [10, 11] and made.left_over == 1
+    )
 
 
 def test_holdout_rest_takes_what_no_owner_took():
-    made = divide(12, rng=None, sizes=[3, 4], public_rows=2, holdout="rest")
+    made = divide_rows(12, rng=None, sizes=[3, 4], public_rows=2, holdout="rest")
     assert made.holdout.tolist() == [7, 8, 9] and made.left_over == 0
 
 
 def test_owner_labels():
     labels = RowLabels.of(["b", "a", "b", "c", "a", "b", "b", "a"])
-    made = divide(8, rng=None, labels=labels, public_rows=2)
-    assert {name: rows.tolist() for name, rows in made.owners.items()} == {"a": [1, 4], "b": [0, 2, 5], "c": [3]}
+    made = divide_rows(8, rng=None, labels=labels, public_rows=2)
+    assert {name: rows.tolist() for name, rows in made.owners.items()} == {
+        "a": [1, 4],
+        "b": [0, 2, 5],
+        "c": [3],
+    }
     assert list(made.owners) == ["a", "b", "c"] and made.left_over == 0
-    chosen = divide(8, rng=None, labels=labels, names=["c", "b"], public_rows=2)
+    chosen = divide_rows(8, rng=None, labels=labels, names=["c", "b"], public_rows=2)
     assert list(chosen.owners) == ["c", "b"] and chosen.left_over == 2
-    absent = divide(8, rng=None, labels=RowLabels.of(list("aaaaabbc")), public_rows=3, min_records=2)
-    assert absent.too_small == ("b", "c") and list(absent.owners) == ["a"]  # all their rows are public
-    large = divide(8, rng=None, labels=labels, public_rows=2, min_records=2)
+    absent = divide_rows(
+        8, rng=None, labels=RowLabels.of(list("aaaaabbc")), public_rows=3, min_records=2
+    )
+    assert absent.too_small == ("b", "c") and list(absent.owners) == [
+        "a"
+    ]  # all their rows are public
+    large = divide_rows(8, rng=None, labels=labels, public_rows=2, min_records=2)
     assert large.too_small == ("c",) and list(large.owners) == ["a", "b"]
 
 
 def test_shuffling_is_seeded_and_moves_only_rows():
-    one, two = (divide(50, rng=np.random.default_rng(4), sizes=[20, 20], public_rows=5) for _ in range(2))
+    one, two = (
+        divide_rows(50, rng=np.random.default_rng(4), sizes=[20, 20], public_rows=5)
+        for _ in range(2)
+    )
     assert all((one.owners[name] == two.owners[name]).all() for name in one.owners)
     assert one.public.tolist() != list(range(45, 50))
 
@@ -84,11 +104,12 @@ def test_shuffling_is_seeded_and_moves_only_rows():
 )
 def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):
     with pytest.raises(InputError) as error:
-        divide(10, rng=None, **arguments)
+        divide_rows(10, rng=None, **arguments)
     assert error.value.key == key and "\n" not in str(error.value)
 
 
-# ---- encode -------------------------------------------------------------------------------------------------------
+# ---- encode
+# -------------------------------------------------------------------------------------------------------
 
 
 def table(n=40, seed=1):
@@ -109,17 +130,22 @@ PRIVATE = np.arange(30)
 
 
 def encoder(columns, **changes):
-    return fit_encoder(columns, **{"target": "y", "features": FEATURES, "public": PUBLIC, "bounds": {}, **changes})
+    return fit_encoder(
+        columns, **{"target": "y", "features": FEATURES, "public": PUBLIC, "bounds": {}, **changes}
+    )
 
 
 def test_numbers_are_scaled_to_their_public_range_and_the_constant_is_last():
     columns = table()
     made = encoder(columns, bounds={"age": (0.0, 100.0)})
     x, clipped = made.encode(columns, PRIVATE)
-    low, high = columns["income"][PUBLIC].min(), columns["income"][PUBLIC].max()
+    low = columns["income"][PUBLIC].min()
+    high = columns["income"][PUBLIC].max()
     assert made.feature_names[:2] == ("age", "income") and made.feature_names[-1] == "1"
     assert x[:, 0] == pytest.approx(columns["age"][PRIVATE] / 50 - 1)
-    assert x[:, 1] == pytest.approx(2 * (np.clip(columns["income"][PRIVATE], low, high) - low) / (high - low) - 1)
+    assert x[:, 1] == pytest.approx(
+        2 * (np.clip(columns["income"][PRIVATE], low, high) - low) / (high - low) - 1
+    )
     assert (x[:, -1] == 1).all()
     outside = (columns["income"][PRIVATE] < low) | (columns["income"][PRIVATE] > high)
     assert clipped.tolist() == outside.tolist() and outside.any()
@@ -138,8 +164,11 @@ def test_target_is_clipped_and_counted_from_the_public_mean():
     centre = np.clip(columns["y"][PUBLIC], 4, 6).mean()
     assert y == pytest.approx(np.clip(columns["y"][PRIVATE], 4, 6) - centre)
     assert clipped.tolist() == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).tolist()
-    owner = made.owner("a", columns, PRIVATE)
-    assert owner.clipped == (clipped + made.encode(columns, PRIVATE)[1]).sum() and owner.n_records == 30
+    owner = made.encode_owner("a", columns, PRIVATE)
+    assert (
+        owner.clipped == (clipped + made.encode(columns, PRIVATE)[1]).sum()
+        and owner.n_records == 30
+    )
     assert "array" not in repr(owner)  # records do not show by accident
 
 
@@ -148,10 +177,12 @@ def test_many_owners_are_encoded_in_one_pass_and_as_each_alone(monkeypatch):
     columns = table()
     made = encoder(columns, bounds={"y": (4.0, 6.0), "income": (20.0, 30.0)})
     held = {"a": PRIVATE[:5], "b": PRIVATE[5:6], "c": PRIVATE[6:]}
-    alone = [made.owner(name, columns, rows) for name, rows in held.items()]
+    alone = [made.encode_owner(name, columns, rows) for name, rows in held.items()]
     passes = []
-    monkeypatch.setattr(Numbers, "encode", lambda *asked, encode=Numbers.encode: passes.append(1) or encode(*asked))
-    together = made.owners(columns, held)
+    monkeypatch.setattr(
+        Numbers, "encode", lambda *asked, encode=Numbers.encode: passes.append(1) or encode(*asked)
+    )
+    together = made.encode_owners(columns, held)
     assert len(passes) == 1 and sum(owner.clipped for owner in alone) > 0
     for one, other in zip(alone, together, strict=True):
         assert (one.name, one.clipped) == (other.name, other.clipped)
@@ -160,12 +191,25 @@ def test_many_owners_are_encoded_in_one_pass_and_as_each_alone(monkeypatch):
 
 @pytest.mark.parametrize(
     ("encoding", "expected"),
-    [("onehot", [[0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]), ("integer", [[0], [1], [2], [-1], [-1]])],
+    [
+        ("onehot", [[0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]),
+        ("integer", [[0], [1], [2], [-1], [-1]]),
+    ],
 )
 def test_categories_come_from_public_rows_and_others_are_coded_as_none(encoding, expected):
     cities = ["bonn", "kiel", "ulm", "paris", None]
-    columns = {"city": np.array([*cities, "bonn", "kiel", "ulm"], dtype=object), "y": np.arange(8.0)}
-    made = fit_encoder(columns, target="y", features=("city",), public=np.arange(5, 8), bounds={}, encoding=encoding)
+    columns = {
+        "city": np.array([*cities, "bonn", "kiel", "ulm"], dtype=object),
+        "y": np.arange(8.0),
+    }
+    made = fit_encoder(
+        columns,
+        target="y",
+        features=("city",),
+        public=np.arange(5, 8),
+        bounds={},
+        encoding=encoding,
+    )
     x, _ = made.encode(columns, np.arange(5))
     assert x[:, :-1].tolist() == expected
 
@@ -173,8 +217,17 @@ def test_categories_come_from_public_rows_and_others_are_coded_as_none(encoding,
 def test_a_missing_category_shown_in_public_is_one_of_its_own():
     columns = {"city": np.array(["bonn", None, "kiel", None], dtype=object), "y": np.arange(4.0)}
     made = fit_encoder(columns, target="y", features=("city",), public=np.arange(4), bounds={})
-    assert made.feature_names == ("city_bonn", "city_kiel", "1")  # "(missing)" sorts first and is the one left out
-    assert made.encode(columns, np.arange(4))[0].tolist() == [[1, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]]
+    assert made.feature_names == (
+        "city_bonn",
+        "city_kiel",
+        "1",
+    )  # "(missing)" sorts first and is the one left out
+    assert made.encode(columns, np.arange(4))[0].tolist() == [
+        [1, 0, 1],
+        [0, 0, 1],
+        [0, 1, 1],
+        [0, 0, 1],
+    ]
 
 
 def test_missing_numbers_are_filled_with_the_public_mean():
@@ -182,8 +235,11 @@ def test_missing_numbers_are_filled_with_the_public_mean():
     columns["age"][[2, 31]] = np.nan
     made = encoder(columns)
     mean = np.nanmean(columns["age"][PUBLIC])
-    low, high = np.nanmin(columns["age"][PUBLIC]), np.nanmax(columns["age"][PUBLIC])
-    assert made.encode(columns, np.array([2]))[0][0, 0] == pytest.approx(2 * (mean - low) / (high - low) - 1)
+    low = np.nanmin(columns["age"][PUBLIC])
+    high = np.nanmax(columns["age"][PUBLIC])
+    assert made.encode(columns, np.array([2]))[0][0, 0] == pytest.approx(
+        2 * (mean - low) / (high - low) - 1
+    )
 
 
 @pytest.mark.parametrize("components", [None, 2])
@@ -191,13 +247,15 @@ def test_a_record_without_target_counts_as_the_mean_public_one(components):
     columns = table()
     columns["y"][[2, 5]] = np.nan
     made = encoder(columns, components=components)
-    owner = made.owner("a", columns, PRIVATE)
+    owner = made.encode_owner("a", columns, PRIVATE)
     assert owner.n_records == len(PRIVATE) and owner.y[[2, 5]].tolist() == [0, 0]
     public = made.encode(columns, PUBLIC)[0]
     assert owner.x[2] == pytest.approx(public.mean(axis=0)) and (owner.x[5] == owner.x[2]).all()
     best = np.linalg.lstsq(public, made.target.encode(columns, PUBLIC)[0], rcond=None)[0]
-    assert owner.x[2] @ best == pytest.approx(0)  # the learner's own model is as it would be without such records
-    assert made.filled(columns, PRIVATE) == 2
+    assert owner.x[2] @ best == pytest.approx(
+        0
+    )  # the learner's own model is as it would be without such records
+    assert made.count_filled(columns, PRIVATE) == 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -229,7 +287,8 @@ def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, com
 )
 def test_private_rows_change_nothing_public(seed, encoding, components):
     """Whatever private rows hold, ranges, categories, centres, components and public features stay the same bytes."""
-    one, two = table(), table()
+    one = table()
+    two = table()
     draw = np.random.default_rng(seed)
     for name in ("age", "income", "flat", "y"):
         two[name][PRIVATE] = draw.standard_cauchy(30) * 1e3
@@ -237,9 +296,15 @@ def test_private_rows_change_nothing_public(seed, encoding, components):
     two["city"][PRIVATE] = draw.choice(["bonn", "rome", "oslo", None], 30)
     two["note"][PRIVATE] = "y"
     made = [encoder(columns, encoding=encoding, components=components) for columns in (one, two)]
-    for part, names in {"numbers": ("low", "high", "fill"), "components": ("centre", "spread", "low", "high")}.items():
+    for part, names in {
+        "numbers": ("low", "high", "fill"),
+        "components": ("centre", "spread", "low", "high"),
+    }.items():
         for name in names if getattr(made[0], part) is not None else ():
-            assert getattr(getattr(made[0], part), name).tobytes() == getattr(getattr(made[1], part), name).tobytes()
+            assert (
+                getattr(getattr(made[0], part), name).tobytes()
+                == getattr(getattr(made[1], part), name).tobytes()
+            )
     assert (
         made[0].numbers.names == made[1].numbers.names
         and made[0].categories.coded_names == made[1].categories.coded_names
@@ -251,7 +316,8 @@ def test_private_rows_change_nothing_public(seed, encoding, components):
 
 def test_components_are_those_of_the_standardised_public_rows():
     columns = table()
-    plain, made = encoder(columns), encoder(columns, components=2)
+    plain = encoder(columns)
+    made = encoder(columns, components=2)
     raw = plain.encode(columns, PUBLIC)[0][:, :-1]
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     _, _, directions = np.linalg.svd(standard, full_matrices=False)
@@ -264,15 +330,24 @@ def test_components_are_those_of_the_standardised_public_rows():
 def test_a_row_is_coded_the_same_to_the_last_bit_whichever_rows_are_coded_with_it():
     """An owner alone codes fewer rows than the market; a product of matrices adds up in an order that hangs on how many."""
     draw = rng()
-    columns = {f"x{i}": draw.normal(size=400) for i in range(40)} | {"y": draw.choice([-0.0, 0.0, 1.0], 400)}
+    columns = {f"x{i}": draw.normal(size=400) for i in range(40)} | {
+        "y": draw.choice([-0.0, 0.0, 1.0], 400)
+    }
     bounds = {"y": (-1.0, 1.0)}
     encoder = fit_encoder(
-        columns, target="y", features=list(columns)[:-1], public=np.arange(200), bounds=bounds, components=12
+        columns,
+        target="y",
+        features=list(columns)[:-1],
+        public=np.arange(200),
+        bounds=bounds,
+        components=12,
     )
     encoder = replace(encoder, target=replace(encoder.target, centre=0.0))
     x, y, _ = encoder.records(columns, np.arange(400))
-    centre, spread, axes = (getattr(encoder.components, name) for name in ("centre", "spread", "axes"))
-    raw, _ = encoder.coded(columns, np.arange(200))
+    centre, spread, axes = (
+        getattr(encoder.components, name) for name in ("centre", "spread", "axes")
+    )
+    raw, _ = encoder.code_columns(columns, np.arange(200))
     assert np.allclose(x[:200, :-1], (raw - centre) / spread @ axes.T, rtol=0, atol=1e-12)
     for rows in ([7], [3, 399], range(100, 333)):
         alone = encoder.records(columns, np.array(rows))
@@ -281,7 +356,12 @@ def test_a_row_is_coded_the_same_to_the_last_bit_whichever_rows_are_coded_with_i
 
 def test_bounds_alone_suffice_without_public_rows():
     columns = table()
-    made = encoder(columns, features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0), "y": (0.0, 10.0)})
+    made = encoder(
+        columns,
+        features=("age",),
+        public=np.arange(0),
+        bounds={"age": (0.0, 100.0), "y": (0.0, 10.0)},
+    )
     assert made.target.centre == 5.0 and made.target.bound == 5.0
     assert made.encode(columns, np.array([0]))[0].tolist() == [[columns["age"][0] / 50 - 1, 1.0]]
 
@@ -291,7 +371,10 @@ def test_bounds_alone_suffice_without_public_rows():
     [
         (dict(features=("age",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.bounds.age"),
         (dict(features=("age",), public=np.arange(0), bounds={"age": (0.0, 1.0)}), "data.bounds.y"),
-        (dict(features=("city",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.public_rows"),
+        (
+            dict(features=("city",), public=np.arange(0), bounds={"y": (0.0, 1.0)}),
+            "data.public_rows",
+        ),
         (dict(components=9), "data.components"),
         (dict(components=0), "data.components"),
         (dict(encoding="hash"), "data.encoding"),
@@ -309,15 +392,24 @@ def test_one_outlier_among_many_public_rows_does_not_set_the_scale():
     rows = 1000
     columns = {"x": rng.normal(size=rows), "rare": np.zeros(rows), "y": rng.normal(size=rows)}
     columns["x"][3], columns["rare"][5], columns["y"][7] = 1e6, 1.0, 1e6
-    encoder = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={})
-    assert encoder.numbers.high[0] < 4 and encoder.numbers.high[1] == 1.0 and encoder.target.high == 1e6
+    encoder = fit_encoder(
+        columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={}
+    )
+    assert (
+        encoder.numbers.high[0] < 4
+        and encoder.numbers.high[1] == 1.0
+        and encoder.target.high == 1e6
+    )
     few = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(150), bounds={})
     assert few.numbers.high[0] == 1e6
-    stated = fit_encoder(columns, target="y", features=("x",), public=np.arange(rows), bounds={"x": (0.0, 1e6)})
+    stated = fit_encoder(
+        columns, target="y", features=("x",), public=np.arange(rows), bounds={"x": (0.0, 1e6)}
+    )
     assert stated.numbers.high[0] == 1e6
 
 
-# ---- labels -------------------------------------------------------------------------------------------------------
+# ---- labels
+# -------------------------------------------------------------------------------------------------------
 
 
 def labelled(seed=1):
@@ -328,7 +420,11 @@ def labelled(seed=1):
 def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
     columns = labelled()
     made = encoder(columns, labels=True)
-    assert (made.target.low, made.target.high) == (-1.0, 1.0) and made.target.centre == 0.0 and made.target.bound == 1.0
+    assert (
+        (made.target.low, made.target.high) == (-1.0, 1.0)
+        and made.target.centre == 0.0
+        and made.target.bound == 1.0
+    )
     assert -1 < columns["y"][PUBLIC].mean() < 1 and columns["y"][PUBLIC].mean() != 0
     y, clipped = made.target.encode(columns, PRIVATE)
     assert y.tolist() == columns["y"][PRIVATE].tolist() and not clipped.any()
@@ -337,7 +433,13 @@ def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
 
 
 def test_labels_need_neither_a_bound_nor_a_public_row():
-    made = encoder(labelled(), features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0)}, labels=True)
+    made = encoder(
+        labelled(),
+        features=("age",),
+        public=np.arange(0),
+        bounds={"age": (0.0, 100.0)},
+        labels=True,
+    )
     assert (made.target.low, made.target.high) == (-1.0, 1.0) and made.target.centre == 0.0
 
 
@@ -348,6 +450,8 @@ def test_public_rows_must_show_both_labels(label):
     with pytest.raises(InputError) as error:
         encoder(columns, labels=True)
     assert error.value.key == "data.public_rows"
-    assert f"found {label:+.0f} in all 10 public rows. Raise it, or change the seed." in str(error.value)
+    assert f"found {label:+.0f} in all 10 public rows. Raise it, or change the seed." in str(
+        error.value
+    )
     columns["y"][PUBLIC[-1]] = -label
     assert encoder(columns, labels=True).target.centre == 0.0

@@ -8,9 +8,9 @@ import pytest
 from populations import generated
 
 from learning.data.encoding import fit_encoder
-from learning.data.overlap import Overlap, fingerprints, overlap
+from learning.data.overlap import Overlap, count_overlap, hash_records
 from learning.data.owner_data import OwnerData
-from scenarios.report.sentences_privacy import identical_records
+from scenarios.report.phrases import render_phrase
 
 
 def owners(*slices, seed=0):
@@ -30,48 +30,60 @@ def owners(*slices, seed=0):
 )
 def test_planted_records_are_found(slices, rows, kappa):
     """Distinct records, sliced so that the answer can be counted by hand."""
-    assert overlap(owners(*slices)) == Overlap(rows, kappa)
+    assert count_overlap(owners(*slices)) == Overlap(rows, kappa)
 
 
 def test_the_count_is_that_of_comparing_every_pair_of_records():
     rng = np.random.default_rng(1)
     held = [
         OwnerData(
-            f"owner {i}", np.column_stack([rng.integers(0, 3, (40, 2)), np.ones(40)]), rng.integers(0, 9, 40) * 1.0
+            f"owner {i}",
+            np.column_stack([rng.integers(0, 3, (40, 2)), np.ones(40)]),
+            rng.integers(0, 9, 40) * 1.0,
         )
         for i in range(5)
     ]
     sets = [[(*r, v) for r, v in zip(o.x.tolist(), o.y.tolist(), strict=True)] for o in held]
     holders = {row: sum(row in own for own in sets) for own in sets for row in own}
     expected = Overlap(sum(holders[row] > 1 for own in sets for row in own), max(holders.values()))
-    assert overlap(held) == expected and 1 < expected.kappa <= 5 and 0 < expected.rows < 200
+    assert count_overlap(held) == expected and 1 < expected.kappa <= 5 and 0 < expected.rows < 200
 
 
 def test_rows_repeated_within_one_owner_are_not_shared():
     x = np.ones((5, 2))
-    assert overlap([OwnerData("a", x, np.zeros(5)), OwnerData("b", 2 * x, np.zeros(5))]) == Overlap(0, 1)
+    assert count_overlap(
+        [OwnerData("a", x, np.zeros(5)), OwnerData("b", 2 * x, np.zeros(5))]
+    ) == Overlap(0, 1)
 
 
 def test_the_target_belongs_to_the_record():
     x = np.ones((1, 2))
-    assert overlap([OwnerData("a", x, np.zeros(1)), OwnerData("b", x, np.ones(1))]).kappa == 1
+    assert count_overlap([OwnerData("a", x, np.zeros(1)), OwnerData("b", x, np.ones(1))]).kappa == 1
 
 
 def test_only_equality_is_learnt():
     """Other salts, other hashes, the same count; and minus zero is zero."""
     pair = owners(slice(0, 100), slice(90, 200))
-    one, other = (fingerprints(pair[0], salt) for salt in (b"one", b"other"))
+    one, other = (hash_records(pair[0], salt) for salt in (b"one", b"other"))
     assert len(one) == len(other) == 100 and not set(one) & set(other)
-    assert overlap(pair, salt=b"one") == overlap(pair, salt=b"other") == overlap(pair)
+    assert (
+        count_overlap(pair, salt=b"one")
+        == count_overlap(pair, salt=b"other")
+        == count_overlap(pair)
+    )
     zero = [OwnerData(n, np.array([[v, 1.0]]), np.array([v])) for n, v in (("a", 0.0), ("b", -0.0))]
-    assert overlap(zero).kappa == 2
+    assert count_overlap(zero).kappa == 2
 
 
 def test_records_that_nobody_else_has_are_not_hashed(monkeypatch):
     """A hash of each of two million records takes seconds; only those that another record may equal need one."""
     hashed = []
-    monkeypatch.setitem(overlap.__globals__, "blake2b", lambda row, **how: hashed.append(row) or blake2b(row, **how))
-    assert overlap(owners(slice(0, 100), slice(90, 200))) == Overlap(20, 2)
+    monkeypatch.setitem(
+        count_overlap.__globals__,
+        "blake2b",
+        lambda row, **how: hashed.append(row) or blake2b(row, **how),
+    )
+    assert count_overlap(owners(slice(0, 100), slice(90, 200))) == Overlap(20, 2)
     assert len(hashed) == 20
 
 
@@ -80,31 +92,49 @@ def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():
     rng = np.random.default_rng(3)
     columns = {f"c{i}": rng.normal(size=500) for i in range(9)} | {"y": rng.normal(size=500)}
     encoder = fit_encoder(
-        columns, target="y", features=[f"c{i}" for i in range(9)], public=np.arange(400, 500), bounds={}, components=6
+        columns,
+        target="y",
+        features=[f"c{i}" for i in range(9)],
+        public=np.arange(400, 500),
+        bounds={},
+        components=6,
     )
-    held = [encoder.owner(str(i), columns, rows) for i, rows in enumerate((np.arange(300), np.arange(7, 8), [3, 250]))]
-    assert overlap(held) == Overlap(6, 2)
+    held = [
+        encoder.encode_owner(str(i), columns, rows)
+        for i, rows in enumerate((np.arange(300), np.arange(7, 8), [3, 250]))
+    ]
+    assert count_overlap(held) == Overlap(6, 2)
 
 
 def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
     found = {"rows": 20, "kappa": 3}
-    assert identical_records(found, 3) == ""
-    assert identical_records({"rows": 0, "kappa": 1}, 1) == ""
+    assert render_phrase("privacy", "identical_records", found, 3) == ""
+    assert render_phrase("privacy", "identical_records", {"rows": 0, "kappa": 1}, 1) == ""
     for part in ("20 records", "3 owners", "learning.overlap = 2", "set it to 3"):
-        assert part in identical_records(found, 2)
+        assert part in render_phrase("privacy", "identical_records", found, 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shared", "stated", "warned"), [(0, 1, False), (5, 1, True), (5, 2, False)])
+@pytest.mark.parametrize(
+    ("shared", "stated", "warned"), [(0, 1, False), (5, 1, True), (5, 2, False)]
+)
 def test_check_and_run_tell_and_go_on(dpmarket, write, tmp_path, shared, stated, warned):
     rng = np.random.default_rng(0)
-    x, noise = rng.normal(size=110), rng.normal(size=110)
+    x = rng.normal(size=110)
+    noise = rng.normal(size=110)
     x[40 : 40 + shared], noise[40 : 40 + shared] = x[:shared], noise[:shared]
     lines = [f"{a:.6g},{a + b:.6g}" for a, b in zip(x, noise, strict=True)]
     scenario = write(lines, header="x,y")
-    changes = [f"learning.overlap={stated}", "data.order=as_is", "data.bounds.x=[-9, 9]", "data.bounds.y=[-9, 9]"]
+    changes = [
+        f"learning.overlap={stated}",
+        "data.order=as_is",
+        "data.bounds.x=[-9, 9]",
+        "data.bounds.y=[-9, 9]",
+    ]
     for command in (("check", scenario), ("run", scenario, "--out", "r")):
-        status, out, err = dpmarket(*command, *(word for change in changes for word in ("--set", change)))
+        status, out, err = dpmarket(
+            *command, *(word for change in changes for word in ("--set", change))
+        )
         assert status == 0 and err == "" and ("identical to another owner's" in out) == warned
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert result["data"]["identical_records"] == {"rows": 2 * shared, "kappa": 2 if shared else 1}

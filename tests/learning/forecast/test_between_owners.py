@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from learning.forecast.between_owners import between_owners
+from learning.forecast.homogeneity import analyse_variance
 
 NAMES = tuple("abcdefgh")
 
@@ -23,10 +23,12 @@ def test_a_permutation_of_names_is_uniform_and_the_ratio_right_on_average():
         for place, ratio in enumerate((0.0, 0.3)):
             rng = np.random.default_rng([seed, place])
             gradients, owner, _ = named_rows(rng, ratio)
-            found[place].append(between_owners(gradients, owner, NAMES, rng=rng))
+            found[place].append(analyse_variance(gradients, owner, NAMES, rng=rng))
     alike, apart = found
     assert stats.kstest([one.test.p_value for one in alike], "uniform").pvalue > 0.005
-    assert np.mean([np.quantile(one.ratios, 0.025) > 0 for one in alike]) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 30)
+    assert np.mean([np.quantile(one.ratios, 0.025) > 0 for one in alike]) <= 0.025 + 3 * np.sqrt(
+        0.025 * 0.975 / 30
+    )
     ratios = np.array([one.ratio for one in apart])
     assert abs(ratios.mean() - 0.3) <= 3 * ratios.std() / np.sqrt(30)
 
@@ -37,10 +39,10 @@ def test_where_a_shift_of_weights_leads_is_covered():
     for seed in range(25):
         rng = np.random.default_rng([seed, 9])
         gradients, owner, means = named_rows(rng, 0.3)
-        found = between_owners(gradients, owner, NAMES, rng=rng)
+        found = analyse_variance(gradients, owner, NAMES, rng=rng)
         for away in (np.sign(means[:, 0]) * 0.05, rng.normal(0, 0.05, 8)):
             away = away - away.mean()
-            low, high = np.quantile(found.shifts(away, 400, rng=rng), [0.025, 0.975])
+            low, high = np.quantile(found.draw_shifts(away, 400, rng=rng), [0.025, 0.975])
             inside.append(low <= np.sum((away @ means) ** 2) / (4 * 4 / 2) <= high)
     assert np.mean(inside) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 50)
 
@@ -48,8 +50,8 @@ def test_where_a_shift_of_weights_leads_is_covered():
 def test_rows_of_one_owner_or_of_nobody_in_the_market_tell_nothing():
     rng = np.random.default_rng(0)
     gradients, owner, _ = named_rows(rng, 0.3)
-    assert between_owners(gradients, owner, ("a", "z"), rng=rng) is None
-    found = between_owners(gradients, owner, ("b", "z", "a"), rng=rng)
+    assert analyse_variance(gradients, owner, ("a", "z"), rng=rng) is None
+    found = analyse_variance(gradients, owner, ("b", "z", "a"), rng=rng)
     assert found.rows.tolist() == [30, 0, 20] and not found.means[1].any()
     few = owner == "a"
-    assert between_owners(gradients[few][:2], np.array(["a", "b"]), NAMES, rng=rng) is None
+    assert analyse_variance(gradients[few][:2], np.array(["a", "b"]), NAMES, rng=rng) is None

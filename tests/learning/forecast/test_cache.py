@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning.forecast import cache
-from learning.forecast.cache import folder, identity, remembered
+from learning.forecast import rehearsal
+from learning.forecast.rehearsal import cache_folder, load_or_compute, source_identity
 from learning.privacy import Laplace
 
 ARRAYS = {
@@ -52,7 +52,8 @@ def only(place: Path) -> Path:
 
 def test_what_was_computed_comes_back_byte_by_byte(place):
     costly = Costly()
-    first, again = remembered(costly, "key", 1), remembered(costly, "key", 1)
+    first = load_or_compute(costly, "key", 1)
+    again = load_or_compute(costly, "key", 1)
     assert costly.made == 1
     same(first)
     same(again)
@@ -65,27 +66,27 @@ def test_an_empty_variable_keeps_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     costly = Costly()
-    assert folder() is None
+    assert cache_folder() is None
     for _ in range(2):
-        same(remembered(costly, "key"))
+        same(load_or_compute(costly, "key"))
     assert costly.made == 2 and not any(tmp_path.iterdir())
 
 
 def test_where_results_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("DPMARKET_CACHE", str(tmp_path / "mine"))
-    assert folder() == tmp_path / "mine"
+    assert cache_folder() == tmp_path / "mine"
     monkeypatch.delenv("DPMARKET_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folder() == tmp_path / "dpmarket"
+    assert cache_folder() == tmp_path / "dpmarket"
     monkeypatch.setenv("XDG_CACHE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert folder() == tmp_path / ".cache" / "dpmarket"
+    assert cache_folder() == tmp_path / ".cache" / "dpmarket"
 
 
 def test_the_suite_keeps_nothing_in_the_users_folder():
     named = os.environ.get("DPMARKET_CACHE")
     assert named is not None
-    assert folder() is None or Path.home() not in folder().parents or "pytest" in named
+    assert cache_folder() is None or Path.home() not in cache_folder().parents or "pytest" in named
 
 
 @pytest.mark.parametrize(
@@ -102,16 +103,16 @@ def test_the_suite_keeps_nothing_in_the_users_folder():
 )
 def test_another_key_is_computed_apart(place, other):
     costly = Costly()
-    remembered(costly, "key", 1)
-    remembered(costly, *other)
+    load_or_compute(costly, "key", 1)
+    load_or_compute(costly, *other)
     assert costly.made == 2
 
 
 def test_another_release_is_computed_apart(place, monkeypatch):
     costly = Costly()
-    remembered(costly, "key")
-    monkeypatch.setattr(cache, "RELEASE", cache.RELEASE + "0")
-    remembered(costly, "key")
+    load_or_compute(costly, "key")
+    monkeypatch.setattr(rehearsal, "RELEASE", rehearsal.RELEASE + "0")
+    load_or_compute(costly, "key")
     assert costly.made == 2
 
 
@@ -119,12 +120,12 @@ def test_a_key_goes_by_the_numbers_in_it_not_by_where_they_lie(place):
     """Equal arrays in other memory, and slices of larger ones, hit; one bit off misses."""
     costly = Costly()
     x = np.arange(12.0).reshape(3, 4)
-    remembered(costly, x)
-    remembered(costly, x.copy())
-    remembered(costly, np.arange(24.0).reshape(6, 4)[:3])
+    load_or_compute(costly, x)
+    load_or_compute(costly, x.copy())
+    load_or_compute(costly, np.arange(24.0).reshape(6, 4)[:3])
     assert costly.made == 1
     x[2, 3] = np.nextafter(x[2, 3], 12)
-    remembered(costly, x)
+    load_or_compute(costly, x)
     assert costly.made == 2
 
 
@@ -198,7 +199,7 @@ def nothing(file: Path) -> None:
 
 def of_another_key(file: Path) -> None:
     """A whole result, laid under this key's name."""
-    remembered(Costly(), "another key")
+    load_or_compute(Costly(), "another key")
     (other,) = set(file.parent.iterdir()) - {file}
     other.replace(file)
 
@@ -210,11 +211,11 @@ SPOILT += [foreign_names, texts, not_numbers, another_shape, one_more, nothing, 
 @pytest.mark.parametrize("spoil", SPOILT, ids=lambda f: f.__name__)
 def test_what_is_damaged_or_foreign_is_computed_anew_and_replaced(place, spoil):
     costly = Costly()
-    remembered(costly, "key")
+    load_or_compute(costly, "key")
     spoil(only(place))
-    same(remembered(costly, "key"))
+    same(load_or_compute(costly, "key"))
     assert costly.made == 2
-    same(remembered(costly, "key"))
+    same(load_or_compute(costly, "key"))
     assert costly.made == 2  # the file was replaced by a whole one
     only(place)
 
@@ -231,14 +232,15 @@ class Bomb:
 
 @pytest.mark.parametrize("how", ["bare", "in an archive"])
 def test_no_pickle_is_ever_run(place, tmp_path, how):
-    costly, trap = Costly(), tmp_path / "trap"
-    remembered(costly, "key")
+    costly = Costly()
+    trap = tmp_path / "trap"
+    load_or_compute(costly, "key")
     file = only(place)
     if how == "bare":
         file.write_bytes(pickle.dumps(Bomb(trap)))
     else:
         np.savez(file, plans=np.array([Bomb(trap)], dtype=object), values=np.zeros(2))
-    same(remembered(costly, "key"))
+    same(load_or_compute(costly, "key"))
     assert costly.made == 2 and not trap.exists()
 
 
@@ -249,18 +251,18 @@ def test_a_file_in_the_place_of_the_folder_costs_nothing_but_time(tmp_path, monk
         monkeypatch.setenv("DPMARKET_CACHE", str(named))
         costly = Costly()
         for _ in range(2):
-            same(remembered(costly, "key"))
+            same(load_or_compute(costly, "key"))
         assert costly.made == 2
     assert occupied.read_text() == "mine"
 
 
 def test_a_folder_in_the_place_of_the_file_costs_nothing_but_time(place):
     costly = Costly()
-    remembered(costly, "key")
+    load_or_compute(costly, "key")
     file = only(place)
     file.unlink()
     file.mkdir()
-    same(remembered(costly, "key"))
+    same(load_or_compute(costly, "key"))
     assert file.is_dir() and only(place) == file  # nothing half-written is left beside it
 
 
@@ -271,7 +273,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(place):
     try:
         costly = Costly()
         for _ in range(2):
-            same(remembered(costly, "key"))
+            same(load_or_compute(costly, "key"))
         assert costly.made == 2
     finally:
         place.chmod(0o700)
@@ -284,7 +286,7 @@ def test_a_full_disk_costs_nothing_but_time(place, monkeypatch):
     monkeypatch.setattr(np, "savez", full)
     costly = Costly()
     for _ in range(2):
-        same(remembered(costly, "key"))
+        same(load_or_compute(costly, "key"))
     assert costly.made == 2 and not any(place.iterdir())
 
 
@@ -293,8 +295,8 @@ def test_an_error_of_the_computation_is_not_kept(place):
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        remembered(failing, "key")
-    same(remembered(Costly(), "key"))
+        load_or_compute(failing, "key")
+    same(load_or_compute(Costly(), "key"))
 
 
 def test_a_class_of_ones_own_is_told_apart_by_its_text():
@@ -315,6 +317,8 @@ def test_a_class_of_ones_own_is_told_apart_by_its_text():
         return Own()
 
     typed = type("Typed", (Laplace,), {})()  # its text is nowhere
-    assert identity(Laplace(2)) == repr(Laplace(2)) and identity(quiet()) == identity(quiet())
-    assert identity(typed) != identity(typed)
-    assert repr(quiet()).endswith("Own(overlap=1)") and "rng) / 2" in identity(quiet())
+    assert source_identity(Laplace(2)) == repr(Laplace(2)) and source_identity(
+        quiet()
+    ) == source_identity(quiet())
+    assert source_identity(typed) != source_identity(typed)
+    assert repr(quiet()).endswith("Own(overlap=1)") and "rng) / 2" in source_identity(quiet())

@@ -5,12 +5,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from learning.forecast.calibrated import FURTHER, TOLERATED, Curves, fit_curve, lower_envelope
-from learning.forecast.calibration import LEVELS, calibrate, noise_levels, worth_fitting
+from learning.forecast.calibration import (
+    FURTHER,
+    LEVELS,
+    TOLERATED,
+    Curves,
+    calibrate,
+    count_levels,
+    fit_curve,
+    lower_envelope,
+    noise_levels,
+)
 from learning.forecast.fitness import FitnessForecast
+from learning.forecast.inputs import Settings
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.settings import Settings
-from learning.forecast.weighting import Weighting
+from learning.forecast.weighting import Answers, EqualWeighting, PrecisionWeighting, SizeWeighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.privacy.gaussian import Gaussian
@@ -24,15 +33,22 @@ from learning.training.task import Task
 NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1e-1, 11)])
 
 
-# ---- the form -----------------------------------------------------------------------------------------------------
+# ---- the form
+# -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("coefficients", [(0.1, 2.0, 3.0), (1e-6, 0.0, 5.0), (0.5, 0.3, 0.0), (0.02, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    "coefficients", [(0.1, 2.0, 3.0), (1e-6, 0.0, 5.0), (0.5, 0.3, 0.0), (0.02, 0.0, 0.0)]
+)
 def test_known_coefficients_are_found_again(coefficients):
     values = coefficients[0] + coefficients[1] * np.sqrt(NOISE) + coefficients[2] * NOISE
     curve = fit_curve(NOISE, values)
     np.testing.assert_allclose(curve.coefficients, coefficients, rtol=1e-6, atol=1e-12)
-    assert curve.residual < 1e-9 and curve.follows_the_form and curve.bias == pytest.approx(coefficients[0])
+    assert (
+        curve.residual < 1e-9
+        and curve.follows_the_form
+        and curve.bias == pytest.approx(coefficients[0])
+    )
     np.testing.assert_allclose(curve.value(NOISE), values, rtol=1e-9)
 
 
@@ -49,7 +65,9 @@ def test_no_coefficient_is_negative_and_relative_misses_are_the_smallest():
     assert (curve.coefficients >= 0).all()
     for bias in np.linspace(0.8e-4, 1.2e-4, 21):
         for root in np.linspace(0, 0.02, 21):
-            assert all(missed((bias, root, line)) >= least - 1e-12 for line in np.linspace(2, 4, 41))
+            assert all(
+                missed((bias, root, line)) >= least - 1e-12 for line in np.linspace(2, 4, 41)
+            )
 
 
 def stairs():
@@ -67,13 +85,18 @@ def test_what_misses_the_form_by_more_than_5_percent_is_followed_point_by_point(
 
 
 def test_between_and_beyond_the_levels_curves_rise_without_a_jump():
-    rough = np.random.default_rng(3).uniform(0.5, 1.5, len(NOISE)) * (0.01 + NOISE)  # not monotone: chance
+    rough = np.random.default_rng(3).uniform(0.5, 1.5, len(NOISE)) * (
+        0.01 + NOISE
+    )  # not monotone: chance
     for curve in (stairs(), fit_curve(NOISE, rough), fit_curve(NOISE, 0.1 + np.sqrt(NOISE))):
         grid = np.concatenate([[0.0], np.geomspace(1e-12, 1e4, 4000)])
         found = curve.value(grid)
-        assert (np.diff(found) >= -1e-12 * found[1:]).all() and found[0] == pytest.approx(curve.bias)
+        assert (np.diff(found) >= -1e-12 * found[1:]).all() and found[0] == pytest.approx(
+            curve.bias
+        )
         for edge in curve.levels[[1, -1]]:
-            below, above = curve.value(edge * (1 - 1e-9)), curve.value(edge * (1 + 1e-9))
+            below = curve.value(edge * (1 - 1e-9))
+            above = curve.value(edge * (1 + 1e-9))
             assert below == pytest.approx(above, rel=1e-6)
 
 
@@ -86,15 +109,14 @@ def test_beyond_the_levels_a_curve_goes_on_as_steeply_as_it_ended():
 
 
 def test_levels_beyond_the_ceiling_are_left_out_of_the_fit_but_for_two():
-    levels, values = NOISE, np.linspace(0.1, 1.2, 12)
-    kept, heights = worth_fitting(0.75, levels, values)  # 0.1 .. 0.7 lie below, 0.8 and 0.9 beyond
-    np.testing.assert_array_equal(kept, levels[:9])
-    np.testing.assert_array_equal(heights, values[:9])
-    assert len(worth_fitting(np.inf, levels, values)[0]) == len(levels)
-    assert len(worth_fitting(1e-9, levels, values)[0]) == 5
+    values = np.linspace(0.1, 1.2, 12)
+    assert count_levels(0.75, values) == 9  # 0.1 .. 0.7 lie below, 0.8 and 0.9 beyond
+    assert count_levels(np.inf, values) == len(values)
+    assert count_levels(1e-9, values) == 5
 
 
-# ---- the envelope -------------------------------------------------------------------------------------------------
+# ---- the envelope
+# -------------------------------------------------------------------------------------------------
 
 
 def three_curves():
@@ -113,20 +135,30 @@ def test_the_envelope_is_the_lowest_curve_and_never_above_the_ceiling(ceiling):
     lowest = np.minimum(np.min([curve.value(grid) for curve in curves], axis=0), ceiling)
     found = envelope.value(grid)
     assert (found <= ceiling).all() and (np.diff(found) >= 0).all()
-    np.testing.assert_allclose(found, lowest, rtol=5e-3)  # smooth across the corners where curves cross
+    np.testing.assert_allclose(
+        found, lowest, rtol=5e-3
+    )  # smooth across the corners where curves cross
     nodes = np.exp(envelope.curve.x)
     at_nodes = np.array([envelope.value(nodes) / curve.value(nodes) for curve in curves])
     assert (at_nodes <= 1 + 1e-9).all()
     small = envelope.value(np.array([0.0, 1e-12, 0.5 * NOISE[1], NOISE[1] * (1 - 1e-9)]))
-    assert small[0] == pytest.approx(0.02) and (np.diff(small) >= 0).all() and small[-1] <= found[0] * (1 + 1e-6)
+    assert (
+        small[0] == pytest.approx(0.02)
+        and (np.diff(small) >= 0).all()
+        and small[-1] <= found[0] * (1 + 1e-6)
+    )
 
 
 def test_an_envelope_that_never_beats_the_ceiling_is_the_ceiling():
     envelope = lower_envelope(three_curves(), 0.01)
     np.testing.assert_array_equal(envelope.value(np.array([0.0, 1e-3, 1.0])), 0.01)
     np.testing.assert_array_equal(envelope.slope(np.array([0.0, 1e-3, 1.0])), 0.0)
-    barely = lower_envelope([fit_curve(NOISE, 0.02 + 100 * np.sqrt(NOISE))], 0.021)  # beats it below all levels alone
-    assert barely.value(0.0) == pytest.approx(0.02) and barely.value(NOISE[1]) == pytest.approx(0.021)
+    barely = lower_envelope(
+        [fit_curve(NOISE, 0.02 + 100 * np.sqrt(NOISE))], 0.021
+    )  # beats it below all levels alone
+    assert barely.value(0.0) == pytest.approx(0.02) and barely.value(NOISE[1]) == pytest.approx(
+        0.021
+    )
 
 
 def test_the_envelopes_slope_is_its_derivative():
@@ -135,7 +167,10 @@ def test_the_envelopes_slope_is_its_derivative():
         grid = np.geomspace(1e-8, 1e2, 997)
         step = 1e-6 * grid
         measured = (envelope.value(grid + step) - envelope.value(grid - step)) / (2 * step)
-        away = np.min([np.abs(grid / edge - 1) for edge in (envelope.low, envelope.high)], axis=0) > 1e-4
+        away = (
+            np.min([np.abs(grid / edge - 1) for edge in (envelope.low, envelope.high)], axis=0)
+            > 1e-4
+        )
         np.testing.assert_allclose(envelope.slope(grid)[away], measured[away], rtol=2e-4, atol=1e-8)
 
 
@@ -146,17 +181,20 @@ def test_the_best_plan_is_the_lowest_curve_and_its_noise_part_what_noise_adds():
     chosen = set()
     for noise in np.geomspace(1e-7, 10, 50):
         heights = [float(curve.value(noise)) for curve in curves]
-        chosen.add(known.best(noise))
-        assert heights[known.best(noise)] == min(heights)
+        chosen.add(known.best_plan(noise))
+        assert heights[known.best_plan(noise)] == min(heights)
         for i, curve in enumerate(curves):
             assert known.noise_part(i, noise) + curve.bias == pytest.approx(heights[i])
     assert chosen == {0, 1, 2}
 
 
-# ---- levels -------------------------------------------------------------------------------------------------------
+# ---- levels
+# -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("low", "high"), [(1e-6, 1e-2), (1e-3, 1e-3), (0.0, 0.0), (0.0, 1.0), (1e-30, 1.0)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e-6, 1e-2), (1e-3, 1e-3), (0.0, 0.0), (0.0, 1.0), (1e-30, 1.0)]
+)
 def test_levels_start_at_none_and_rise_beyond_what_budgets_may_cause(low, high):
     """Also where everyone's interval is one budget, or that budget is 0."""
     levels = noise_levels(low, high)
@@ -166,10 +204,13 @@ def test_levels_start_at_none_and_rise_beyond_what_budgets_may_cause(low, high):
     assert levels[-1] / levels[1] >= 100
 
 
-# ---- the forecast on a calibrated envelope --------------------------------------------------------------------------
+# ---- the forecast on a calibrated envelope
+# --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighting", [Weighting("size"), Weighting("equal"), Weighting("precision", 3.0)])
+@pytest.mark.parametrize(
+    "weighting", [SizeWeighting(), EqualWeighting(), PrecisionWeighting(balance=3.0)]
+)
 @pytest.mark.parametrize("ceiling", [np.inf, 0.6])
 def test_slopes_of_the_forecast_are_its_derivatives(weighting, ceiling):
     curves = three_curves()
@@ -200,9 +241,12 @@ def test_slopes_of_the_forecast_are_its_derivatives(weighting, ceiling):
     assert moved > 60
 
 
-# ---- forecasts against trainings that they were not fitted to -------------------------------------------------------
+# ---- forecasts against trainings that they were not fitted to
+# -------------------------------------------------------
 
-WIDTH, SIZES, SETTINGS = 6, np.array([2000, 4000, 6000]), 10
+WIDTH = 6
+SIZES = np.array([2000, 4000, 6000])
+SETTINGS = 10
 REGULARISATION = 0.01
 
 
@@ -210,7 +254,9 @@ REGULARISATION = 0.01
 def population(loss):
     """12,000 records, labels by chance or numbers with noise, and their training cost."""
     rng = np.random.default_rng(0)
-    x = np.column_stack([rng.uniform(-1, 1, (int(SIZES.sum()), WIDTH - 1)), np.ones(int(SIZES.sum()))])
+    x = np.column_stack(
+        [rng.uniform(-1, 1, (int(SIZES.sum()), WIDTH - 1)), np.ones(int(SIZES.sum()))]
+    )
     score = x @ np.linspace(1, -1, WIDTH)
     if loss == "squared":
         y = score + 0.6 * rng.normal(size=len(x))
@@ -223,32 +269,51 @@ def calibrated(algorithm, loss, mechanism, horizon, length, budgets, *, measured
     """The forecast of three unequal owners by rehearsal on the pooled records, and the coordinates it trains in."""
     curves, coordinates = rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured)
     envelope = lower_envelope(curves.curves, np.inf)
-    made = FitnessForecast(SIZES.astype(float), mechanism, curves, envelope, np.inf, 0.0, "oracle", "calibrated")
-    return made if weighting == "size" else made.under(weighting, np.full(3, np.sqrt(np.prod(budgets)))), coordinates
+    made = FitnessForecast(
+        SIZES.astype(float), mechanism, curves, envelope, np.inf, 0.0, "oracle", "calibrated"
+    )
+    return made if weighting == "size" else made.with_weights(
+        weighting, np.full(3, np.sqrt(np.prod(budgets)))
+    ), coordinates
 
 
 @cache
 def rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured):
     """Curves and coordinates, the same under all weights.
 
-    ``length`` is the step in units of 1/(largest curvature); with None, horizon and step are the learner's to choose.
+    ``length`` is the step in units of 1/(largest curvature); with None, horizon and step are the
+    learner's to choose.
     """
     x, y, cost = population(loss)
     radius = float(np.quantile(np.linalg.norm(x, ord=mechanism.norm, axis=1), 0.95))
     target = float(np.quantile(np.abs(y), 0.99))
-    coordinates = Coordinates(np.zeros(WIDTH), np.eye(WIDTH), radius, target, 3.0, mechanism.norm, loss)
+    coordinates = Coordinates(
+        np.zeros(WIDTH), np.eye(WIDTH), radius, target, 3.0, mechanism.norm, loss
+    )
     sizes = SIZES.astype(float)
-    rehearsal = Rehearsal(x, y, cost, (coordinates,), sizes, sizes / sizes.sum(), mechanism, algorithm, seed=99)
+    rehearsal = Rehearsal(
+        x, y, cost, (coordinates,), sizes, sizes / sizes.sum(), mechanism, algorithm, seed=99
+    )
     terms = [
-        Weighting("size").columns(mechanism.noise_term(np.full(3, e)), sizes, np.full(3, True)).sum(0) for e in budgets
+        SizeWeighting()
+        .sum_terms(Answers(mechanism.noise_term(np.full(3, e)), sizes, np.full(3, True)))
+        .sum(0)
+        for e in budgets
     ]
-    levels = noise_levels(*(float(Weighting("size").noise(sums)) for sums in reversed(terms)))
+    levels = noise_levels(
+        *(float(SizeWeighting().aggregated_noise(sums)) for sums in reversed(terms))
+    )
     step = None
     if length is not None:
         step = length * (horizon if algorithm == "asynchronous" else 1) / rehearsal.curvature
     returned = ("averaged",) if algorithm == "averaged" else ("last",)
     return (
-        calibrate(rehearsal, levels, Settings(horizon=horizon, step_size=step, returned=returned), measured=measured),
+        calibrate(
+            rehearsal,
+            levels,
+            Settings(horizon=horizon, step_size=step, returned=returned),
+            measured=measured,
+        ),
         coordinates,
     )
 
@@ -265,7 +330,9 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
         plan = made.plan(epsilon)
         trained = train(
             Task(
-                make_clients("abc", held, epsilon, made.mechanism, coordinates.gradient_bound, plan.priced),
+                make_clients(
+                    "abc", held, epsilon, made.mechanism, coordinates.gradient_bound, plan.priced
+                ),
                 coordinates,
                 plan,
                 made.mechanism,
@@ -276,15 +343,37 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
             )
         )
         relative = cost.relative(trained.theta)
-        expected = float(made.plan_set.curves[made.plan_set.best(made.noise_at(epsilon))].value(made.noise_at(epsilon)))
-        assert made.at(epsilon) == pytest.approx(expected, rel=5e-3)  # the envelope, smooth between nodes
-        found.append((relative.mean() / expected - 1, relative.std(ddof=1) / np.sqrt(runs) / expected, *epsilon))
+        expected = float(
+            made.plan_set.curves[made.plan_set.best_plan(made.noise_at(epsilon))].value(
+                made.noise_at(epsilon)
+            )
+        )
+        assert made.at(epsilon) == pytest.approx(
+            expected, rel=5e-3
+        )  # the envelope, smooth between nodes
+        found.append(
+            (
+                relative.mean() / expected - 1,
+                relative.std(ddof=1) / np.sqrt(runs) / expected,
+                *epsilon,
+            )
+        )
     return np.array(found).T[0], np.array(found).T[1], np.array(found).T[2:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("algorithm", "loss", "mechanism", "horizon", "length", "budgets", "measured", "runs", "weighting"),
+    (
+        "algorithm",
+        "loss",
+        "mechanism",
+        "horizon",
+        "length",
+        "budgets",
+        "measured",
+        "runs",
+        "weighting",
+    ),
     [
         ("averaged", "hinge", Laplace(), 17, 1.0, (0.3, 10), 100, 300, "size"),
         ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 30.0, (0.3, 10), 600, 500, "size"),
@@ -302,23 +391,33 @@ def test_the_forecast_holds_at_budgets_and_seeds_it_was_not_fitted_to(
 ):
     """Three owners of different sizes, 10 random profiles of budgets: within 5 % or 3 standard errors, all of them.
 
-    Noise enters the forecast as sum q^2 term/n^2 alone, whoever of the three adds it. That is where the noise is small
-    enough for it: see the test after this one.
+    Noise enters the forecast as sum q^2 term/n^2 alone, whoever of the three adds it. That is where
+    the noise is small enough for it: see the test after this one.
     """
     made, coordinates = calibrated(
         algorithm, loss, mechanism, horizon, length, budgets, measured=measured, weighting=weighting
     )
     off, error, _ = misses(made, coordinates, budgets, runs=runs)
-    assert (np.abs(off) <= np.maximum(0.05, 3 * error)).all(), np.round(100 * np.stack([off, 3 * error]), 1)
+    assert (np.abs(off) <= np.maximum(0.05, 3 * error)).all(), np.round(
+        100 * np.stack([off, 3 * error]), 1
+    )
 
 
 @pytest.mark.slow
 def test_weights_other_than_by_size_hold_on_average_over_who_has_which_records():
     """Equal weights on unequal owners move what training steers for, by chance and in first order while training is
-    under way: up to 12 % either way for one division of these records, nothing on average over 30 divisions."""
+    under way: up to 12 % either way for one division of these records, nothing on average over 30
+    divisions."""
     budgets = (0.3, 10)
-    made, coordinates = calibrated("averaged", "hinge", Laplace(), 17, 1.0, budgets, measured=150, weighting="equal")
-    off = np.array([misses(made, coordinates, budgets, runs=200, settings=1, seed=seed)[0][0] for seed in range(30)])
+    made, coordinates = calibrated(
+        "averaged", "hinge", Laplace(), 17, 1.0, budgets, measured=150, weighting="equal"
+    )
+    off = np.array(
+        [
+            misses(made, coordinates, budgets, runs=200, settings=1, seed=seed)[0][0]
+            for seed in range(30)
+        ]
+    )
     assert abs(off.mean()) <= max(0.05, 3 * off.std(ddof=1) / np.sqrt(len(off)))
     assert 0.02 < off.std(ddof=1) < 0.12
 
@@ -327,11 +426,14 @@ def test_weights_other_than_by_size_hold_on_average_over_who_has_which_records()
 def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
     """Known limits, on record: large noise of one small owner, under a ball, without one, and with the longest steps.
 
-    Local training in a ball: the ball stops the weak owner's model, and training is better than forecast. Asynchronous
-    training with the longest steps that are tried: owners of more weight forget noise faster.
+    Local training in a ball: the ball stops the weak owner's model, and training is better than
+    forecast. Asynchronous training with the longest steps that are tried: owners of more weight
+    forget noise faster.
     """
     weak = np.array([0.4, 1.4, 6.0])
-    ball, coordinates = calibrated("weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=800)
+    ball, coordinates = calibrated(
+        "weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=800
+    )
     off, error, _ = missed_at(ball, coordinates, weak)
     assert off < -0.2 and error < 0.02
     long, coordinates = calibrated(
@@ -344,6 +446,8 @@ def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
 
 def missed_at(made, coordinates, epsilon):
     """`misses` at one profile of budgets, 2000 runs."""
-    off, error, used = misses(made, coordinates, np.stack([epsilon, epsilon]), runs=2000, settings=1)
+    off, error, used = misses(
+        made, coordinates, np.stack([epsilon, epsilon]), runs=2000, settings=1
+    )
     np.testing.assert_allclose(used[:, 0], epsilon)
     return float(off[0]), float(error[0]), used

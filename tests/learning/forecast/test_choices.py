@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.forecast.choices import Way, quietest
-from learning.forecast.planning import make_planner, ways
+from learning.forecast.choice import Way, least_noisy, list_open_ways, make_planner
 from learning.losses.coordinates import PARTS, RECORD
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanisms import BEST
-from learning.training.algorithms import ALGORITHMS, compared
+from learning.training.algorithms import ALGORITHMS, compared_algorithms
 from scenarios.planning import planning_inputs
 from scenarios.schema.learning import Learning
 from scenarios.schema.loading import load
-from scenarios.summary.content import forecast_part
+from scenarios.summary.forecast import forecast_part
 from scenarios.tables.dataset import market_data
 
 OPEN = ("learning.algorithm=best", "learning.mechanism=best")
@@ -36,8 +35,12 @@ def planner(market):
 def named(market, planner):
     """The planner of the scenario that names what was taken."""
     taken = planner.choices[0]
-    changes = [f"learning.{key}={getattr(taken, key)}" for key in ("algorithm", "clipping", "mechanism")]
-    return make_planner(planning_inputs(load("three_insurers", [*changes, "learning.horizon=2"]), market[1]))
+    changes = [
+        f"learning.{key}={getattr(taken, key)}" for key in ("algorithm", "clipping", "mechanism")
+    ]
+    return make_planner(
+        planning_inputs(load("three_insurers", [*changes, "learning.horizon=2"]), market[1])
+    )
 
 
 def decided(**given):
@@ -47,12 +50,19 @@ def decided(**given):
 def test_what_does_not_go_together_is_left_out_of_the_best_and_refused_by_name_outside_of_it():
     everything = decided(algorithm=BEST, clipping=BEST, mechanism=BEST)
     assert ("adassp", PARTS) in everything and ("adassp", RECORD) not in everything
-    assert {name for name, _ in everything} == set(compared())
+    assert {name for name, _ in everything} == set(compared_algorithms())
     stated = {"horizon": 3, "mechanism": BEST}
     assert {name for name, _ in decided(algorithm=BEST, **stated)} == {"averaged", "sgd2"}
-    with pytest.raises(InputError, match=r'learning\.horizon: must be left at "optimal" with algorithm "adassp"'):
-        load("three_insurers", ["learning.algorithm=adassp", "learning.mechanism=best", "learning.horizon=3"])
-    with pytest.raises(InputError, match=r"learning\.clocks"):  # no algorithm that is compared goes by clocks
+    with pytest.raises(
+        InputError, match=r'learning\.horizon: must be left at "optimal" with algorithm "adassp"'
+    ):
+        load(
+            "three_insurers",
+            ["learning.algorithm=adassp", "learning.mechanism=best", "learning.horizon=3"],
+        )
+    with pytest.raises(
+        InputError, match=r"learning\.clocks"
+    ):  # no algorithm that is compared goes by clocks
         load("three_insurers", ["learning.algorithm=best", "learning.clocks.dropout=0.1"])
     assert decided() == [("averaged", PARTS)]
     equal = [
@@ -64,15 +74,24 @@ def test_what_does_not_go_together_is_left_out_of_the_best_and_refused_by_name_o
         "sgd2"
     ]  # steps that stay as long, where the last answers are the best paid
     hinge = {"loss": "hinge", "regularisation": 0.1, "algorithm": BEST, "clipping": BEST}
-    assert {how for _, how in decided(**hinge)} == {PARTS}  # where clipping gradients lowers no bound
-    assert not any(ALGORITHMS[name].one_by_one for name in compared())
+    assert {how for _, how in decided(**hinge)} == {
+        PARTS
+    }  # where clipping gradients lowers no bound
+    assert not any(ALGORITHMS[name].one_by_one for name in compared_algorithms())
 
 
 def test_the_best_without_a_delta_protects_in_every_case(market):
-    found = {one.mechanism.name for one in ways(planning_inputs(*market))}
-    assert found == {"laplace", "l2"} and not any(one.mechanism.delta for one in ways(planning_inputs(*market)))
+    found = {one.mechanism.name for one in list_open_ways(planning_inputs(*market))}
+    assert found == {"laplace", "l2"} and not any(
+        one.mechanism.delta for one in list_open_ways(planning_inputs(*market))
+    )
     with_delta = load("three_insurers", [*OPEN, "learning.delta=1e-6"])
-    assert {one.mechanism.delta for one in ways(planning_inputs(with_delta, market[1]))} == {0.0, 1e-6}
+    assert {
+        one.mechanism.delta for one in list_open_ways(planning_inputs(with_delta, market[1]))
+    } == {
+        0.0,
+        1e-6,
+    }
 
 
 def test_of_noise_in_one_norm_only_the_quietest_is_looked_at(market):
@@ -81,20 +100,31 @@ def test_of_noise_in_one_norm_only_the_quietest_is_looked_at(market):
             return 1.5 * super().noise_term(epsilon)
 
     inputs = replace(planning_inputs(*market), among=())
-    laplace, louder, l2 = (Way(inputs, one) for one in (Laplace(), Louder(), *candidates_of("l2", inputs)))
-    assert quietest([louder, laplace, l2]) == [laplace, l2]  # of another norm: not to be compared by its level
+    laplace, louder, l2 = (
+        Way(inputs, one) for one in (Laplace(), Louder(), *candidates_of("l2", inputs))
+    )
+    assert least_noisy([louder, laplace, l2]) == [
+        laplace,
+        l2,
+    ]  # of another norm: not to be compared by its level
 
 
 def candidates_of(name, inputs):
-    return [one.mechanism for one in ways(replace(inputs, settings=replace(inputs.settings, mechanism=name)))]
+    return [
+        one.mechanism
+        for one in list_open_ways(
+            replace(inputs, settings=replace(inputs.settings, mechanism=name))
+        )
+    ]
 
 
 def test_the_lowest_is_taken_and_all_is_decided_then(market, planner):
     heights = [one.relative_fitness for one in planner.choices]
-    assert heights == sorted(heights) and [one.chosen for one in planner.choices] == [True] + [False] * (
-        len(heights) - 1
-    )
-    taken, settings = planner.choices[0], planner.inputs.settings
+    assert heights == sorted(heights) and [one.chosen for one in planner.choices] == [True] + [
+        False
+    ] * (len(heights) - 1)
+    taken = planner.choices[0]
+    settings = planner.inputs.settings
     assert (settings.algorithm, settings.clipping) == (taken.algorithm, taken.clipping)
     assert (settings.mechanism, settings.accounting) == (taken.mechanism, taken.accounting)
     assert planner.mechanism.name == taken.mechanism and not planner.inputs.among

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.doubt import OWN_KIND, SPREADS, distance, draw_distances
-from learning.forecast.interval import Prediction, predict_outside
+from learning.forecast.bootstrap import Prediction, draw_bootstrap, predict_outside
+from learning.forecast.homogeneity import OWN_KIND, SPREADS, draw_unknown_kind, kind_distance
 from learning.forecast.measures import RELATIVE, RootMeanSquare
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import as_loss
@@ -21,7 +20,7 @@ def rng():
 
 
 def test_rows_of_unknown_kind_lie_apart_as_often_as_is_likely_beforehand(rng):
-    drawn = draw_distances(SIZES, 400, 4000, odds=ALL, rng=rng) / (1 + 14 / 36)
+    drawn = draw_unknown_kind(SIZES, 400, 4000, odds=ALL, rng=rng) / (1 + 14 / 36)
     assert np.mean(drawn[0] > 0) == pytest.approx(OWN_KIND, abs=0.03)
     assert ((drawn[0] > 0) == (drawn[1] > 0)).all()
     own = np.log10(drawn[:, drawn[0] > 0])  # alike likely from 1e-5 to 1, for each model by itself
@@ -32,9 +31,11 @@ def test_rows_of_unknown_kind_lie_apart_as_often_as_is_likely_beforehand(rng):
 
 def test_what_is_unlikely_is_rarely_drawn(rng):
     only = (np.arange(len(SPREADS)) == 60) * 61.0
-    drawn = draw_distances(SIZES, 5000, 2000, odds=only, rng=rng)
-    assert drawn[0, drawn[0] > 0] == pytest.approx(float(distance(np.array(1.0), SIZES)), rel=0.1)
-    assert not draw_distances(SIZES, 5, 2000, odds=0 * ALL, rng=rng).any()
+    drawn = draw_unknown_kind(SIZES, 5000, 2000, odds=only, rng=rng)
+    assert drawn[0, drawn[0] > 0] == pytest.approx(
+        float(kind_distance(np.array(1.0), SIZES)), rel=0.1
+    )
+    assert not draw_unknown_kind(SIZES, 5, 2000, odds=0 * ALL, rng=rng).any()
 
 
 @pytest.mark.parametrize("measure", [RELATIVE, RootMeanSquare(4.0, np.linspace(3.0, 5.0, 200))])
@@ -63,7 +64,9 @@ def test_a_point_lies_in_its_interval(rng):
         worlds = rng.lognormal(sigma=3.0, size=(2, int(rng.integers(2, 300))))
         points = tuple(rng.lognormal(sigma=6.0, size=2))
         made = Prediction(*worlds, points)
-        for (low, high), point in zip((made.interval(), made.outside_interval()), points, strict=True):
+        for (low, high), point in zip(
+            (made.interval(), made.outside_interval()), points, strict=True
+        ):
             assert low <= point <= high
     bare = Prediction(*worlds)
     assert made.interval()[0] <= bare.interval()[0] and made.interval()[1] >= bare.interval()[1]
@@ -73,7 +76,8 @@ def rare_labels(rows, share, rng, slopes):
     """Rows of which about a share is of the rarer label, told by normal columns."""
     x = np.column_stack([rng.normal(size=(rows, len(slopes))), np.ones(rows)])
     score = x[:, :-1] @ slopes
-    below, above = -30.0, 10.0
+    below = -30.0
+    above = 10.0
     for _ in range(40):
         middle = (below + above) / 2
         below, above = (below, middle) if expit(score + middle).mean() > share else (middle, above)
@@ -84,7 +88,9 @@ def test_a_hinge_whose_best_answer_is_always_the_same_loses_nothing(rng):
     """One row in thirty of a label that columns hardly tell: the smoothed loss said 1e-5 and more, and never 0."""
     x, y = rare_labels(300, 1 / 30, rng, np.full(3, 0.1))
     sample = PublicSample(x, y, 0.1, as_loss("hinge"))
-    made = draw_bootstrap(sample.smoothed, start="public", precondition=True, total_size=10_000, resamples=24, rng=rng)
+    made = draw_bootstrap(
+        sample.smoothed, start="public", precondition=True, total_size=10_000, resamples=24, rng=rng
+    )
     worlds = predict_outside(made)
     assert np.median(worlds) < 1e-9 and made.relative_outside < 1e-2
 
@@ -93,10 +99,13 @@ def test_a_hinge_whose_best_answer_is_always_the_same_loses_nothing(rng):
 @pytest.mark.parametrize(("loss", "penalty"), [("logistic", 1e-4), ("hinge", 0.1), ("hinge", 0.01)])
 def test_intervals_hold_with_few_of_the_rarer_label(loss, penalty):
     """40 tables of 5 to 29 positives: 95 % intervals hold the truth as often as 93 % would at the 0.1 % level: 31 times."""
-    rng, held, tried = np.random.default_rng(3), 0, 0
+    rng = np.random.default_rng(3)
+    held = 0
+    tried = 0
     while tried < 40:
         slopes = rng.normal(size=int(rng.integers(3, 9))) * rng.uniform(0.3, 1.5)
-        positives, share = rng.integers(5, 30), np.exp(rng.uniform(np.log(0.02), np.log(0.15)))
+        positives = rng.integers(5, 30)
+        share = np.exp(rng.uniform(np.log(0.02), np.log(0.15)))
         rows = max(int(positives / share), 5 * len(slopes) + 6)
         x, y = rare_labels(rows + 10_000, share, rng, slopes)
         if not 5 <= np.sum(y[:rows] > 0) <= 29:
@@ -104,9 +113,15 @@ def test_intervals_hold_with_few_of_the_rarer_label(loss, penalty):
         tried += 1
         sample = PublicSample(x[:rows], y[:rows], penalty, as_loss(loss))
         made = draw_bootstrap(
-            sample.smoothed, start="public", precondition=True, total_size=10_000, resamples=24, rng=rng
+            sample.smoothed,
+            start="public",
+            precondition=True,
+            total_size=10_000,
+            resamples=24,
+            rng=rng,
         )
-        worlds, point = predict_outside(made), made.relative_outside
+        worlds = predict_outside(made)
+        point = made.relative_outside
         low, high = Prediction(worlds, worlds, (point, point)).outside_interval()
         true = float(as_loss(loss).fitness([(x[rows:], y[rows:])], penalty).relative(sample.model))
         held += low - 1e-8 <= true <= high + 1e-8

@@ -7,12 +7,10 @@ from scipy.interpolate import PchipInterpolator
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.clipped_problem import oracle_problem
-from learning.forecast.envelope import Envelope, _read
-from learning.forecast.fitness import forecast
-from learning.forecast.plan_set import PlanSet, plan_set
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
+from learning.forecast.law import Envelope, PlanSet, evaluate_curve, make_plan_set, oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
-from learning.forecast.settings import Settings
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain
@@ -26,7 +24,12 @@ def knowledge():
     rng = np.random.default_rng(0)
     x, y = generated(200, 6, rng)
     worlds = draw_bootstrap(
-        PublicSample(x, y), start="public", precondition=True, total_size=8000, resamples=50, rng=rng
+        PublicSample(x, y),
+        start="public",
+        precondition=True,
+        total_size=8000,
+        resamples=50,
+        rng=rng,
     )
     return bounded_coordinates(x, y, clip=0.95, theta_max=0.4), worlds
 
@@ -43,7 +46,11 @@ def made(knowledge, **changes):
         "basis": "public",
         **changes,
     }
-    return forecast(worlds.problem(coordinates.radius, coordinates.target_bound), Settings(**choices), **given)
+    return forecast_fitness(
+        worlds.training_problem(coordinates.radius, coordinates.target_bound),
+        Settings(**choices),
+        **given,
+    )
 
 
 @pytest.fixture(scope="module", params=["averaged", "synchronous"])
@@ -58,14 +65,15 @@ def fixed(knowledge):
 
 def test_a_curve_read_a_piece_at_a_time_is_the_curve():
     """To the last bit, so that a number does not depend on which others are asked for with it."""
-    nodes, rng = np.linspace(-20, 3, 400), np.random.default_rng(0)
+    nodes = np.linspace(-20, 3, 400)
+    rng = np.random.default_rng(0)
     curve = PchipInterpolator(nodes, np.log(0.01 + np.exp(nodes) ** 0.7))
     for one in (curve, curve.derivative()):
         for start, width in [(-20, 0.1), (-5.003, 0.13), (-5, 0.4), (2.8, 0.2), (-20, 23)]:
             at = np.clip(start + width * rng.random((40, 5)), -20, 3)
-            assert np.array_equal(_read(one, at), one(at))
-        assert np.array_equal(_read(one, nodes[[0, 0, 1, 2]]), one(nodes[[0, 0, 1, 2]]))
-        assert np.array_equal(_read(one, nodes[[-1, -1, -1]]), one(nodes[[-1, -1, -1]]))
+            assert np.array_equal(evaluate_curve(one, at), one(at))
+        assert np.array_equal(evaluate_curve(one, nodes[[0, 0, 1, 2]]), one(nodes[[0, 0, 1, 2]]))
+        assert np.array_equal(evaluate_curve(one, nodes[[-1, -1, -1]]), one(nodes[[-1, -1, -1]]))
 
 
 def lowest_line(planner, noise):
@@ -73,21 +81,24 @@ def lowest_line(planner, noise):
     return np.minimum(lines, planner.outside)
 
 
-# ---- envelope -----------------------------------------------------------------------------------------------------
+# ---- envelope
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_envelope_is_the_lowest_line_almost_everywhere(free):
     """Smoothing may cut a corner (2e-4 below) and hardly rises above a line (1e-4), and never above doing nothing."""
     envelope = free.envelope
     noise = np.concatenate([[0.0], np.geomspace(1e-3 * envelope.low, 1e3 * envelope.high, 8009)])
-    value, exact = envelope.value(noise), lowest_line(free, noise)
+    value = envelope.value(noise)
+    exact = lowest_line(free, noise)
     assert (value <= exact * (1 + 1e-4)).all() and (value >= exact * (1 - 2e-4)).all()
     assert (value <= free.outside).all()
 
 
 def test_envelope_is_increasing_and_concave_up_to_smoothing(free):
     noise = np.geomspace(1e-3 * free.envelope.low, free.envelope.high, 8009)
-    value, slope = free.envelope.value(noise), free.envelope.slope(noise)
+    value = free.envelope.value(noise)
+    slope = free.envelope.slope(noise)
     assert (np.diff(value) >= 0).all() and (slope >= 0).all()
     chord = np.interp(0.5 * (noise[:-2] + noise[2:]), noise, value)
     assert (free.envelope.value(0.5 * (noise[:-2] + noise[2:])) >= chord * (1 - 1e-4)).all()
@@ -99,36 +110,52 @@ def test_envelope_is_increasing_and_concave_up_to_smoothing(free):
 def test_slopes_of_the_envelope_are_finite_differences(free):
     envelope = free.envelope
     noise = np.geomspace(1e-4 * envelope.high, 0.9 * envelope.high, 501)
-    difference = (envelope.value(noise * (1 + 1e-5)) - envelope.value(noise * (1 - 1e-5))) / (2e-5 * noise)
+    difference = (envelope.value(noise * (1 + 1e-5)) - envelope.value(noise * (1 - 1e-5))) / (
+        2e-5 * noise
+    )
     assert envelope.slope(noise) == pytest.approx(difference, rel=1e-4)
-    assert envelope.slope(2 * envelope.high) == 0 and envelope.value(2 * envelope.high) == envelope.ceiling
-    tiny = envelope.low * np.array([0.0, 0.3])  # below the first node: one straight line from the least bias
-    assert np.diff(envelope.value(tiny)) / np.diff(tiny) == pytest.approx(envelope.slope(tiny)[:1], rel=1e-4)
+    assert (
+        envelope.slope(2 * envelope.high) == 0
+        and envelope.value(2 * envelope.high) == envelope.ceiling
+    )
+    tiny = envelope.low * np.array(
+        [0.0, 0.3]
+    )  # below the first node: one straight line from the least bias
+    assert np.diff(envelope.value(tiny)) / np.diff(tiny) == pytest.approx(
+        envelope.slope(tiny)[:1], rel=1e-4
+    )
 
 
 def test_envelope_of_two_lines_by_hand():
     """1 + 2x under 2 + x/2 until x = 2/3; the ceiling 3 from x = 2 on."""
-    envelope = Envelope.of(np.array([1.0, 2.0]), np.array([2.0, 0.5]), 3.0)
+    envelope = Envelope.of_lines(np.array([1.0, 2.0]), np.array([2.0, 0.5]), 3.0)
     noise = np.array([0.0, 0.1, 0.5, 1.0, 1.8, 2.0, 5.0])
     assert envelope.value(noise) == pytest.approx([1.0, 1.2, 2.0, 2.5, 2.9, 3.0, 3.0], rel=1e-4)
-    assert Envelope.of(np.array([4.0]), np.array([1.0]), 3.0).value(noise).tolist() == [3.0] * 7  # never worth it
+    assert (
+        Envelope.of_lines(np.array([4.0]), np.array([1.0]), 3.0).value(noise).tolist() == [3.0] * 7
+    )  # never worth it
 
 
 def test_lines_are_the_law_of_their_plans(knowledge):
     coordinates, worlds = knowledge
-    problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-    lines = plan_set(problem, Settings("synchronous"), Laplace(2), coordinates.gradient_bound, horizons=(2, 7))
-    assert isinstance(lines, PlanSet) and len(lines.plans) == len(lines.bias) == 300  # T = 2 has no average to return
+    problem = worlds.training_problem(coordinates.radius, coordinates.target_bound)
+    lines = make_plan_set(
+        problem, Settings("synchronous"), Laplace(2), coordinates.gradient_bound, horizons=(2, 7)
+    )
+    assert (
+        isinstance(lines, PlanSet) and len(lines.keys) == len(lines.bias) == 300
+    )  # T = 2 has no average to return
     for i in (0, 120, 299):
-        plan = lines.plans[i]
+        plan = lines.plan_at(i)
         bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
         power = coordinates.gradient_bound**2 * plan.horizon**2  # one unit of noise
         assert lines.bias[i] == pytest.approx(np.mean(bias / problem.optimum))
         assert lines.slope[i] == pytest.approx(np.mean(gain / problem.optimum) * power)
-    assert lines.best(0.0) == np.argmin(lines.bias)
+    assert lines.best_plan(0.0) == np.argmin(lines.bias)
 
 
-# ---- fitness ------------------------------------------------------------------------------------------------------
+# ---- fitness
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_nobody_shares_and_the_outside_option_stays(free, fixed):
@@ -154,17 +181,22 @@ def test_hopeless_noise_is_refused_by_a_free_learner_only(free, fixed):
 def test_fixed_plan_is_one_straight_line(knowledge, fixed):
     coordinates, worlds = knowledge
     epsilon = np.array([0.7, 2.0, 1.1])
-    problem = worlds.problem(coordinates.radius, coordinates.target_bound)
+    problem = worlds.training_problem(coordinates.radius, coordinates.target_bound)
     bias, gain = bias_and_gain(problem, Plan("averaged", "last", 5, 0.3).steps, "last")
-    power = np.sum((SIZES / SIZES.sum()) ** 2 * Laplace().variance(epsilon, SIZES, coordinates.gradient_bound, 5))
+    power = np.sum(
+        (SIZES / SIZES.sum()) ** 2
+        * Laplace().variance(epsilon, SIZES, coordinates.gradient_bound, 5)
+    )
     assert fixed.at(epsilon) == pytest.approx(np.mean((bias + gain * power) / problem.optimum))
 
 
 def test_the_plan_is_the_lowest_line(free):
     for budget in (0.3, 1.0, 10.0):
         epsilon = np.full(3, budget)
-        plan, noise = free.plan(epsilon), free.noise_at(epsilon)
-        chosen = free.plan_set.plans.index(plan)
+        plan = free.plan(epsilon)
+        noise = free.noise_at(epsilon)
+        key = (plan.returned, plan.horizon, plan.step_size, plan.growth)
+        chosen = free.plan_set.keys.index(key)
         assert free.plan_set.bias[chosen] + free.plan_set.slope[chosen] * noise == pytest.approx(
             free.at(epsilon), rel=1e-3
         )
@@ -183,7 +215,9 @@ def test_slopes_are_finite_differences_of_excess(kind, knowledge, fixed):
         return (terms.sum(axis=0) - terms)[:, None, :] + planner.terms(own)
 
     step = 1e-5 * deviations
-    difference = (planner.excess(sums(deviations + step)) - planner.excess(sums(deviations - step))) / (2 * step)
+    difference = (
+        planner.excess(sums(deviations + step)) - planner.excess(sums(deviations - step))
+    ) / (2 * step)
     slope = planner.slopes(deviations, sums(deviations))
     assert slope == pytest.approx(difference, rel=1e-4, abs=1e-9 * np.abs(slope).max())
     assert (slope <= 0).all()
@@ -205,7 +239,9 @@ def test_a_bad_owner_can_harm_the_model(free):
 def test_grid_of_sums_is_point_by_point(free):
     epsilon = np.geomspace(0.1, 10, 7)
     sizes = np.array([1000.0, 8000.0])
-    sums = np.stack(np.broadcast_arrays(3 * free.mechanism.noise_term(epsilon)[:, None], sizes), axis=-1)
+    sums = np.stack(
+        np.broadcast_arrays(3 * free.mechanism.noise_term(epsilon)[:, None], sizes), axis=-1
+    )
     values = free.excess(sums)
     assert values.shape == (7, 2)
     for i, j in ((0, 0), (3, 1), (6, 0)):
@@ -220,11 +256,14 @@ def test_steps_that_fly_apart_are_refused(knowledge):
 def test_a_part_of_the_owners_makes_a_worse_model_for_all():
     """Two of three owners share without noise, and the model is tried on everyone: psi = C/f* (1/n_A - 1/n).
 
-    400 splits of fresh records; the mean of a chi-square-like excess has an error of sqrt(2/p/400) = 3 %; 10 % allowed.
-    Trained by many noiseless rounds, so that nothing but the coalition is left.
+    400 splits of fresh records; the mean of a chi-square-like excess has an error of sqrt(2/p/400)
+    = 3 %; 10 % allowed. Trained by many noiseless rounds, so that nothing but the coalition is
+    left.
     """
     rng = np.random.default_rng(2)
-    sizes, measured, told = np.array([300, 500, 400]), [], []
+    sizes = np.array([300, 500, 400])
+    measured = []
+    told = []
     for _ in range(400):
         x, y = generated(1200, 6, rng)
         pooled = Fitness(squared_statistics(x, y))
@@ -233,7 +272,7 @@ def test_a_part_of_the_owners_makes_a_worse_model_for_all():
         if len(told) < 20:
             coordinates = bounded_coordinates(x, y, clip=1.0, start="zero")
             problem = oracle_problem(coordinates, coordinates.statistics(x, y), pooled)
-            planner = forecast(
+            planner = forecast_fitness(
                 problem,
                 Settings("averaged", horizon=200, step_size=0.3, returned=("last",)),
                 sizes=sizes,

@@ -5,15 +5,19 @@ import pytest
 from populations import bounded_coordinates, generated
 from scipy import stats
 
-from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
+from learning.forecast.homogeneity import (
+    gradients_at,
+    homogeneity_of_answers,
+    homogeneity_of_records,
+    record_gradients,
+)
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.shared_noise import SharedNoise
 from learning.randomness import Streams
-from learning.training.client import make_clients
-from learning.training.grouping import grouped
+from learning.training.client import group_owners, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -22,22 +26,35 @@ PLAN = Plan("averaged", "last", 3, 0.2)
 
 def answered(x, y, sizes, public, epsilon, mechanism, seed, groups=None):
     """The two tests on owners of so many records each, the rows after them public."""
-    total, norm = sum(sizes), mechanism.norm
+    total = sum(sizes)
+    norm = mechanism.norm
     rows = x[total : total + public], y[total : total + public]
     coordinates = bounded_coordinates(*rows)
     coordinates = type(coordinates)(**vars(coordinates) | {"norm": norm})
     edges = np.cumsum([0, *sizes])
-    records = [coordinates.oracle(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    records = [
+        coordinates.oracle(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)
+    ]
     names = [f"owner {i}" for i in range(len(sizes))]
-    owners = make_clients(names, records, np.full(len(sizes), epsilon), mechanism, coordinates.gradient_bound, 3)
-    task = Task(grouped(owners, groups) if groups else owners, coordinates, PLAN, mechanism, 1, Streams(seed, "noise"))
+    owners = make_clients(
+        names, records, np.full(len(sizes), epsilon), mechanism, coordinates.gradient_bound, 3
+    )
+    task = Task(
+        group_owners(owners, groups) if groups else owners,
+        coordinates,
+        PLAN,
+        mechanism,
+        1,
+        Streams(seed, "noise"),
+    )
     gradients = record_gradients(coordinates, *PublicSample(*rows).population())
-    return answers_alike(task, gradients, rng=np.random.default_rng([seed, 7]))
+    return homogeneity_of_answers(task, gradients, rng=np.random.default_rng([seed, 7]))
 
 
 def p_values(seeds, sizes, public, epsilon, mechanism, *, apart=0.0, groups=None):
     """P-values (seeds, 2) among owners and with public rows; records have heavy tails, the owners' slopes lie apart."""
-    found, total = [], sum(sizes)
+    found = []
+    total = sum(sizes)
     for seed in range(seeds):
         x, y = generated(total + public, 5, np.random.default_rng([seed, 1]), tails=3)
         y[:total] += apart * np.repeat(np.arange(len(sizes)), sizes) * x[:total, 0]
@@ -50,9 +67,21 @@ def p_values(seeds, sizes, public, epsilon, mechanism, *, apart=0.0, groups=None
 @pytest.mark.parametrize(
     ("mechanism", "epsilon", "sizes", "public", "groups"),
     [
-        (Laplace(), 0.3, (1500,) * 3, 150, None),  # noise of tails heavier than the normal law's decides
+        (
+            Laplace(),
+            0.3,
+            (1500,) * 3,
+            150,
+            None,
+        ),  # noise of tails heavier than the normal law's decides
         (Gaussian(1e-6, accounting="zcdp"), 0.3, (3000, 900, 90), 300, None),
-        (Laplace(), np.inf, (1500,) * 3, 60, None),  # chance of the records, told by few rows, decides
+        (
+            Laplace(),
+            np.inf,
+            (1500,) * 3,
+            60,
+            None,
+        ),  # chance of the records, told by few rows, decides
         (Laplace(), 3.0, (300,) * 8, 150, [[0, 1], [2, 3], [4], [5], [6], [7]]),
     ],
 )
@@ -95,7 +124,9 @@ def test_record_gradients_average_to_the_owners_answer():
     x, y = generated(200, 4, np.random.default_rng(0))
     coordinates = bounded_coordinates(x, y)
     mean = coordinates.oracle(x, y).gradient(np.zeros((1, 4)))[0]
-    np.testing.assert_allclose(record_gradients(coordinates, x, y).mean(axis=0), mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        record_gradients(coordinates, x, y).mean(axis=0), mean, rtol=1e-9, atol=1e-12
+    )
 
 
 def dealt(seed, *, moved=0.0, sizes=(300, 200, 100)):
@@ -103,7 +134,7 @@ def dealt(seed, *, moved=0.0, sizes=(300, 200, 100)):
     rng = np.random.default_rng(seed)
     gradients = rng.standard_t(2.5, size=(sum(sizes), 3))
     gradients[-sizes[-1] :] += moved
-    return records_alike(gradients, sizes, rng=rng)
+    return homogeneity_of_records(gradients, sizes, rng=rng)
 
 
 @pytest.mark.slow
@@ -118,9 +149,13 @@ def test_records_of_another_kind_are_found():
 
 @pytest.mark.parametrize("name", ["logistic", "squared", "hinge"])
 def test_gradients_of_records_average_to_that_of_the_mean_loss(name):
-    rng, loss = np.random.default_rng(0), LOSSES[name]
-    x, theta, y = rng.normal(size=(50, 4)), rng.normal(size=4), np.sign(rng.normal(size=50))
-    cost, step = loss.fitness([(x, y)], 0.0), 1e-6 * np.eye(4)
+    rng = np.random.default_rng(0)
+    loss = LOSSES[name]
+    x = rng.normal(size=(50, 4))
+    theta = rng.normal(size=4)
+    y = np.sign(rng.normal(size=50))
+    cost = loss.fitness([(x, y)], 0.0)
+    step = 1e-6 * np.eye(4)
     slopes = (cost.value(theta + step) - cost.value(theta - step)) / 2e-6
     each = gradients_at(loss, x, y, theta)
     np.testing.assert_allclose(each.mean(axis=0), slopes, rtol=1e-4, atol=1e-6)

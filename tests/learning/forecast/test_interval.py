@@ -8,16 +8,21 @@ from populations import generated, planning_inputs
 from scipy import stats
 from scipy.special import expit
 
-from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.clipped_problem import oracle_problem
-from learning.forecast.fitness import forecast
-from learning.forecast.interval import by_hindsight, predict_outside, predict_trained, quantiles
-from learning.forecast.protocol import Settings, design
+from learning.forecast.bootstrap import (
+    draw_bootstrap,
+    predict_outside,
+    predict_trained,
+    quantiles,
+    scale_by_hindsight,
+)
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.law import oracle_problem
+from learning.forecast.protocol import Settings, design_by_law
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES, as_loss
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
-from learning.training.law import bias_and_gain, together
+from learning.training.law import bias_and_gain, concatenate_problems
 from learning.training.plan import Plan
 
 NOTHING = Plan("averaged", "last", 1, 0.0)
@@ -28,15 +33,21 @@ P = 6
 
 def interval(bootstrap, plan, noise_power, point, *, bounds=(np.inf, np.inf), seed=0, level=0.95):
     """As planners make it: what the learner of each resample would forecast, from two resamples of its own."""
-    learners, clipped = bootstrap.within(2, rng=np.random.default_rng(seed)), bool(np.isfinite(bounds[0]))
-    told = together([learner.problem(*bounds, corrected=clipped) for learner in learners])
-    return quantiles(predict_trained(bootstrap.problem(*bounds), told, plan, noise_power, point), level)
+    learners = bootstrap.draw_resamples(2, rng=np.random.default_rng(seed))
+    clipped = bool(np.isfinite(bounds[0]))
+    told = concatenate_problems(
+        [learner.training_problem(*bounds, corrected=clipped) for learner in learners]
+    )
+    return quantiles(
+        predict_trained(bootstrap.training_problem(*bounds), told, plan, noise_power, point), level
+    )
 
 
 def coverage(plans, *, n_public, samples, seed):
     """Share of public samples whose 95 % interval covers the true relative fitness, and mean truth over mean point.
 
-    One pooled population of 20,000, without clipping; for each of the plans with a noise power, on the same samples.
+    One pooled population of 20,000, without clipping; for each of the plans with a noise power, on
+    the same samples.
     """
     rng = np.random.default_rng(seed)
     x, y = generated(20_000, P, rng)
@@ -44,10 +55,15 @@ def coverage(plans, *, n_public, samples, seed):
     found = []
     for _ in range(samples):
         sample = PublicSample(*generated(n_public, P, rng))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=50, rng=rng)
-        problem, coordinates = bootstrap.problem(np.inf, np.inf), sample.coordinates("public", True)
-        learners = bootstrap.within(2, rng=np.random.default_rng(0))
-        told = together([learner.problem(np.inf, np.inf) for learner in learners])
+        bootstrap = draw_bootstrap(
+            sample, start="public", precondition=True, total_size=20_000, resamples=50, rng=rng
+        )
+        problem = bootstrap.training_problem(np.inf, np.inf)
+        coordinates = sample.coordinates("public", True)
+        learners = bootstrap.draw_resamples(2, rng=np.random.default_rng(0))
+        told = concatenate_problems(
+            [learner.training_problem(np.inf, np.inf) for learner in learners]
+        )
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         for plan, noise_power in plans:
             point = expected(problem, plan, noise_power).mean() / bootstrap.optimum
@@ -74,7 +90,9 @@ def test_coverage_on_generated_data():
 
     Of the outside option, of a model trained, and of one trained with noise.
     """
-    shares, ratios = coverage([(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)], n_public=200, samples=80, seed=1)
+    shares, ratios = coverage(
+        [(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)], n_public=200, samples=80, seed=1
+    )
     assert (shares >= at_least(0.93, 80)).all()
     assert ratios == pytest.approx(1.0, abs=0.25)
 
@@ -93,7 +111,12 @@ def ranks(draw, n_public, samples, *, seed, loss="squared", resamples=24, regula
     for _ in range(samples):
         sample = PublicSample(*draw(n_public, rng), regularisation, as_loss(loss))
         bootstrap = draw_bootstrap(
-            sample, start="public", precondition=True, total_size=20_000, resamples=resamples, rng=rng
+            sample,
+            start="public",
+            precondition=True,
+            total_size=20_000,
+            resamples=resamples,
+            rng=rng,
         )
         found.append(float(np.mean(predict_outside(bootstrap) < pooled.relative(sample.model))))
     return np.array(found)
@@ -122,24 +145,34 @@ def lognormal(n, rng):
 def test_intervals_carry_the_tail_that_few_rows_do_not_show():
     """40 samples of 300 rows, clipped at their quantiles: not below 90 % true coverage at the 0.1 % level.
 
-    By bias on the public rows alone, which hold every record that their resamples show, two in three were covered.
+    By bias on the public rows alone, which hold every record that their resamples show, two in
+    three were covered.
     """
-    rng, hits = np.random.default_rng(5), []
+    rng = np.random.default_rng(5)
+    hits = []
     x, y = lognormal(20_000, rng)
     for _ in range(40):
         sample = PublicSample(*lognormal(300, rng))
         shown = np.minimum(x, sample.x.max(axis=0))
         fitness = Fitness(squared_statistics(shown, y))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=40, rng=rng)
+        bootstrap = draw_bootstrap(
+            sample, start="public", precondition=True, total_size=20_000, resamples=40, rng=rng
+        )
         coordinates = sample.coordinates("public", True)
         moved, targets = coordinates.records(sample.x, sample.y)
         lengths = np.abs(moved).sum(axis=1)
         bounds = float(np.quantile(lengths, 0.93)), float(np.quantile(np.abs(targets), 0.98))
         coordinates = coordinates.bounded(*bounds, np.inf)
-        bias, _ = bias_and_gain(bootstrap.problem(*bounds, corrected=True), TRAINED.steps, "last")
-        low, high = interval(bootstrap, TRAINED, 0.0, float(bias.mean()) / bootstrap.optimum, bounds=bounds)
+        bias, _ = bias_and_gain(
+            bootstrap.training_problem(*bounds, corrected=True), TRAINED.steps, "last"
+        )
+        low, high = interval(
+            bootstrap, TRAINED, 0.0, float(bias.mean()) / bootstrap.optimum, bounds=bounds
+        )
         true, _ = bias_and_gain(
-            oracle_problem(coordinates, coordinates.statistics(shown, y), fitness), TRAINED.steps, "last"
+            oracle_problem(coordinates, coordinates.statistics(shown, y), fitness),
+            TRAINED.steps,
+            "last",
         )
         hits.append(low <= true[0] / fitness.optimum <= high)
     assert np.mean(hits) >= at_least(0.9, 40)
@@ -149,37 +182,49 @@ def test_width_of_the_interval_for_the_outside_option():
     """How wide: from 200 rows and six parameters the outside option is known to a factor of two to four."""
     rng = np.random.default_rng(2)
     sample = PublicSample(*generated(200, P, rng))
-    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=200, rng=rng)
+    bootstrap = draw_bootstrap(
+        sample, start="public", precondition=True, total_size=20_000, resamples=200, rng=rng
+    )
     low, high = interval(bootstrap, NOTHING, 0.0, 1.0)
     assert 0.05 < low < 0.6 and 1.5 < high < 6.0
 
 
 def test_a_world_whose_learner_would_not_take_the_plan_counts_by_what_came_true():
-    came, told = np.array([1.0, 2.0, 3.0]), np.array([2.0, np.inf, -1.0])
-    np.testing.assert_allclose(by_hindsight(0.1, came, told), [0.05, 0.1, 0.15])
-    assert (by_hindsight(0.1, came, np.zeros(3)) == 0.1).all()
+    came = np.array([1.0, 2.0, 3.0])
+    told = np.array([2.0, np.inf, -1.0])
+    np.testing.assert_allclose(scale_by_hindsight(0.1, came, told), [0.05, 0.1, 0.15])
+    assert (scale_by_hindsight(0.1, came, np.zeros(3)) == 0.1).all()
 
 
 def test_resamples_of_a_network_estimate_its_best_error():
     x, y = sigmoid_labels(60, np.random.default_rng(0))
     sample = PublicSample(x[:, :2], y, 0.01, replace(LOSSES["network"], hidden=1))
     bootstrap = draw_bootstrap(
-        sample, start="public", precondition=True, total_size=900, resamples=2, rng=np.random.default_rng(1)
+        sample,
+        start="public",
+        precondition=True,
+        total_size=900,
+        resamples=2,
+        rng=np.random.default_rng(1),
     )
-    optima, spreads = bootstrap.estimates
+    optima, spreads = bootstrap.estimated_scales
     assert (optima > 0).all() and (spreads == bootstrap.dispersion).all()
 
 
 def neighbouring_datasets(n_public=200, seed=3):
     rng = np.random.default_rng(seed)
     sample = PublicSample(*generated(n_public, P, rng))
-    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=120, rng=rng)
+    bootstrap = draw_bootstrap(
+        sample, start="public", precondition=True, total_size=20_000, resamples=120, rng=rng
+    )
     return bootstrap
 
 
 def test_interval_contains_its_level_of_worlds_and_narrows_with_it():
     bootstrap = neighbouring_datasets()
-    intervals = [interval(bootstrap, TRAINED, 0.01, 0.02, level=level) for level in (0.5, 0.8, 0.95)]
+    intervals = [
+        interval(bootstrap, TRAINED, 0.01, 0.02, level=level) for level in (0.5, 0.8, 0.95)
+    ]
     for (low, high), (wider_low, wider_high) in zip(intervals, intervals[1:], strict=False):
         assert wider_low < low <= high < wider_high
     assert interval(bootstrap, TRAINED, 0.01, 0.04) == pytest.approx(
@@ -196,20 +241,29 @@ def test_much_noise_leaves_only_the_doubt_about_the_best_error():
     assert high - low < 0.5 * (few_high - few_low)
 
 
-def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="public", epsilon=1.0, clip=None):
+def designed_coverage(
+    samples, seed, *, n_public=200, tails=np.inf, start="public", epsilon=1.0, clip=None
+):
     """Coverage of the whole method, bounds designed and plan chosen: (not below, not above, mean truth over point)."""
     rng = np.random.default_rng(seed)
-    budgets, mechanism = np.full(3, epsilon), Laplace()
-    hits, truths, points = [], [], []
+    budgets = np.full(3, epsilon)
+    mechanism = Laplace()
+    hits = []
+    truths = []
+    points = []
     for _ in range(samples):
         x, y = generated(20_000, P, rng, tails=tails)
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=40, rng=rng)
+        bootstrap = draw_bootstrap(
+            sample, start=start, precondition=True, total_size=20_000, resamples=40, rng=rng
+        )
         inputs = planning_inputs(sample, Settings(start=start, clip=clip), epsilon, SIZES)
-        coordinates = design(inputs, bootstrap, mechanism)
-        problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
-        planner = forecast(
+        coordinates = design_by_law(inputs, bootstrap, mechanism)
+        problem = bootstrap.training_problem(
+            coordinates.radius, coordinates.target_bound, corrected=True
+        )
+        planner = forecast_fitness(
             problem,
             Settings("averaged"),
             sizes=SIZES,
@@ -218,11 +272,16 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
             dispersion=bootstrap.dispersion,
             basis="public",
         )
-        plan, point = planner.plan(budgets), planner.at(budgets)
+        plan = planner.plan(budgets)
+        point = planner.at(budgets)
         power = (
-            planner.noise_at(budgets) * coordinates.gradient_bound**2 * float(mechanism.horizon_factor(plan.horizon))
+            planner.noise_at(budgets)
+            * coordinates.gradient_bound**2
+            * float(mechanism.horizon_factor(plan.horizon))
         )
-        low, high = interval(bootstrap, plan, power, point, bounds=(coordinates.radius, coordinates.target_bound))
+        low, high = interval(
+            bootstrap, plan, power, point, bounds=(coordinates.radius, coordinates.target_bound)
+        )
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         bias, gain = bias_and_gain(true, plan.steps, plan.returned)
         truths.append(float(bias[0] + gain[0] * power) / fitness.optimum)
@@ -236,8 +295,8 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
 def test_designed_protocol_lies_in_its_interval():
     """20 samples of 200 public rows, 40 resamples of each, residuals Student with 2.5 degrees of freedom.
 
-    The truth lies above the interval, and below it, in no more cases than 2.5 % each would explain; point forecasts are
-    right on average to a quarter.
+    The truth lies above the interval, and below it, in no more cases than 2.5 % each would explain;
+    point forecasts are right on average to a quarter.
     """
     not_below, not_above, ratio = designed_coverage(20, 4, tails=2.5)
     assert not_below >= at_least(0.975, 20) and not_above >= at_least(0.975, 20)

@@ -7,8 +7,14 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from learning.data.owner_data import OwnerData
-from learning.forecast.doubt import HIDDEN, SPREADS, distance
-from learning.forecast.loss_reports import fresh_losses, loss_query, read_reports
+from learning.forecast.homogeneity import (
+    HIDDEN,
+    SPREADS,
+    fresh_losses,
+    kind_distance,
+    loss_query,
+    read_reports,
+)
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
 from learning.training.loss_report import LossQuery
@@ -30,7 +36,10 @@ def asked(rng, shifts=(0.0, 0.0, 0.0), *, nameless=True, public=120, tails=5.0):
     lost = fresh_losses(sample)
     query = loss_query(sample, lost, SIZES, SPENT, 1)
     owners = [generated(n, 4, rng, tails=tails) for n in SIZES]
-    held = [OwnerData(f"owner {i}", x, y + s) for i, ((x, y), s) in enumerate(zip(owners, shifts, strict=True))]
+    held = [
+        OwnerData(f"owner {i}", x, y + s)
+        for i, ((x, y), s) in enumerate(zip(owners, shifts, strict=True))
+    ]
     losses = np.array([query.report(owner, rng=rng) for owner in held])
     return read_reports(query, losses, SIZES, lost, nameless=nameless, rng=rng), held
 
@@ -41,31 +50,49 @@ def test_a_report_tells_neighbouring_records_apart_by_no_more_than_is_claimed(na
     x, y = generated(40, 3, rng)
     y = np.sign(y) if LOSSES[name].labels else y
     query = LossQuery(LOSSES[name], np.array([0.5, -0.3, 0.1]), 0.4, SPENT, overlap)
-    noise, seen = laplace(scale=query.scale(np.array(40))), np.linspace(-50, 50, 4001)
-    worst, targets = 0.0, (-1.0, 1.0) if query.loss.labels else (0.1, 1e6)
+    noise = laplace(scale=query.scale(np.array(40)))
+    seen = np.linspace(-50, 50, 4001)
+    worst = 0.0
+    targets = (-1.0, 1.0) if query.loss.labels else (0.1, 1e6)
     for other in (1e6, -1e6, 0.0, float(y[-1])):  # a record replaced by any other, wild ones too
         for sign in (1.0, -1.0):
             there = np.append(x[:-1], [[sign * other, 0.0, 1.0]], axis=0)
-            means = [query.losses(there, np.append(y[:-1], v)).mean() for v in targets] + [query.losses(x, y).mean()]
+            means = [query.losses(there, np.append(y[:-1], v)).mean() for v in targets] + [
+                query.losses(x, y).mean()
+            ]
             for first in means:
                 for second in means:
-                    worst = max(worst, float(np.max(noise.logpdf(seen - first) - noise.logpdf(seen - second))))
-    assert 0.9 * SPENT / overlap < worst <= SPENT / overlap * (1 + 1e-9)  # nearly attained: no more noise than needed
+                    worst = max(
+                        worst,
+                        float(np.max(noise.logpdf(seen - first) - noise.logpdf(seen - second))),
+                    )
+    assert (
+        0.9 * SPENT / overlap < worst <= SPENT / overlap * (1 + 1e-9)
+    )  # nearly attained: no more noise than needed
     claim, *joint = query.claims(["bank"])
-    assert [one.epsilon for one in joint] == ([SPENT / overlap] if overlap > 1 else [])  # of one owner, here
-    assert (claim.epsilon, claim.delta, claim.rounds, claim.adjacency) == (SPENT, 0.0, 1, "replace one record")
+    assert [one.epsilon for one in joint] == (
+        [SPENT / overlap] if overlap > 1 else []
+    )  # of one owner, here
+    assert (claim.epsilon, claim.delta, claim.rounds, claim.adjacency) == (
+        SPENT,
+        0.0,
+        1,
+        "replace one record",
+    )
 
 
 def test_a_report_is_the_clipped_mean_under_the_noise_announced(rng):
     x, y = generated(300, 3, rng, tails=2.0)
-    query, owner = LossQuery(LOSSES["squared"], np.zeros(3), 0.5, SPENT), OwnerData("a", x, y)
+    query = LossQuery(LOSSES["squared"], np.zeros(3), 0.5, SPENT)
+    owner = OwnerData("a", x, y)
     drawn = np.array([query.report(owner, rng=rng) for _ in range(2000)])
     centre = np.minimum(y**2, 0.5).mean()
     assert kstest(drawn, laplace(centre, 0.5 / (300 * SPENT)).cdf).pvalue > 0.01
 
 
 def test_cross_validation_tells_what_fresh_records_lose(rng):
-    missed, in_sample = [], []
+    missed = []
+    in_sample = []
     for _ in range(60):
         sample, (x, y) = PublicSample(*generated(60, 6, rng)), generated(2000, 6, rng)
         fresh = np.mean((y - x @ sample.model) ** 2)
@@ -92,34 +119,51 @@ def test_owners_of_other_kinds_are_seen_and_how_far_they_lie_apart(rng):
     true = np.var(means, ddof=1) / np.var(kept[0])
     assert np.log(found.ratio / true) == pytest.approx(0.0, abs=np.log(1.5))
     assert np.mean(found.ratios < true) > 0.025 and np.mean(found.ratios > true) > 0.025
-    assert found.likely_apart == pytest.approx(found.ratio * (1 + np.sum((SIZES / SIZES.sum()) ** 2)))
+    assert found.likely_distance == pytest.approx(
+        found.ratio * (1 + np.sum((SIZES / SIZES.sum()) ** 2))
+    )
 
 
 def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
     found, _ = asked(rng, (0.0, 1.0, 2.0))
     ratio = np.array([0.001, 0.1, 3.0])
     off = np.sqrt(found.off)
-    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + distance(ratio, SIZES), found.by_chance))
-    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.5 * own / (0.5 * own + 0.5 * same), rtol=1e-12)
+    own, same = (
+        norm(0, np.sqrt(v)).pdf(off)
+        for v in (found.by_chance + kind_distance(ratio, SIZES), found.by_chance)
+    )
+    np.testing.assert_allclose(
+        found.chance_of_own_kind(ratio), 0.5 * own / (0.5 * own + 0.5 * same), rtol=1e-12
+    )
     named, _ = asked(rng, (0.0, 1.0, 2.0), nameless=False)
-    assert named.differ and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0] and named.likely_apart == 0
+    assert (
+        named.differ
+        and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0]
+        and named.likely_distance == 0
+    )
 
 
 def test_reports_that_show_nothing_make_kinds_less_likely_the_further_apart(rng):
     """By Bayes' rule from the mean of all reports, but for the quarter of kinds that losses do not show."""
     found, _ = asked(rng)
-    near, far = (replace(found, off=off * found.by_chance).odds for off in (0.01, 100.0))
+    near, far = (replace(found, off=off * found.by_chance).kind_odds for off in (0.01, 100.0))
     assert (np.diff(near) < 0).all() and near[0] == pytest.approx(1.0, abs=0.01)
     assert HIDDEN < near[-1] < 1.5 * HIDDEN and far.max() > 100
-    wide = found.by_chance + distance(SPREADS, SIZES)
-    likely = norm(0, np.sqrt(wide)).pdf(np.sqrt(found.off)) / norm(0, np.sqrt(found.by_chance)).pdf(np.sqrt(found.off))
-    np.testing.assert_allclose(found.odds, HIDDEN + (1 - HIDDEN) * likely, rtol=1e-9)
+    wide = found.by_chance + kind_distance(SPREADS, SIZES)
+    likely = norm(0, np.sqrt(wide)).pdf(np.sqrt(found.off)) / norm(0, np.sqrt(found.by_chance)).pdf(
+        np.sqrt(found.off)
+    )
+    np.testing.assert_allclose(found.kind_odds, HIDDEN + (1 - HIDDEN) * likely, rtol=1e-9)
 
 
 def test_what_alike_owners_report_adds_nothing(rng):
     alike = next(found for found, _ in iter(lambda: asked(rng), None) if found.test.p_value > 0.25)
-    assert alike.ratio == 0 and not alike.ratios.any() and not alike.draw_apart(4, 50, rng=rng).any()
-    assert not alike.between(4).differ and not alike.between(4).by_names
+    assert (
+        alike.ratio == 0
+        and not alike.ratios.any()
+        and not alike.draw_distances(4, 50, rng=rng).any()
+    )
+    assert not alike.between_owners(4).differ and not alike.between_owners(4).by_names
 
 
 def test_the_bound_is_the_one_under_which_a_difference_shows_best(rng):
@@ -129,10 +173,13 @@ def test_the_bound_is_the_one_under_which_a_difference_shows_best(rng):
     little, much = (loss_query(sample, lost, SIZES, epsilon, 1).bound for epsilon in (0.005, 5.0))
     assert little < much <= lost.max()  # little noise lets the tail count
     query = loss_query(sample, lost, SIZES, SPENT, 1)
-    records, tried = float(np.exp(np.log(SIZES).mean())), np.quantile(lost, np.linspace(0.3, 1, 50))
+    records = float(np.exp(np.log(SIZES).mean()))
+    tried = np.quantile(lost, np.linspace(0.3, 1, 50))
 
     def shows(bound):
         moved = (np.minimum(1.001 * lost, bound).mean() - np.minimum(lost, bound).mean()) / 0.001
-        return moved / np.sqrt(np.minimum(lost, bound).var() / records + 2 * (bound / records / SPENT) ** 2)
+        return moved / np.sqrt(
+            np.minimum(lost, bound).var() / records + 2 * (bound / records / SPENT) ** 2
+        )
 
     assert shows(query.bound) > 0.9 * max(map(shows, tried))

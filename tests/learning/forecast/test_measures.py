@@ -5,8 +5,7 @@ import pytest
 from populations import generated, two_kinds
 from sklearn.isotonic import IsotonicRegression
 
-from learning.forecast.decided import alarms
-from learning.forecast.interval import Prediction
+from learning.forecast.bootstrap import Prediction
 from learning.forecast.measures import (
     RELATIVE,
     DecisionCost,
@@ -14,9 +13,10 @@ from learning.forecast.measures import (
     MeasuredForecast,
     RisingCurve,
     RootMeanSquare,
+    alarm_chances,
 )
 from learning.losses.fresh import FreshRecords
-from learning.losses.hinge import Hinge
+from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from market.costs.functions import Linear
 from market.game.game import Game
@@ -50,28 +50,34 @@ class Law:
 def curve():
     """What decisions cost, by a few points; the learner's rows are two of each label."""
     own = np.array([[-1.0], [0.5], [-0.5], [1.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
-    known = RisingCurve.through(np.array([0.0, 0.2, 0.5, 1.2]), np.array([0.1, 0.15, 0.3, 0.35]))
+    known = RisingCurve.fit(np.array([0.0, 0.2, 0.5, 1.2]), np.array([0.1, 0.15, 0.3, 0.35]))
     return DecisionCost(COSTLY, Hinge(), own, known, (known,), (np.array([1.0]), np.array([0.4])))
 
 
 def test_the_root_mean_squared_error_of_any_model_follows_from_its_relative_fitness():
     rng = np.random.default_rng(1)
     x, y = generated(400, 4, rng)
-    cost, models = Squared().fitness([(x, y)], 0.0), rng.normal(size=(50, 4))
+    cost = Squared().fitness([(x, y)], 0.0)
+    models = rng.normal(size=(50, 4))
     measure = RootMeanSquare(cost.optimum, np.array([cost.optimum]))
     residuals = np.sqrt(np.mean((models @ x.T - y) ** 2, axis=1))
     np.testing.assert_allclose(measure(cost.relative(models)), residuals, rtol=1e-12)
-    np.testing.assert_allclose(measure.counted(models, cost, [FreshRecords(x, y)]), residuals, rtol=1e-12)
+    np.testing.assert_allclose(
+        measure.counted(models, cost, [FreshRecords(x, y)]), residuals, rtol=1e-12
+    )
     np.testing.assert_allclose(measure.in_worlds(cost.relative(models)), residuals, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "measure", [RELATIVE, RootMeanSquare(4.0, np.array([4.0])), curve()], ids=lambda m: type(m).__name__
+    "measure",
+    [RELATIVE, RootMeanSquare(4.0, np.array([4.0])), curve()],
+    ids=lambda m: type(m).__name__,
 )
 def test_slopes_are_those_of_the_measure(measure):
-    at, step = np.array([0.05, 0.33, 0.7, 1.1]), 1e-6
+    at = np.array([0.05, 0.33, 0.7, 1.1])
+    step = 1e-6
     by_difference = (measure(at + step) - measure(at - step)) / (2 * step)
-    np.testing.assert_allclose(measure.slope(at), by_difference, rtol=1e-5)
+    np.testing.assert_allclose(measure.slope_at(at), by_difference, rtol=1e-5)
     assert np.all(np.diff(measure(np.linspace(0, 2, 50))) >= 0)
 
 
@@ -87,21 +93,27 @@ def test_the_threshold_is_the_cheapest_of_all():
     y = np.where(rng.random(30) < 0.4, 1.0, -1.0)
     found = COSTLY.thresholds(scores, y)
     cost = COSTLY.costs(scores >= found[:, None], y).sum(axis=1)
-    every = np.concatenate([[-np.inf], np.arange(-3.25, 3.5, 0.5) / 2 + 0.125, np.arange(-6.5, 7) / 4, [np.inf]])
+    every = np.concatenate(
+        [[-np.inf], np.arange(-3.25, 3.5, 0.5) / 2 + 0.125, np.arange(-6.5, 7) / 4, [np.inf]]
+    )
     best = np.min([COSTLY.costs(scores >= cut, y).sum(axis=1) for cut in every], axis=0)
     np.testing.assert_array_equal(cost, best)
     assert Decisions().thresholds(scores, y).tolist() == [0.0] * 20
 
 
 def test_costs_are_those_of_the_table_of_decisions():
-    y, alarmed = np.array([1.0, 1.0, -1.0, -1.0]), np.array([[True, False, True, False]])
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    alarmed = np.array([[True, False, True, False]])
     assert COSTLY.costs(alarmed, y).tolist() == [[0.0, 5.0, 2.0, 0.0]]
-    assert Decisions().costs(alarmed, y).mean() == Hinge().error(np.array([[1.0], [-1], [1], [-1]]), y, np.ones((1, 1)))
+    assert Decisions().costs(alarmed, y).mean() == Hinge().error(
+        np.array([[1.0], [-1], [1], [-1]]), y, np.ones((1, 1))
+    )
 
 
 def test_models_are_counted_with_the_threshold_that_is_best_on_the_learners_own_rows():
     x, y = two_kinds(300, np.random.default_rng(3))
-    own, models = (x[:100], y[:100]), np.random.default_rng(4).normal(size=(5, 11))
+    own = (x[:100], y[:100])
+    models = np.random.default_rng(4).normal(size=(5, 11))
     measure = DecisionCost(COSTLY, Hinge(), own, curve().curve, (), (np.empty(0), np.empty(0)))
     parts = [FreshRecords(x[100:150], y[100:150]), FreshRecords(x[150:], y[150:])]
     cost = Hinge().fitness([(x[100:], y[100:])], 0.1)
@@ -109,8 +121,11 @@ def test_models_are_counted_with_the_threshold_that_is_best_on_the_learners_own_
         shown = np.sort(own[0] @ model)
         cuts = np.concatenate([[-np.inf], (shown[1:] + shown[:-1]) / 2, [np.inf]])
         cut = min(cuts, key=lambda c: COSTLY.costs(own[0] @ model >= c, own[1]).sum())
-        said, labels = x[100:] @ model >= cut, y[100:]
-        assert found == pytest.approx((5 * np.sum(~said & (labels > 0)) + 2 * np.sum(said & (labels < 0))) / 200)
+        said = x[100:] @ model >= cut
+        labels = y[100:]
+        assert found == pytest.approx(
+            (5 * np.sum(~said & (labels > 0)) + 2 * np.sum(said & (labels < 0))) / 200
+        )
 
 
 def test_the_curve_lies_where_isotonic_regression_does_and_is_smooth():
@@ -118,12 +133,13 @@ def test_the_curve_lies_where_isotonic_regression_does_and_is_smooth():
     at = np.geomspace(0.003, 1, 60)
     truth = 0.05 + 0.3 * at / (at + 0.2)
     height = truth * (1 + 0.05 * rng.normal(size=60))
-    found, steps = RisingCurve.through(at, height)(at), IsotonicRegression().fit_transform(at, height)
+    found = RisingCurve.fit(at, height)(at)
+    steps = IsotonicRegression().fit_transform(at, height)
     assert np.all(np.diff(found) > 0)
     np.testing.assert_allclose(found[5:-5], truth[5:-5], rtol=0.05)  # each point is 5 % off
     np.testing.assert_allclose(found, truth, rtol=0.1)
     assert np.mean((found / truth - 1) ** 2) < np.mean((steps / truth - 1) ** 2)
-    falling = RisingCurve.through(at, 1 - 0.5 * at)
+    falling = RisingCurve.fit(at, 1 - 0.5 * at)
     assert np.ptp(falling(at)) < 0.01  # where costs fall, the curve is level
 
 
@@ -131,13 +147,19 @@ def test_rows_stand_for_others_like_them():
     """Scores are normal about +-1: at a threshold of 0 one in Phi(-1/sqrt(1 + h^2)) is decided wrongly, in the mean."""
     rng = np.random.default_rng(6)
     y = np.repeat([-1.0, 1.0], 2000)
-    wrong = Decisions().costs(alarms((y + rng.normal(size=4000))[None], y), y).mean()
+    wrong = Decisions().costs(alarm_chances((y + rng.normal(size=4000))[None], y), y).mean()
     assert wrong == pytest.approx(0.1587, abs=0.02)
     apart = np.array([[-1.0, -1.1, 0.9, 1.2]])
-    assert 0 < Decisions().costs(alarms(apart, np.sign(apart[0])), np.sign(apart[0])).mean() < 0.01
+    assert (
+        0
+        < Decisions().costs(alarm_chances(apart, np.sign(apart[0])), np.sign(apart[0])).mean()
+        < 0.01
+    )
 
 
-@pytest.mark.parametrize("measure", [RootMeanSquare(4.0, np.array([4.0])), curve()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "measure", [RootMeanSquare(4.0, np.array([4.0])), curve()], ids=lambda m: type(m).__name__
+)
 def test_a_market_plays_on_the_measure_itself_and_on_no_straight_line(measure):
     """Owners paid for what they add choose what a search over the measure finds, and are paid its differences."""
     owners = Owners(("A", "B"), 100, 0.1, 10.0, Linear([0.02, 0.05]))

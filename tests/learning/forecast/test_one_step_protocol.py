@@ -5,13 +5,13 @@ import pytest
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.one_step_protocol import one_step_protocol, shares, step_law
+from learning.forecast.protocol import noise_shares, one_step_protocol, step_law
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.rehearsal import Rehearsal, rehearse
+from learning.forecast.rehearsal import Rehearsal
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, stretch
+from learning.losses.scores import Scores, noise_stretch
 from learning.privacy.gaussian import Gaussian
-from learning.progress import unnoticed
+from learning.progress import ignore_work
 
 MECHANISM = Gaussian(1e-6, "pld")
 
@@ -21,51 +21,79 @@ def bootstrap():
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.standard_t(4, size=(200, 2)), np.ones(200)])
     sample = PublicSample(x, x @ [1.0, -1.0, 0.5] + rng.standard_t(4, size=200))
-    return draw_bootstrap(sample, start="public", precondition=True, total_size=6000, resamples=6, rng=rng, norm=2)
+    return draw_bootstrap(
+        sample, start="public", precondition=True, total_size=6000, resamples=6, rng=rng, norm=2
+    )
 
 
 def bounded(bootstrap, bound=8.0, radius=3.0):
     whole = bootstrap.sample.coordinates("public", True, 2)
-    return Coordinates(**vars(whole) | {"radius": radius, "theta_max": 50.0, "scores": Scores(bound, 0.5)})
+    return Coordinates(
+        **vars(whole) | {"radius": radius, "theta_max": 50.0, "scores": Scores(bound, 0.5)}
+    )
 
 
 @pytest.mark.slow
 def test_the_law_of_a_step_is_what_rehearsals_measure(bootstrap):
     """Mean over 6 starts and 2,000 draws each, within 4 standard errors and what the law leaves out, 2 % here."""
-    bounds, level = bounded(bootstrap), 2e-5
+    bounds = bounded(bootstrap)
+    level = 2e-5
     sizes = np.array([1000.0, 2000.0, 3000.0])
     (x, y), cost = bootstrap.sample.population(), bootstrap.sample.fitness
-    stage = Rehearsal(x, y, cost, bootstrap.under(bounds), sizes, sizes / 6000, MECHANISM, "one_step")
-    found = rehearse(stage, 1, np.ones(1), np.array([0.0, level]), repeats=2000, returned=("last",))[0, 0]
+    stage = Rehearsal(
+        x, y, cost, bootstrap.start_coordinates(bounds), sizes, sizes / 6000, MECHANISM, "one_step"
+    )
+    found = stage.rehearse(1, np.ones(1), np.array([0.0, level]), repeats=2000, returned=("last",))[
+        0, 0
+    ]
     law = step_law(bootstrap, bounds)
     assert found[0].mean() == pytest.approx(law.bias, rel=1e-6)
-    v = bounds.scores.bound * np.sqrt(level) * stretch(0.5)
-    expected = float(law.at(v, 3.0**2 / (2 * 8.0 * 0.5) * v))
+    v = bounds.scores.bound * np.sqrt(level) * noise_stretch(0.5)
+    expected = float(law.fitness_at(v, 3.0**2 / (2 * 8.0 * 0.5) * v))
     error = found[1].std(axis=1).mean() / np.sqrt(found[1].size)
-    assert expected > 1.5 * law.bias and abs(found[1].mean() - expected) < 4 * error + 0.02 * expected
+    assert (
+        expected > 1.5 * law.bias and abs(found[1].mean() - expected) < 4 * error + 0.02 * expected
+    )
 
 
 def test_bounds_are_wider_where_there_is_less_noise_and_the_best_by_the_law(bootstrap):
     whole = bootstrap.sample.coordinates("public", True, 2)
     made = {
         noise: one_step_protocol(
-            bootstrap, whole, 9.0, None, noise * np.array([stretch(t) ** 2 for t in shares(3)]), unnoticed
+            bootstrap,
+            whole,
+            9.0,
+            None,
+            noise * np.array([noise_stretch(t) ** 2 for t in noise_shares(3)]),
+            ignore_work,
         )
         for noise in (1e-6, 1e-3)
     }
-    low, high = made[1e-6], made[1e-3]
-    assert low.scores.bound > high.scores.bound and low.radius >= high.radius and low.theta_max == 9.0
+    low = made[1e-6]
+    high = made[1e-3]
+    assert (
+        low.scores.bound > high.scores.bound and low.radius >= high.radius and low.theta_max == 9.0
+    )
     heights = []
     for factor in (0.7, 1.0, 1.4):
-        bounds = Coordinates(**vars(low) | {"scores": Scores(factor * low.scores.bound, 1.0, low.scores.alike)})
-        v = bounds.scores.bound * 1e-3 * stretch(low.scores.share)
+        bounds = Coordinates(
+            **vars(low) | {"scores": Scores(factor * low.scores.bound, 1.0, low.scores.alike)}
+        )
+        v = bounds.scores.bound * 1e-3 * noise_stretch(low.scores.share)
         share = low.scores.share / factor  # the same noise on the moments
-        heights.append(float(step_law(bootstrap, bounds).at(v, low.radius**2 / (2 * bounds.scores.bound * share) * v)))
+        heights.append(
+            float(
+                step_law(bootstrap, bounds).fitness_at(
+                    v, low.radius**2 / (2 * bounds.scores.bound * share) * v
+                )
+            )
+        )
     assert heights[1] <= min(heights)
 
 
 def test_a_clip_that_the_scenario_states_is_kept_and_none_is_refused(bootstrap):
-    whole, noise = bootstrap.sample.coordinates("public", True, 2), np.full(len(shares(3)), 1e-5)
-    assert one_step_protocol(bootstrap, whole, 9.0, 5.0, noise, unnoticed).gradient_bound == 5.0
+    whole = bootstrap.sample.coordinates("public", True, 2)
+    noise = np.full(len(noise_shares(3)), 1e-5)
+    assert one_step_protocol(bootstrap, whole, 9.0, 5.0, noise, ignore_work).gradient_bound == 5.0
     with pytest.raises(InputError, match=r"learning\.clip"):
-        one_step_protocol(bootstrap, whole, 9.0, np.inf, noise, unnoticed)
+        one_step_protocol(bootstrap, whole, 9.0, np.inf, noise, ignore_work)

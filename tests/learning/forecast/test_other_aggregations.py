@@ -9,7 +9,7 @@ import pytest
 from commands import TRADE
 from populations import bounded_coordinates, generated
 
-from learning.forecast.rehearsal import Rehearsal, stand_ins
+from learning.forecast.rehearsal import Rehearsal
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.aggregation import MEAN, Median
@@ -18,7 +18,8 @@ from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.training import training_task
 
-OWNERS, SIZE = 6, 300
+OWNERS = 6
+SIZE = 300
 TABLE = (
     """
 [data]
@@ -50,21 +51,27 @@ def rehearsal():
     start = bounded_coordinates(x, y)
     sizes = np.array([100.0, 200.0, 300.0])
     cost = Fitness(squared_statistics(x, y))
-    return Rehearsal(x, y, cost, (start,), sizes, sizes / 600, Laplace(), "averaged", aggregation=Median())
+    return Rehearsal(
+        x, y, cost, (start,), sizes, sizes / 600, Laplace(), "averaged", aggregation=Median()
+    )
 
 
 def held(rehearsal, number=0, level=1e-4):
-    return stand_ins(rehearsal, rehearsal.starts[0], 3, np.array([level]), number)
+    return rehearsal.proxy_owners(rehearsal.starts[0], 3, np.array([level]), number)
 
 
 def test_stand_ins_lie_apart_as_their_records_do_and_together_they_are_the_population(rehearsal):
     start, (whole,) = np.zeros((1, 3)), held(replace(rehearsal, aggregation=MEAN))
     at = whole.records.gradient(start)[0]
-    drawn = np.array([[one.records.gradient(start)[0] - at for one in held(rehearsal, k)] for k in range(60)])
+    drawn = np.array(
+        [[one.records.gradient(start)[0] - at for one in held(rehearsal, k)] for k in range(60)]
+    )
     np.testing.assert_allclose(rehearsal.sizes @ drawn, 0, atol=1e-9)
     x, y = rehearsal.starts[0].records(rehearsal.x, rehearsal.y)
     each = (-2 * y[:, None] * x).var(axis=0)
-    expected = each / rehearsal.sizes[:, None] * (1 - rehearsal.weights[:, None])  # about the mean of all
+    expected = (
+        each / rehearsal.sizes[:, None] * (1 - rehearsal.weights[:, None])
+    )  # about the mean of all
     np.testing.assert_allclose(drawn.var(axis=0), expected, rtol=0.5)
 
 
@@ -87,10 +94,13 @@ def test_the_forecast_of_a_median_holds_where_budgets_are_alike_and_where_they_a
     (tmp_path / "s.toml").write_text(TABLE)
     scenario = load(tmp_path / "s.toml")
     data, planner = prepare(scenario)
-    alike, apart = np.full(OWNERS, 8.0), np.array([2.0, 2.0, 2.0, 12.0, 12.0, 12.0])
+    alike = np.full(OWNERS, 8.0)
+    apart = np.array([2.0, 2.0, 2.0, 12.0, 12.0, 12.0])
     found = {}
     for name, budgets in (("alike", alike), ("apart", apart)):
-        trained = data.fitness.relative(train(training_task(scenario, planner, budgets)).theta).mean()
+        trained = data.fitness.relative(
+            train(training_task(scenario, planner, budgets)).theta
+        ).mean()
         found[name] = trained / planner.at(budgets), trained / planner.forecast.at(budgets)
     assert found["alike"][0] == found["alike"][1] and abs(np.log(found["alike"][0])) < 0.15
     assert abs(np.log(found["apart"][0])) < 0.15 and found["apart"][1] < 0.67

@@ -1,36 +1,44 @@
 """What the learner sees of its models in noisy answers: right on average, and as far off as it says."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from populations import generated
 
-from learning.forecast.own_check import start_in_answers
-from learning.forecast.public_sample import PublicSample
+from learning.forecast.public_sample import PublicSample, estimate_start
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.baselines import without_noise
+from learning.training.baselines import remove_noise
 from learning.training.client import make_clients
-from learning.training.engine import train, untrained
+from learning.training.engine import train, untrained_result
 from learning.training.plan import Plan
 from learning.training.task import Task
 
 X, Y = generated(1000, 4, np.random.default_rng(8))
-SAMPLE = PublicSample(X, Y, 0.01)  # the rows are the population, so that nothing but noise is uncertain
+SAMPLE = PublicSample(
+    X, Y, 0.01
+)  # the rows are the population, so that nothing but noise is uncertain
 TRUTH = Fitness(squared_statistics(*SAMPLE.population()), 0.01)
 
 
 def trained(seed, mechanism, plan, theta_max=50.0):
     """One training from a start some way off, without clipping."""
     centre = TRUTH.minimiser + 0.15
-    coordinates = Coordinates(centre, SAMPLE.scale(X.T @ X / len(X), True), 50.0, 50.0, theta_max, norm=mechanism.norm)
+    coordinates = Coordinates(
+        centre,
+        SAMPLE.scale_matrix(X.T @ X / len(X), True),
+        50.0,
+        50.0,
+        theta_max,
+        norm=mechanism.norm,
+    )
     x, y = SAMPLE.population()
     records = [coordinates.oracle(x[i::2], y[i::2]) for i in range(2)]
-    owners = make_clients("ab", records, [900.0, 500.0], mechanism, coordinates.gradient_bound, plan.horizon)
+    owners = make_clients(
+        "ab", records, [900.0, 500.0], mechanism, coordinates.gradient_bound, plan.horizon
+    )
     return train(Task(owners, coordinates, plan, mechanism, 1, Streams(seed, "noise"), 0.01))
 
 
@@ -43,8 +51,9 @@ def trained(seed, mechanism, plan, theta_max=50.0):
 )
 def test_what_the_answers_tell_is_right_on_average_and_as_far_off_as_it_says(mechanism, plan):
     runs = [trained(seed, mechanism, plan) for seed in range(80)]
-    found = [start_in_answers(one, SAMPLE) for one in runs]
-    told, said = np.array([one.relative_fitness for one in found]), np.array([one.std_error for one in found])
+    found = [estimate_start(one, SAMPLE) for one in runs]
+    told = np.array([one.relative_fitness for one in found])
+    said = np.array([one.std_error for one in found])
     assert abs(told.mean() - TRUTH.relative(runs[0].path[0])) <= 4 * told.std() / np.sqrt(80)
     assert 0.75 <= np.sqrt(np.mean(said**2)) / told.std() <= 1.35
 
@@ -52,13 +61,13 @@ def test_what_the_answers_tell_is_right_on_average_and_as_far_off_as_it_says(mec
 def test_without_noise_the_start_is_seen_exactly():
     plan = Plan("averaged", "last", 2, 0.3)
     task = trained(1, Laplace(), plan).task
-    exact = train(replace(task, owners=without_noise(task.owners)))
-    found = start_in_answers(exact, SAMPLE)
+    exact = train(remove_noise(task))
+    found = estimate_start(exact, SAMPLE)
     assert found.relative_fitness == pytest.approx(float(TRUTH.relative(exact.path[0])), rel=1e-9)
     assert found.std_error == 0
 
 
 def test_nothing_is_seen_where_nobody_was_asked_or_the_ball_bent_the_step():
     plan = Plan("averaged", "last", 2, 0.3)
-    assert start_in_answers(untrained(TRUTH.minimiser, plan, runs=3), SAMPLE) is None
-    assert start_in_answers(trained(1, Laplace(), plan, theta_max=1e-3), SAMPLE) is None
+    assert estimate_start(untrained_result(TRUTH.minimiser, plan, runs=3), SAMPLE) is None
+    assert estimate_start(trained(1, Laplace(), plan, theta_max=1e-3), SAMPLE) is None

@@ -6,11 +6,12 @@ from populations import bounded_coordinates, generated, randhie, two_kinds
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.clipped_problem import oracle_problem
+from learning.forecast.law import oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
-from learning.losses.coordinates import Coordinates, whitening
+from learning.losses.coordinates import Coordinates, whitening_transform
+from learning.losses.losses import as_loss
 from learning.losses.squared import Fitness, squared_statistics
-from learning.training.averaged import Averaged
+from learning.training.descent import Averaged
 from learning.training.law import bias_and_gain
 
 
@@ -46,7 +47,8 @@ def test_dispersion_is_half_the_trace():
     x, y = uneven(500, np.random.default_rng(1))
     model = Fitness(squared_statistics(x, y)).minimiser
     gradients = -2 * (y - x @ model)[:, None] * x
-    hessian, spread = 2 * x.T @ x / len(y), gradients.T @ gradients / len(y)
+    hessian = 2 * x.T @ x / len(y)
+    spread = gradients.T @ gradients / len(y)
     assert dispersion(x, y, model) == pytest.approx(np.trace(np.linalg.solve(hessian, spread)) / 2)
 
 
@@ -54,7 +56,8 @@ def test_dispersion_is_half_the_trace():
 def test_residuals_are_inflated_to_their_size_on_fresh_records():
     """HC1: f* from 30 rows and 6 parameters is right on average over 2,000 samples (1.5 %), a fifth too small raw."""
     rng = np.random.default_rng(2)
-    corrected, raw = [], []
+    corrected = []
+    raw = []
     for _ in range(2000):
         x, y = generated(30, 6, rng)
         sample = PublicSample(x, y)
@@ -78,15 +81,21 @@ def test_the_population_has_the_sample_model_as_its_optimum():
 def test_outside_option_is_forecast_right_on_average(n_public):
     """200 public samples of generated data: the mean forecast excess of theta_pub within 12 % of the mean true one.
 
-    The errors: sqrt(2/p/200) of the true mean, 4 %; the bootstrap's own O(p/n_public), 6 % at 100 rows.
+    The errors: sqrt(2/p/200) of the true mean, 4 %; the bootstrap's own O(p/n_public), 6 % at 100
+    rows.
     """
     rng = np.random.default_rng(4)
     pooled = Fitness(squared_statistics(*generated(20_000, 6, rng)))
-    forecast, truth = [], []
+    forecast = []
+    truth = []
     for _ in range(200):
         sample = PublicSample(*generated(n_public, 6, rng))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=False, total_size=20_000, resamples=40, rng=rng)
-        forecast.append(np.mean(bootstrap.problem(np.inf, np.inf).untrained) / bootstrap.optimum)
+        bootstrap = draw_bootstrap(
+            sample, start="public", precondition=False, total_size=20_000, resamples=40, rng=rng
+        )
+        forecast.append(
+            np.mean(bootstrap.training_problem(np.inf, np.inf).untrained) / bootstrap.optimum
+        )
         truth.append(pooled.relative(sample.model))
     assert np.mean(forecast) == pytest.approx(np.mean(truth), rel=0.12)
     closed_form = 6 * (1 / n_public + 1 / 20_000)
@@ -112,19 +121,23 @@ def test_worlds_are_seeded_and_centred():
     assert one.models.tobytes() == two.models.tobytes()
     spread = one.models.std(axis=0) / np.sqrt(400)
     assert (np.abs(one.models.mean(axis=0) - sample.model) < 5 * spread).all()
-    assert len(one.first(7)) == 7 and (one.first(7).models == one.models[:7]).all()
+    assert len(one.first_samples(7)) == 7 and (one.first_samples(7).models == one.models[:7]).all()
     _, zero = resampled(x, y, start="zero")
-    assert (zero.coordinates(1.0, 1.0).centre == 0).all()
-    assert (zero.models[0] == one.models[0]).all()  # the outside option is the public model wherever training starts
+    assert (zero.clipped_coordinates(1.0, 1.0).centre == 0).all()
+    assert (
+        zero.models[0] == one.models[0]
+    ).all()  # the outside option is the public model wherever training starts
 
 
 def test_the_outside_option_does_not_depend_on_where_training_starts():
     x, y = generated(120, 5, np.random.default_rng(5))
     _, public = resampled(x, y, resamples=50)
     _, zero = resampled(x, y, resamples=50, start="zero")
-    np.testing.assert_allclose(public.problem(np.inf, np.inf).untrained, public.outside, rtol=1e-9)
-    np.testing.assert_allclose(zero.outside, public.outside, rtol=1e-12)
-    assert zero.problem(np.inf, np.inf).untrained.mean() > 1.5 * zero.outside.mean()
+    np.testing.assert_allclose(
+        public.training_problem(np.inf, np.inf).untrained, public.outside_excess, rtol=1e-9
+    )
+    np.testing.assert_allclose(zero.outside_excess, public.outside_excess, rtol=1e-12)
+    assert zero.training_problem(np.inf, np.inf).untrained.mean() > 1.5 * zero.outside_excess.mean()
 
 
 @pytest.mark.slow
@@ -137,11 +150,16 @@ def test_a_corrected_offset_is_nearer_to_the_truth():
     for _ in range(30):
         sample, bootstrap = resampled(*generated(200, 5, rng), resamples=10, seed=1)
         length = np.abs(sample.x @ bootstrap.transforms[0]).sum(axis=1)
-        radius, bound = np.quantile(length, 0.7), np.quantile(np.abs(sample.y - sample.x @ sample.model), 0.9)
+        radius = np.quantile(length, 0.7)
+        bound = np.quantile(np.abs(sample.y - sample.x @ sample.model), 0.9)
         for corrected in (False, True):
-            made = bootstrap.problem(radius, bound, corrected=corrected)
-            found[corrected].append(np.mean(np.einsum("wi,wij,wj->w", made.offset, made.gram, made.offset)))
-        coordinates = bootstrap.under(Coordinates(sample.model, np.eye(5), radius, bound))[0]
+            made = bootstrap.training_problem(radius, bound, corrected=corrected)
+            found[corrected].append(
+                np.mean(np.einsum("wi,wij,wj->w", made.offset, made.gram, made.offset))
+            )
+        coordinates = bootstrap.start_coordinates(
+            Coordinates(sample.model, np.eye(5), radius, bound)
+        )[0]
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         found["true"].append(float(true.offset[0] @ true.gram[0] @ true.offset[0]))
     plain, corrected, truth = (np.mean(found[key]) for key in (False, True, "true"))
@@ -154,14 +172,16 @@ def test_a_world_is_the_problem_its_records_make(regularisation):
     """One world against the oracle problem of the same rows in the same coordinates."""
     x, y = generated(80, 4, np.random.default_rng(6))
     sample, bootstrap = resampled(x, y, resamples=3, regularisation=regularisation)
-    made = bootstrap.problem(2.0, 0.5)
+    made = bootstrap.training_problem(2.0, 0.5)
     population = sample.population()
     fitness = Fitness(squared_statistics(*population), regularisation)
     steps = Averaged().steps(0.2, 5)
     for w in range(3):
-        coordinates = bootstrap.under(Coordinates(sample.model, np.eye(4), 2.0, 0.5))[w]
+        coordinates = bootstrap.start_coordinates(Coordinates(sample.model, np.eye(4), 2.0, 0.5))[w]
         one = oracle_problem(coordinates, coordinates.statistics(*population), fitness)
-        for a, b in zip(bias_and_gain(one, steps, "last"), bias_and_gain(made, steps, "last"), strict=True):
+        for a, b in zip(
+            bias_and_gain(one, steps, "last"), bias_and_gain(made, steps, "last"), strict=True
+        ):
             assert a[0] == pytest.approx(b[w], rel=1e-9)
 
 
@@ -176,11 +196,13 @@ def test_clipping_moves_the_fixed_point_and_nothing_else_does():
 
 def test_whitening_makes_all_directions_curve_alike():
     x, _ = uneven(400, np.random.default_rng(8))
-    w = whitening(x.T @ x / 400)
+    w = whitening_transform(x.T @ x / 400)
     assert w @ (x.T @ x / 400) @ w == pytest.approx(np.eye(4), abs=1e-10)
     assert pytest.approx(w.T) == w
-    rare = np.column_stack([x, 1e-9 * x[:, 0] + 0 * x[:, 1]])  # a direction hardly shown is not blown up
-    assert np.linalg.norm(whitening(rare.T @ rare / 400), 2) <= 1 / np.sqrt(
+    rare = np.column_stack(
+        [x, 1e-9 * x[:, 0] + 0 * x[:, 1]]
+    )  # a direction hardly shown is not blown up
+    assert np.linalg.norm(whitening_transform(rare.T @ rare / 400), 2) <= 1 / np.sqrt(
         1e-3 * np.linalg.eigvalsh(rare.T @ rare / 400)[-1]
     ) * (1 + 1e-9)
 
@@ -192,9 +214,13 @@ def test_collinear_columns_and_rare_categories_do_not_break_the_worlds():
     rare[0] = 1  # missing from a third of the resamples
     x = np.column_stack([x[:, :3], x[:, 0] + x[:, 1], rare, np.ones(100)])
     _, bootstrap = resampled(x, y, resamples=60)
-    problem = bootstrap.problem(5.0, 3.0)
-    lost = bootstrap.estimates[1]
-    assert np.isfinite(problem.untrained).all() and np.isfinite(lost).all() and lost.max() < 100 * bootstrap.dispersion
+    problem = bootstrap.training_problem(5.0, 3.0)
+    lost = bootstrap.estimated_scales[1]
+    assert (
+        np.isfinite(problem.untrained).all()
+        and np.isfinite(lost).all()
+        and lost.max() < 100 * bootstrap.dispersion
+    )
 
 
 def test_too_few_public_rows_are_refused():
@@ -207,19 +233,20 @@ def test_too_few_public_rows_are_refused():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_loss_without_kinks_is_rehearsed_as_it_is(loss):
     x, y = generated(60, 4, np.random.default_rng(0))
-    sample = PublicSample(x, np.sign(y) if loss == "logistic" else y, 0.1, loss)
+    sample = PublicSample(x, np.sign(y) if loss == "logistic" else y, 0.1, as_loss(loss))
     assert sample.smoothed is sample
 
 
 def test_a_smoothed_hinge_keeps_the_smallest_cost_and_shows_the_curvature_of_many_rows():
     """The mean curvature of ten samples of 300 rows at their best models is within 15 % of that of 20,000 rows at theirs."""
     rng = np.random.default_rng(1)
-    many = PublicSample(*two_kinds(20_000, rng), 0.1, "hinge")
+    many = PublicSample(*two_kinds(20_000, rng), 0.1, as_loss("hinge"))
     step = 0.1 * np.eye(11)  # over which many of the 20,000 pass the kink
     around = many.fitness.value(many.model + step) + many.fitness.value(many.model - step)
-    wanted, found = (around - 2 * many.fitness.optimum) / 0.1**2, []
+    wanted = (around - 2 * many.fitness.optimum) / 0.1**2
+    found = []
     for _ in range(10):
-        sample = PublicSample(*two_kinds(300, rng), 0.1, "hinge")
+        sample = PublicSample(*two_kinds(300, rng), 0.1, as_loss("hinge"))
         smooth = sample.smoothed
         assert smooth.fitness.optimum == pytest.approx(sample.fitness.optimum, rel=1e-9)
         assert smooth.fitness.relative(smooth.model) == pytest.approx(0, abs=1e-9)

@@ -8,8 +8,8 @@ from rehearsals import GAUSSIAN, plan_of, stage
 
 import learning.forecast.calibration as calibration_module
 from learning.forecast.calibration import calibrate
+from learning.forecast.inputs import Settings
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.losses.scores import Scores
@@ -43,7 +43,9 @@ CHANGES = {
         of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)
     ),
     "a world's clipping": lambda of: changed_world(of, clipping="record"),
-    "given_bound": lambda of: replace(of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)),
+    "given_bound": lambda of: replace(
+        of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)
+    ),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
     "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
     "weights": lambda of: replace(of, weights=np.full(3, 1 / 3)),
@@ -80,7 +82,8 @@ def counted(tmp_path, monkeypatch):
             "errors": np.zeros((1, 4)),
         }
 
-    monkeypatch.setattr(calibration_module, "_calibrate", instead)
+    monkeypatch.setattr(calibration_module, "_screen_plans", lambda *given: [])
+    monkeypatch.setattr(calibration_module, "_measure_plans", instead)
     return made
 
 
@@ -91,7 +94,11 @@ CALL = {"levels": LEVEL_GRID, "settings": Settings(horizon=6, step_size=0.4), "m
 def test_whatever_a_rehearsal_depends_on_is_in_its_key(counted, what):
     of = stage("averaged")
     calibrate(of, **CALL)
-    calibrate(replace(stage("averaged"), did=lambda work: None), **CALL, progress=lambda stage, share=0.0: None)
+    calibrate(
+        replace(stage("averaged"), did=lambda work: None),
+        **CALL,
+        progress=lambda stage, share=0.0: None,
+    )
     assert len(counted) == 1  # the same again, from other objects, whoever listens
     calibrate(CHANGES[what](of), **CALL)
     assert len(counted) == 2
@@ -116,10 +123,30 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
-    tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
+    tried = {
+        "x",
+        "y",
+        "cost",
+        "starts",
+        "sizes",
+        "weights",
+        "mechanism",
+        "algorithm",
+        "clocks",
+        "seed",
+    }
     tried |= {"aggregation", "noises", "decline"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
-    bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
+    bounds = {
+        "centre",
+        "transform",
+        "radius",
+        "target_bound",
+        "theta_max",
+        "norm",
+        "loss",
+        "rows_per_person",
+    }
     bounds |= {"given_bound", "clipping", "scores"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
@@ -129,8 +156,14 @@ def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
     answers = []
     for kept in ("", str(tmp_path), str(tmp_path)):
         monkeypatch.setenv("DPMARKET_CACHE", kept)
-        answers.append(calibrate(of, LEVEL_GRID, Settings(horizon=5, step_size=0.3, returned=("last",)), measured=3))
+        answers.append(
+            calibrate(
+                of, LEVEL_GRID, Settings(horizon=5, step_size=0.3, returned=("last",)), measured=3
+            )
+        )
     for other in answers[1:]:
         assert other.plans == answers[0].plans
         np.testing.assert_array_equal(other.curves[0].values, answers[0].curves[0].values)
-        np.testing.assert_array_equal(other.curves[0].coefficients, answers[0].curves[0].coefficients)
+        np.testing.assert_array_equal(
+            other.curves[0].coefficients, answers[0].curves[0].coefficients
+        )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.forecast.fitness import forecast
-from learning.forecast.settings import Settings
-from learning.forecast.shared_weighting import SaturatedWeighting, SharedWeighting
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
+from learning.forecast.weighting import SaturatedWeighting, SharedWeighting
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
@@ -21,8 +21,10 @@ LAPLACE = Laplace()
 
 
 def made(kind, colluders=0, mechanism=LAPLACE, between=0.0):
-    unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
-    plain = forecast(
+    unit = Problem(
+        *(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0]))
+    )
+    plain = forecast_fitness(
         unit,
         Settings("averaged"),
         sizes=SIZES,
@@ -32,7 +34,7 @@ def made(kind, colluders=0, mechanism=LAPLACE, between=0.0):
         basis="oracle",
     )
     shared = replace(plain, weighting=SharedWeighting(owners=tuple(SIZES), colluders=colluders))
-    return shared.under(kind, np.array([1.0, 0.5, 1.0, 1.0]), between)
+    return shared.with_weights(kind, np.array([1.0, 0.5, 1.0, 1.0]), between)
 
 
 def profiles(count=40):
@@ -46,7 +48,8 @@ def profiles(count=40):
 def test_the_noise_hides_every_weighted_record_and_no_more(kind, colluders):
     shared = made(kind, colluders)
     for epsilon in profiles():
-        sharing, weights = epsilon > 0, shared.weights(epsilon)
+        sharing = epsilon > 0
+        weights = shared.weights(epsilon)
         if sharing.sum() <= colluders:
             continue
         needs = weights**2 * shared.mechanism.noise_term(epsilon) / SIZES**2
@@ -61,7 +64,7 @@ def test_the_noise_hides_every_weighted_record_and_no_more(kind, colluders):
 
 
 def test_alike_owners_need_the_noise_of_one():
-    alone = replace(made("size"), weighting=made("size").under("size", SIZES).weighting)
+    alone = replace(made("size"), weighting=made("size").with_weights("size", SIZES).weighting)
     epsilon = np.full(4, 0.7)
     assert alone.noise_at(epsilon) == pytest.approx(8 / 0.7**2 / SIZES.sum() ** 2)
     assert made("size", 2).noise_at(epsilon) == pytest.approx(2 * alone.noise_at(epsilon))
@@ -69,7 +72,8 @@ def test_alike_owners_need_the_noise_of_one():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_owners_move_is_its_part_of_the_sums(kind):
-    shared, moves = made(kind), np.linspace(0, 3, 7)
+    shared = made(kind)
+    moves = np.linspace(0, 3, 7)
     for epsilon in profiles(6):
         terms = shared.terms(epsilon)
         others = terms.sum(axis=0) - terms
@@ -92,8 +96,11 @@ def test_slopes_are_those_of_differences(kind, mechanism):
         if (epsilon > 0).sum() < 3:
             continue
         terms = shared.terms(epsilon[:, 0])
-        others, step = (terms.sum(axis=0) - terms)[:, None], 1e-6 * epsilon
-        up, down = (shared.excess(shared.beside(at, others)) for at in (epsilon + step, epsilon - step))
+        others = (terms.sum(axis=0) - terms)[:, None]
+        step = 1e-6 * epsilon
+        up, down = (
+            shared.excess(shared.beside(at, others)) for at in (epsilon + step, epsilon - step)
+        )
         slope = shared.slopes(epsilon, others + shared.terms(epsilon))
         known = epsilon > 0
         differences = (up - down)[known] / (2 * step[known])

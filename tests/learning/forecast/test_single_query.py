@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from rehearsals import REGULARISATION, WEIGHTS, population, stage
 
-import learning.forecast.rehearsal as rehearsal_module
-from learning.forecast.rehearsal import Rehearsal, rehearse
+from learning.forecast.rehearsal import Rehearsal
 from learning.losses.coordinates import RECORD
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
@@ -17,7 +16,8 @@ from learning.training.client import Client
 from learning.training.engine import train
 from learning.training.task import Task
 
-STEPS, LEVELS = np.array([0.2, 0.6]), np.array([0.0, 0.1, 1.0])
+STEPS = np.array([0.2, 0.6])
+LEVELS = np.array([0.0, 0.1, 1.0])
 MECHANISMS = {"laplace": Laplace(), "l2": L2(3), "gaussian": Gaussian(1e-6, "zcdp")}
 
 
@@ -30,11 +30,12 @@ def clipped(mechanism, ball=np.inf):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_what_is_known_is_the_mean_of_what_is_drawn(name, monkeypatch):
-    of, repeats = clipped(MECHANISMS[name]), 800
-    known = rehearse(of, 2, STEPS, LEVELS, repeats=2, returned=("last",))[0]
+    of = clipped(MECHANISMS[name])
+    repeats = 800
+    known = of.rehearse(2, STEPS, LEVELS, repeats=2, returned=("last",))[0]
     assert (known[..., 0] == known[..., 1]).all()
     monkeypatch.setattr(Rehearsal, "asks_once", lambda self, horizon: False)
-    drawn = rehearse(of, 2, STEPS, LEVELS, repeats=repeats, returned=("last",))[0]
+    drawn = of.rehearse(2, STEPS, LEVELS, repeats=repeats, returned=("last",))[0]
     error = drawn.std(axis=-1, ddof=1) / np.sqrt(repeats)
     np.testing.assert_allclose(
         drawn[:, 0].mean(axis=-1), known[:, 0, :, 0], rtol=1e-5
@@ -43,25 +44,45 @@ def test_what_is_known_is_the_mean_of_what_is_drawn(name, monkeypatch):
 
 
 def test_it_is_what_training_comes_to():
-    of, runs, level = clipped(L2(3)), 4000, 0.1
+    of = clipped(L2(3))
+    runs = 4000
+    level = 0.1
     start, (x, y) = of.starts[1], population("squared")
-    known = rehearse(of, 2, np.array([0.5]), np.array([level]), repeats=1, returned=("last",))[0, 0, 0, 1, 0]
-    plan = of.plan("last", 2, 0.5)
-    scale = float(of.mechanism.spread(start.noise_bound**2 * float(of.mechanism.horizon_factor(plan.priced)) * level))
+    known = of.rehearse(2, np.array([0.5]), np.array([level]), repeats=1, returned=("last",))[
+        0, 0, 0, 1, 0
+    ]
+    plan = of.make_plan("last", 2, 0.5)
+    scale = float(
+        of.mechanism.scale_of_variance(
+            start.noise_bound**2 * float(of.mechanism.horizon_factor(plan.priced)) * level
+        )
+    )
     rows = np.split(np.arange(600), [100, 400])
     owners = [
-        Client(f"owner {i}", start.oracle(x[own], y[own]), scale / np.sqrt(np.sum(WEIGHTS**2)), plan.priced)
+        Client(
+            f"owner {i}",
+            start.oracle(x[own], y[own]),
+            scale / np.sqrt(np.sum(WEIGHTS**2)),
+            plan.priced,
+        )
         for i, own in enumerate(rows)
     ]
-    trained = train(Task(owners, start, plan, of.mechanism, runs, Streams(5, "noise"), REGULARISATION, WEIGHTS))
-    came, chance = of.cost.relative(trained.theta), rehearsal_module._beyond_chance(of, start, start.oracle(x, y)).shift
-    moved = of.cost.relative(trained.theta - 0.5 * chance @ start.transform)  # forecasts take off what chance adds
+    trained = train(
+        Task(owners, start, plan, of.mechanism, runs, Streams(5, "noise"), REGULARISATION, WEIGHTS)
+    )
+    came = of.cost.relative(trained.theta)
+    chance = of._remove_chance(start, start.oracle(x, y)).shift
+    moved = of.cost.relative(
+        trained.theta - 0.5 * chance @ start.transform
+    )  # forecasts take off what chance adds
     error = came.std(ddof=1) / np.sqrt(runs)
     assert abs(moved.mean() - known) < 3 * error < 0.1 * known
 
 
 def test_where_the_ball_may_hold_training_back_it_is_drawn():
-    tight, wide = (rehearse(clipped(Laplace(), ball), 2, STEPS, LEVELS[2:], repeats=3) for ball in (0.3, 1e3))
+    tight, wide = (
+        clipped(Laplace(), ball).rehearse(2, STEPS, LEVELS[2:], repeats=3) for ball in (0.3, 1e3)
+    )
     assert (tight[0, ..., 0] != tight[0, ..., 1]).all()
     assert (wide[0, ..., 0] == wide[0, ..., 1]).all()
-    assert (rehearse(clipped(Laplace()), 3, STEPS, LEVELS[2:], repeats=2)[0].std(axis=-1) > 0).all()
+    assert (clipped(Laplace()).rehearse(3, STEPS, LEVELS[2:], repeats=2)[0].std(axis=-1) > 0).all()

@@ -1,12 +1,23 @@
 """The tail of public gradients: what clipping takes off, the radius that follows, and the rows that rehearsals see."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy
 
-from learning.forecast.public_sample import PublicSample
-from learning.forecast.tail import SCALES, SHAPES, chance_of_bias, fit_tail, fresh_gradients, radius_for, stretched
-from learning.losses.coordinates import RECORD, Coordinates, whitening
+from learning.forecast.public_sample import (
+    SCALES,
+    SHAPES,
+    PublicSample,
+    best_radius,
+    chance_of_bias,
+    fit_tail,
+    fresh_gradients,
+    stretch_residuals,
+)
+from learning.losses.coordinates import RECORD, Coordinates, whitening_transform
+from learning.losses.losses import as_loss
 
 RNG = np.random.default_rng(1)
 
@@ -14,12 +25,18 @@ RNG = np.random.default_rng(1)
 def sample_of(rows=150, width=4, loss="squared"):
     x = np.column_stack([np.ones(rows), RNG.standard_t(4, size=(rows, width - 1))])
     y = x @ np.arange(width) + RNG.standard_t(4, size=rows)
-    return PublicSample(x, np.sign(y) if loss != "squared" else y, 0.0 if loss == "squared" else 0.1, loss)
+    return PublicSample(
+        x, np.sign(y) if loss != "squared" else y, 0.0 if loss == "squared" else 0.1, as_loss(loss)
+    )
 
 
 def bounds_of(sample, norm=2):
     return Coordinates(
-        sample.model, whitening(sample.x.T @ sample.x / sample.n_records), norm=norm, loss=sample.loss, clipping=RECORD
+        sample.model,
+        whitening_transform(sample.x.T @ sample.x / sample.n_records),
+        norm=norm,
+        loss=sample.loss,
+        clipping=RECORD,
     )
 
 
@@ -31,29 +48,38 @@ def tail():
 def test_a_drawn_tail_is_generalised_pareto_and_the_tail_is_their_mean(tail):
     """By a second route: SciPy's law, drawn tail by drawn tail, integrated number by number."""
     radii = tail.threshold + tail.unit * np.array([0.0, 1.0, 4.0])
-    cut, expected = [], []
+    cut = []
+    expected = []
     for _ in range(40):
-        one = tail.drawn(RNG)
+        one = tail.draw_tail(RNG)
         shape, scale = (int(i[0]) for i in np.nonzero(one.odds))
         law = scipy.stats.genpareto(SHAPES[shape], scale=SCALES[scale] * tail.unit)
         if len(cut) < 5:
-            taken = [scipy.integrate.quad(law.sf, radius - tail.threshold, np.inf)[0] for radius in radii]
-            np.testing.assert_allclose(np.sqrt(one.cut(radii)), np.array(taken) * 40 / 200, rtol=1e-3)
-        cut.append(one.cut(radii))
-        expected.append(one.expected().mean())
+            taken = [
+                scipy.integrate.quad(law.sf, radius - tail.threshold, np.inf)[0] for radius in radii
+            ]
+            np.testing.assert_allclose(
+                np.sqrt(one.squared_cut(radii)), np.array(taken) * 40 / 200, rtol=1e-3
+            )
+        cut.append(one.squared_cut(radii))
+        expected.append(one.expected_lengths().mean())
         if len(cut) == 1:
             parts = law.ppf((np.arange(40 * 64) + 0.5) / (40 * 64)).reshape(40, 64).mean(axis=1)
-            np.testing.assert_allclose(one.expected() - tail.threshold, parts, rtol=0.02)
+            np.testing.assert_allclose(one.expected_lengths() - tail.threshold, parts, rtol=0.02)
     spread = np.std(cut, axis=0) / np.sqrt(len(cut))
-    np.testing.assert_array_less(np.abs(np.mean(cut, axis=0) - tail.cut(radii)), 4 * spread)
-    assert abs(np.mean(expected) - tail.expected().mean()) < 4 * np.std(expected) / np.sqrt(len(expected))
+    np.testing.assert_array_less(np.abs(np.mean(cut, axis=0) - tail.squared_cut(radii)), 4 * spread)
+    assert abs(np.mean(expected) - tail.expected_lengths().mean()) < 4 * np.std(expected) / np.sqrt(
+        len(expected)
+    )
 
 
 def test_below_the_threshold_rows_count_as_they_are(tail):
     radius = np.quantile(tail.lengths, 0.3)
     shown = np.maximum(tail.lengths[:-40] - radius, 0).sum() + (tail.threshold - radius) * 40
-    more = np.sqrt(tail.cut(np.array([tail.threshold])))[0]
-    assert shown / 200 + more == pytest.approx(np.sqrt(tail.cut(np.array([radius])))[0], rel=0.02)
+    more = np.sqrt(tail.squared_cut(np.array([tail.threshold])))[0]
+    assert shown / 200 + more == pytest.approx(
+        np.sqrt(tail.squared_cut(np.array([radius])))[0], rel=0.02
+    )
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -62,65 +88,83 @@ def test_fresh_gradients_are_those_without_the_row(loss):
     found = np.linalg.norm(fresh_gradients(sample, bounds_of(sample)), axis=1)
     for i in range(0, 40, 7):
         rest = np.arange(40) != i
-        x, y = sample.x[rest], sample.y[rest]
+        x = sample.x[rest]
+        y = sample.y[rest]
         model = sample.model if loss == "logistic" else PublicSample(x, y).model
-        slope = sample.loss.derivative(sample.loss.scores(sample.x[i : i + 1], sample.y[i : i + 1], model))[0]
-        length = np.linalg.norm(whitening(x.T @ x / 40) @ sample.x[i]) * abs(slope)
+        slope = sample.loss.derivative(
+            sample.loss.scores(sample.x[i : i + 1], sample.y[i : i + 1], model)
+        )[0]
+        length = np.linalg.norm(whitening_transform(x.T @ x / 40) @ sample.x[i]) * abs(slope)
         assert found[i] == pytest.approx(length, rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_the_radius_falls_with_noise(loss):
     sample = sample_of(loss=loss)
-    found = [radius_for(sample, bounds_of(sample), noise) for noise in (1e-9, 1e-6, 1e-4, 1e-2)]
+    found = [best_radius(sample, bounds_of(sample), noise) for noise in (1e-9, 1e-6, 1e-4, 1e-2)]
     assert found == sorted(found, reverse=True) and found[0] > 2 * found[-1], found
 
 
 @pytest.mark.parametrize("spread", [0.4, 1.0])
 def test_the_radius_is_near_the_best_on_records_that_one_cannot_see(spread):
     """Skewed residuals, of more or less long tails: bias plus noise at the radius, on 20,000 records, on average."""
-    ours, best, noise = [], [], 2e-5
+    ours = []
+    best = []
+    noise = 2e-5
 
     def drawn(rows):
         x = np.column_stack([np.ones(rows), RNG.normal(size=(rows, 3))])
         return PublicSample(x, RNG.lognormal(sigma=spread, size=rows))
 
     for _ in range(12):
-        sample, records = drawn(150), drawn(20_000)
-        gradients = 2 * (records.x @ records.model - records.y)[:, None] * (records.x @ bounds_of(sample).transform)
+        sample = drawn(150)
+        records = drawn(20_000)
+        gradients = (
+            2
+            * (records.x @ records.model - records.y)[:, None]
+            * (records.x @ bounds_of(sample).transform)
+        )
         lengths = np.linalg.norm(gradients, axis=1)
 
         def error(radius, gradients=gradients, lengths=lengths):
             taken = (gradients * np.maximum(0, 1 - radius / lengths)[:, None]).mean(axis=0)
             return taken @ taken + 4 * noise * radius**2
 
-        ours.append(error(radius_for(sample, bounds_of(sample), noise)))
-        best.append(min(error(radius) for radius in np.quantile(lengths, 0.9) * np.geomspace(1, 40, 60)))
+        ours.append(error(best_radius(sample, bounds_of(sample), noise)))
+        best.append(
+            min(error(radius) for radius in np.quantile(lengths, 0.9) * np.geomspace(1, 40, 60))
+        )
     assert np.mean(ours) < 1.7 * np.mean(best), (np.mean(ours), np.mean(best))
 
 
 def test_stretched_rows_have_the_same_optimum_and_a_longer_tail():
     sample = sample_of()
-    found = stretched(sample)
+    bounds = replace(bounds_of(sample), clipping=RECORD)
+    found = stretch_residuals(sample, bounds)
     np.testing.assert_allclose(found.model, sample.model, atol=1e-9)
     before, after = (np.sort(np.abs(one.y - one.x @ one.model)) for one in (sample, found))
     assert after[-1] > before[-1] and np.median(after) == pytest.approx(np.median(before), rel=0.2)
-    drawn = {stretched(sample, np.random.default_rng(seed)).y.max() for seed in range(4)}
+    drawn = {
+        stretch_residuals(sample, bounds, np.random.default_rng(seed)).y.max() for seed in range(4)
+    }
     assert len(drawn) == 4
-    assert stretched(sample_of(loss="hinge")).n_records == 150
+    assert stretch_residuals(sample_of(loss="hinge"), bounds).n_records == 150
 
 
 def test_rows_that_are_fitted_without_error_stay():
     x = RNG.normal(size=(50, 3))
     exact = PublicSample(x, np.zeros(50))
-    assert stretched(exact) is exact
+    bounds = replace(bounds_of(exact), clipping=RECORD)
+    assert stretch_residuals(exact, bounds) is exact
 
 
 def test_the_chance_in_a_bias_is_its_variance_over_samples():
     """What clipping takes at the optimum of skewed records, drawn again and again, against what each sample tells of it."""
-    told, moved = [], []
+    told = []
+    moved = []
     for _ in range(300):
-        x, y = np.column_stack([np.ones(500), RNG.normal(size=500)]), RNG.exponential(size=500)
+        x = np.column_stack([np.ones(500), RNG.normal(size=500)])
+        y = RNG.exponential(size=500)
         whole = 2 * (x @ np.linalg.lstsq(x, y, rcond=None)[0] - y)[:, None] * x
         kept = whole * np.minimum(1, 3.0 / np.linalg.norm(whole, axis=1))[:, None]
         moved.append(kept.mean(axis=0) / np.mean((whole == kept).all(axis=1)))

@@ -5,16 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learning.forecast.envelope import Envelope
-from learning.forecast.fitness import FitnessForecast
-from learning.forecast.plan_set import PlanSet
-from learning.forecast.shared_weighting import SaturatedWeighting, SharedWeighting
-from learning.forecast.weighting import Weighting
-from learning.forecast.worth import NODES, epsilon_worth, worth_of_all
+from learning.forecast.fitness import NODES, FitnessForecast, epsilon_worth, worth_of_all
+from learning.forecast.law import Envelope, PlanSet
+from learning.forecast.weighting import (
+    Answers,
+    EqualWeighting,
+    PrecisionWeighting,
+    RecordWeighting,
+    SaturatedWeighting,
+    SharedWeighting,
+    SizeWeighting,
+)
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace
 from learning.privacy.remaining import Remaining
-from learning.training.plan import Plan
 from market.costs.functions import Linear
 from market.game.game import Game
 from market.game.owners import Owners
@@ -24,40 +28,50 @@ SIZES = np.array([500.0, 2000.0, 8000.0])
 ALL_IN = np.array([1.0, 2.0, 0.5])
 
 
-def law(mechanism=None, sizes=SIZES, lines=((0.001, 30.0),), dispersion=4.0, outside=np.inf, **more):
+def law(
+    mechanism=None, sizes=SIZES, lines=((0.001, 30.0),), dispersion=4.0, outside=np.inf, **more
+):
     bias, slope = np.array(lines).T
-    plans = tuple(Plan("averaged", "last", 2 + k, 0.5) for k in range(len(bias)))
-    envelope = Envelope.of(bias, slope, outside)
+    keys = [("last", 2 + k, 0.5, 1.0) for k in range(len(bias))]
+    envelope = Envelope.of_lines(bias, slope, outside)
     beyond = outside if np.isfinite(outside) else 1.0
-    chosen = PlanSet(plans, bias, slope)
-    return FitnessForecast(sizes, mechanism or Laplace(), chosen, envelope, beyond, dispersion, "oracle", **more)
+    chosen = PlanSet("averaged", keys, bias, slope)
+    return FitnessForecast(
+        sizes, mechanism or Laplace(), chosen, envelope, beyond, dispersion, "oracle", **more
+    )
 
 
-SLOW = pytest.param(AccountedLaplace(1e-6, horizon=3), marks=pytest.mark.slow)  # its table takes two seconds
+SLOW = pytest.param(
+    AccountedLaplace(1e-6, horizon=3), marks=pytest.mark.slow
+)  # its table takes two seconds
 MECHANISMS = [Laplace(), Laplace(2), Gaussian(1e-6), Gaussian(1e-6, accounting="pld"), SLOW]
 
 
 @pytest.mark.parametrize(
-    "mechanism", [*MECHANISMS, Remaining(Laplace(), 0.1)], ids=lambda one: getattr(one, "label", None)
+    "mechanism",
+    [*MECHANISMS, Remaining(Laplace(), 0.1)],
+    ids=lambda one: getattr(one, "label", None),
 )
-@pytest.mark.parametrize("weighting", [Weighting("size"), Weighting("equal")], ids=lambda one: one.kind)
+@pytest.mark.parametrize("weighting", [SizeWeighting(), EqualWeighting()], ids=lambda one: one.kind)
 def test_there_noise_adds_what_a_sample_does(mechanism, weighting):
     """Second route: what the forecast loses by the owner's noise alone, against (C/f*) q^2/n."""
     made = law(mechanism, weighting=weighting)
     worth = epsilon_worth(made, ALL_IN)
     weights = made.weights(ALL_IN)
     for owner in range(3):
-        noisy, free = ALL_IN.copy(), ALL_IN.copy()
+        noisy = ALL_IN.copy()
+        free = ALL_IN.copy()
         noisy[owner], free[owner] = worth[owner], np.inf
         added = made.at(noisy) - made.at(free)
         assert added == pytest.approx(4.0 * weights[owner] ** 2 / SIZES[owner], rel=2e-3)
 
 
 def test_records_asked_one_by_one_count_by_their_share():
-    made = law(weighting=Weighting("record"))
+    made = law(weighting=RecordWeighting())
     worth = epsilon_worth(made, ALL_IN)
     for owner in range(3):
-        noisy, free = ALL_IN.copy(), ALL_IN.copy()
+        noisy = ALL_IN.copy()
+        free = ALL_IN.copy()
         noisy[owner], free[owner] = worth[owner], np.inf
         added = made.at(noisy) - made.at(free)
         assert added == pytest.approx(4.0 * (SIZES[owner] / SIZES.sum()) ** 2 / SIZES[owner])
@@ -68,7 +82,7 @@ def test_records_asked_one_by_one_count_by_their_share():
 @pytest.mark.parametrize("kind", ["size", "equal"])
 @pytest.mark.parametrize("colluders", [0, 1])
 def test_under_one_noise_nobody_need_be_laxer_than_the_strictest_other(kind, colluders):
-    made = law(weighting=SharedWeighting(kind, owners=tuple(SIZES), colluders=colluders))
+    made = law(weighting=SharedWeighting(kind=kind, owners=tuple(SIZES), colluders=colluders))
     strict = np.array([0.02, 0.03, 0.004])  # noise far above that of sampling
     worth = epsilon_worth(made, strict)
     for owner in range(3):
@@ -90,26 +104,34 @@ def test_under_one_noise_nobody_need_be_laxer_than_the_strictest_other(kind, col
 
 
 def test_saturated_weights_end_at_their_level():
-    made = law(weighting=SaturatedWeighting("precision", level=20.0))
+    made = law(weighting=SaturatedWeighting(level=20.0))
     worth = epsilon_worth(made, ALL_IN)
     np.testing.assert_allclose(worth, np.sqrt(8) / 20.0)
     budgets = np.array([0.5, 1.0, 0.7]) * worth
     for owner in range(3):
         there, beyond, before = (budgets.copy() for _ in range(3))
         there[owner], beyond[owner], before[owner] = worth[owner] * np.array([1.0, 100.0, 0.9])
-        assert made.at(there) == pytest.approx(made.at(beyond), rel=1e-12) != pytest.approx(made.at(before), rel=1e-6)
+        assert (
+            made.at(there)
+            == pytest.approx(made.at(beyond), rel=1e-12)
+            != pytest.approx(made.at(before), rel=1e-6)
+        )
 
 
 def test_precision_weights_halve_an_owner_there():
-    made = law(weighting=Weighting("precision", balance=30.0 / 4.0))
+    made = law(weighting=PrecisionWeighting(balance=30.0 / 4.0))
     worth = epsilon_worth(made, ALL_IN)
-    raw = [made.weighting.columns(made.mechanism.noise_term(at), SIZES, SIZES > 0)[:, 1] for at in (worth, 1e9 * worth)]
+    raw = [
+        made.weighting.sum_terms(Answers(made.mechanism.noise_term(at), SIZES, SIZES > 0))[:, 1]
+        for at in (worth, 1e9 * worth)
+    ]
     np.testing.assert_allclose(raw[0] / raw[1], 0.5)
 
 
 def test_several_plans_of_which_the_one_in_use_counts():
     made = law(lines=((0.01, 5.0), (0.001, 300.0)), outside=0.5)
-    loud, quiet = epsilon_worth(made, np.full(3, 0.05)), epsilon_worth(made, np.full(3, 50.0))
+    loud = epsilon_worth(made, np.full(3, 0.05))
+    quiet = epsilon_worth(made, np.full(3, 50.0))
     np.testing.assert_allclose(quiet / loud, np.sqrt(300 / 5), rtol=1e-3)
 
 
@@ -118,13 +140,19 @@ def test_who_is_told_nothing_and_who_is():
     assert np.isnan(epsilon_worth(made, np.zeros(3))).all()  # nobody shares
     assert np.isnan(epsilon_worth(made, np.full(3, 1e-4))).all()  # nothing is worth asking
     free = epsilon_worth(made, np.full(3, np.inf))
-    np.testing.assert_allclose(free, epsilon_worth(made, ALL_IN), rtol=1e-6)  # no noise: the line's own slope
+    np.testing.assert_allclose(
+        free, epsilon_worth(made, ALL_IN), rtol=1e-6
+    )  # no noise: the line's own slope
     absent = epsilon_worth(made, [1.0, 0.0, 0.5])
     assert np.isfinite(absent).all() and absent[1] == pytest.approx(free[1], rel=1e-3)
     alone = law(sizes=SIZES[:1], outside=2.0)
     assert epsilon_worth(alone, [1.0])[0] == pytest.approx(np.sqrt(8 * 30 / (4.0 * 500)))
-    assert np.isinf(epsilon_worth(replace(made, dispersion=0.0), ALL_IN)).all()  # no sampling noise to hide behind
-    assert np.isnan(epsilon_worth(law(lines=((0.3, 1.0),), outside=0.2), ALL_IN)).all()  # no plan beats doing nothing
+    assert np.isinf(
+        epsilon_worth(replace(made, dispersion=0.0), ALL_IN)
+    ).all()  # no sampling noise to hide behind
+    assert np.isnan(
+        epsilon_worth(law(lines=((0.3, 1.0),), outside=0.2), ALL_IN)
+    ).all()  # no plan beats doing nothing
 
 
 def test_what_is_announced_is_what_is_worth_buying_once_it_is_sold():
@@ -152,11 +180,17 @@ def test_many_owners_are_read_off_a_curve():
 def test_marginal_pay_ends_there():
     """By the law: all that is still to earn beyond is V (C/f*) q^2/n, and another epsilon earns as 1/epsilon^3."""
     made = law()
-    value, weights = 1000.0, SIZES / SIZES.sum()
+    value = 1000.0
+    weights = SIZES / SIZES.sum()
     worth = epsilon_worth(made, ALL_IN)
     game = Game(Owners(("A", "B", "C"), SIZES, 0.0, 100.0, Linear(0.0)), Marginal(), made, value)
     moves = game.deviations(ALL_IN)
     at = worth[:, None] * np.array([0.5, 1.0, 2.0, 8.0, 1e6])
-    paid, slope = moves.payments(at), moves.slopes(at)
-    np.testing.assert_allclose(paid[:, -1] - paid[:, 1], value * 4.0 * weights**2 / SIZES, rtol=1e-6)
-    np.testing.assert_allclose(slope[:, :4] / slope[:, 1:2], np.tile([8.0, 1.0, 1 / 8, 1 / 512], (3, 1)), rtol=1e-9)
+    paid = moves.payments(at)
+    slope = moves.marginal_surplus(at)
+    np.testing.assert_allclose(
+        paid[:, -1] - paid[:, 1], value * 4.0 * weights**2 / SIZES, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        slope[:, :4] / slope[:, 1:2], np.tile([8.0, 1.0, 1 / 8, 1 / 512], (3, 1)), rtol=1e-9
+    )

@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 import learning.losses.linear_records
-from learning.losses.clipped_records import ClippedRecords
 from learning.losses.coordinates import RECORD, Coordinates
+from learning.losses.linear_records import ClippedRecords
 from learning.losses.losses import LOSSES
-from learning.losses.together import together
+from learning.losses.together import pool_records
 
 LINEAR = [loss for loss in LOSSES.values() if loss.linear]
-RADIUS, P = 0.8, 4
+RADIUS = 0.8
+P = 4
 RNG = np.random.default_rng(0)
 X = RNG.standard_t(3, size=(300, P))
 SIGNS = np.where(RNG.random(300) < 0.4, 1.0, -1.0)
 POINTS = RNG.normal(size=(6, P)) * RNG.choice([0.3, 30.0], (6, 1))
-CENTRE, SCALE = np.array([0.2, -0.1, 0.3, 0.0]), np.diag([1.0, 0.5, 2.0, 1.0])
+CENTRE = np.array([0.2, -0.1, 0.3, 0.0])
+SCALE = np.diag([1.0, 0.5, 2.0, 1.0])
 
 
 def coordinates_of(loss, norm=2, radius=RADIUS, **more):
@@ -51,10 +53,13 @@ def test_the_mean_is_that_of_gradients_shortened_one_by_one(loss, norm, monkeypa
 @pytest.mark.parametrize("loss", LINEAR, ids=lambda loss: loss.name)
 def test_replacing_a_record_moves_the_mean_by_no_more_than_twice_the_radius_over_n(loss):
     """Whatever the record and the point, far outside any ball too; a far record that the start says nothing of attains it."""
-    coordinates, count = coordinates_of(loss, theta_max=0.1), 20
-    far, moved = 1e6 * np.array([1.0, 2.0, 0.0, 5.0]), []
+    coordinates = coordinates_of(loss, theta_max=0.1)
+    count = 20
+    far = 1e6 * np.array([1.0, 2.0, 0.0, 5.0])
+    moved = []
     for sign in (1.0, -1.0):
-        x, y = X[:count].copy(), target_of(loss)[:count].copy()
+        x = X[:count].copy()
+        y = target_of(loss)[:count].copy()
         x[0], y[0] = far, sign * (1.0 if loss.labels else 1e9)
         moved.append(coordinates.oracle(x, y).gradient(np.vstack([np.zeros((1, P)), 1e3 * POINTS])))
     apart = np.linalg.norm(moved[0] - moved[1], axis=1) * count
@@ -80,7 +85,9 @@ def test_a_radius_that_none_exceeds_clips_nothing(loss):
 def test_the_lengths_at_the_start_are_those_of_the_gradients():
     for loss in LINEAR:
         wanted = np.linalg.norm(gradients(loss, np.zeros(P), np.inf, 2), axis=1)
-        np.testing.assert_allclose(coordinates_of(loss).gradient_lengths(X, target_of(loss)), wanted)
+        np.testing.assert_allclose(
+            coordinates_of(loss).gradient_lengths(X, target_of(loss)), wanted
+        )
 
 
 def test_clipped_records_of_several_owners_are_one_partys():
@@ -88,7 +95,9 @@ def test_clipped_records_of_several_owners_are_one_partys():
     held = coordinates_of(loss)
     parts = [held.oracle(X[rows], target_of(loss)[rows]) for rows in (slice(100), slice(100, 300))]
     np.testing.assert_allclose(
-        together(parts).gradient(POINTS), held.oracle(X, target_of(loss)).gradient(POINTS), atol=1e-6
+        pool_records(parts).gradient(POINTS),
+        held.oracle(X, target_of(loss)).gradient(POINTS),
+        atol=1e-6,
     )
 
 
@@ -104,5 +113,7 @@ def test_a_gradient_is_no_longer_than_the_radius_where_single_precision_ends(los
     """A score of inf - inf is NaN; its slope is cut like any other."""
     lines = np.array([[2.0, 2.0, 0.5], [1.0, -3.0, -0.5]], dtype=np.float32)
     for far in (3e38, 1e39, np.inf):
-        made = ClippedRecords.within(0.25, LOSSES[loss], lines, norm=2).gradient(np.array([[far, -far]]))
+        made = ClippedRecords.within(0.25, LOSSES[loss], lines, norm=2).gradient(
+            np.array([[far, -far]])
+        )
         assert np.isfinite(made).all() and np.linalg.norm(made) <= 0.25

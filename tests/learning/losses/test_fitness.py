@@ -30,13 +30,17 @@ def test_the_optimum_is_what_another_optimiser_finds(loss, regularisation):
     """Logistic: BFGS meets it. Hinge: a descent from many points never gets below, and nears it."""
     x, y = labelled()
     fitness = as_loss(loss).fitness([(x, y)], regularisation)
-    assert fitness.optimum == pytest.approx(by_hand(loss, x, y, fitness.minimiser, regularisation), rel=1e-10)
+    assert fitness.optimum == pytest.approx(
+        by_hand(loss, x, y, fitness.minimiser, regularisation), rel=1e-10
+    )
     found = [
         minimize(
             lambda theta: by_hand(loss, x, y, theta, regularisation),
             start,
             method="BFGS" if loss == "logistic" else "Nelder-Mead",
-            options={} if loss == "logistic" else {"maxiter": 4000, "xatol": 1e-9, "fatol": 1e-12, "adaptive": True},
+            options={}
+            if loss == "logistic"
+            else {"maxiter": 4000, "xatol": 1e-9, "fatol": 1e-12, "adaptive": True},
         ).fun
         for start in (np.zeros(4), fitness.minimiser + 0.1)
     ]
@@ -46,9 +50,12 @@ def test_the_optimum_is_what_another_optimiser_finds(loss, regularisation):
 
 def test_squared_loss_is_ridge_regression():
     rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    x = rng.normal(size=(50, 3))
+    y = rng.normal(size=50)
     theta, value = as_loss("squared").fit(x, y, 0.3)
-    np.testing.assert_allclose(theta, np.linalg.solve(2 * x.T @ x / 50 + 0.3 * np.eye(3), 2 * x.T @ y / 50))
+    np.testing.assert_allclose(
+        theta, np.linalg.solve(2 * x.T @ x / 50 + 0.3 * np.eye(3), 2 * x.T @ y / 50)
+    )
     assert value == pytest.approx(np.mean((y - x @ theta) ** 2) + 0.15 * theta @ theta)
     halves = as_loss("squared").fitness([(x[:20], y[:20]), (x[20:], y[20:])], 0.3)
     assert halves.optimum == pytest.approx(value, rel=1e-12)
@@ -71,7 +78,9 @@ def test_records_may_lie_with_any_owners(loss):
     x, y = labelled()
     theta = np.random.default_rng(2).normal(size=(5, 4 if loss != "network" else 2 * 4 + 3))
     whole = RecordFitness(LOSSES[loss], [(x, y)], 0.1)
-    parts = RecordFitness(LOSSES[loss], [(x[200:], y[200:]), (x[:10], y[:10]), (x[10:200], y[10:200])], 0.1)
+    parts = RecordFitness(
+        LOSSES[loss], [(x[200:], y[200:]), (x[:10], y[:10]), (x[10:200], y[10:200])], 0.1
+    )
     width = theta.shape[-1]
     if loss == "network":
         width = NetworkRecords(x, y, 2, np.inf, 2).n_parameters
@@ -101,7 +110,9 @@ def test_relative_fitness_is_nought_at_the_best_model_and_above_it_elsewhere(los
     relative = fitness.relative(theta)
     assert relative.shape == (3, 6) and (relative > 0).all()
     np.testing.assert_allclose(relative, fitness.value(theta) / fitness.optimum - 1, rtol=1e-9)
-    np.testing.assert_allclose(fitness.value(theta)[1, 2], fitness.value(theta[1, 2][None])[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        fitness.value(theta)[1, 2], fitness.value(theta[1, 2][None])[0], rtol=1e-12
+    )
 
 
 def test_a_networks_best_is_the_same_from_call_to_call_and_a_stationary_point():
@@ -109,9 +120,9 @@ def test_a_networks_best_is_the_same_from_call_to_call_and_a_stationary_point():
     first, again = (make_loss("network", hidden=3).fit(x, y, 0.01) for _ in range(2))
     np.testing.assert_array_equal(first[0], again[0])
     fitness = RecordFitness(make_loss("network", hidden=3), [(x, y)], 0.01)
-    assert fitness.optimum == pytest.approx(first[1]) and fitness.relative(first[0][None])[0] == pytest.approx(
-        0, abs=1e-9
-    )
+    assert fitness.optimum == pytest.approx(first[1]) and fitness.relative(first[0][None])[
+        0
+    ] == pytest.approx(0, abs=1e-9)
     step = 1e-5
     for i in range(0, len(first[0]), 3):
         moved = np.stack([first[0] + sign * step * np.eye(len(first[0]))[i] for sign in (1, -1)])
@@ -124,7 +135,8 @@ def test_wrong_labels_are_counted():
     x = np.array([[1.0, 1.0], [2.0, 1.0], [-1.0, 1.0], [0.0, 1.0]])
     y = np.array([1.0, -1.0, -1.0, 1.0])
     theta = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    # scores x: 1, 2, -1, 0 (0 counts as +1): one wrong; -x: three of four, again with 0 as +1; always +1: two; -1: two
+    # scores x: 1, 2, -1, 0 (0 counts as +1): one wrong; -x: three of four, again with 0 as +1;
+    # always +1: two; -1: two
     for name in LINEAR:
         assert [LOSSES[name].error(x, y, one[None]) for one in theta] == [0.25, 0.5, 0.5, 0.5]
         assert LOSSES[name].error(x, y, theta) == 1.75 / 4

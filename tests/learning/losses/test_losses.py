@@ -8,12 +8,18 @@ from hypothesis.extra.numpy import arrays
 from populations import generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.losses.squared import Fitness, SquaredStatistics, squared_gradient_bound, squared_statistics
+from learning.losses.squared import (
+    Fitness,
+    SquaredStatistics,
+    squared_gradient_bound,
+    squared_statistics,
+)
 
 
 def naive_cost(x, y, theta, regularisation=0.0):
     return (
-        sum((yi - xi @ theta) ** 2 for xi, yi in zip(x, y, strict=True)) / len(y) + regularisation / 2 * theta @ theta
+        sum((yi - xi @ theta) ** 2 for xi, yi in zip(x, y, strict=True)) / len(y)
+        + regularisation / 2 * theta @ theta
     )
 
 
@@ -28,7 +34,9 @@ def test_statistics_hold_all_that_the_loss_needs(records):
     statistics = squared_statistics(x, y)
     assert statistics.mean_loss(theta) == pytest.approx(naive_cost(x, y, theta), rel=1e-12)
     steps = 1e-5 * np.eye(4)
-    differences = [(naive_cost(x, y, theta + h) - naive_cost(x, y, theta - h)) / 2e-5 for h in steps]
+    differences = [
+        (naive_cost(x, y, theta + h) - naive_cost(x, y, theta - h)) / 2e-5 for h in steps
+    ]
     assert statistics.gradient(theta) == pytest.approx(differences, rel=1e-7)
     gradients = statistics.gradient(theta + steps) - statistics.gradient(theta - steps)
     assert statistics.hessian == pytest.approx(gradients / 2e-5, rel=1e-7)
@@ -40,7 +48,9 @@ def test_adding_statistics_adds_records(records):
     whole = squared_statistics(x, y)
     assert isinstance(both, SquaredStatistics) and both.n_records == 60
     assert (
-        both.xx == pytest.approx(whole.xx) and both.xy == pytest.approx(whole.xy) and both.yy == pytest.approx(whole.yy)
+        both.xx == pytest.approx(whole.xx)
+        and both.xy == pytest.approx(whole.xy)
+        and both.yy == pytest.approx(whole.yy)
     )
 
 
@@ -63,14 +73,20 @@ def test_optimum_meets_scikit_learn(source):
     fitness = Fitness(squared_statistics(x, y))
     assert fitness.minimiser == pytest.approx(plain.coef_, rel=1e-7, abs=1e-8)
     assert fitness.optimum == pytest.approx(np.mean((y - plain.predict(x)) ** 2), rel=1e-10)
-    ridge = Ridge(alpha=len(y) * 0.3 / 2, fit_intercept=False).fit(x, y)  # r/2 |theta|^2 beside the mean loss
-    assert Fitness(squared_statistics(x, y), 0.3).minimiser == pytest.approx(ridge.coef_, rel=1e-6, abs=1e-8)
+    ridge = Ridge(alpha=len(y) * 0.3 / 2, fit_intercept=False).fit(
+        x, y
+    )  # r/2 |theta|^2 beside the mean loss
+    assert Fitness(squared_statistics(x, y), 0.3).minimiser == pytest.approx(
+        ridge.coef_, rel=1e-6, abs=1e-8
+    )
 
 
 def test_optimum_of_collinear_columns_is_still_the_best_fit(records):
     x, y = records
     doubled = np.column_stack([x, x[:, 0] - x[:, 1]])
-    assert Fitness(squared_statistics(doubled, y)).optimum == pytest.approx(Fitness(squared_statistics(x, y)).optimum)
+    assert Fitness(squared_statistics(doubled, y)).optimum == pytest.approx(
+        Fitness(squared_statistics(x, y)).optimum
+    )
 
 
 def gradient(x, y, theta):
@@ -94,7 +110,8 @@ def test_no_gradient_exceeds_the_bound(direction, target, place, radius, target_
 
 
 def test_the_bound_is_attained():
-    x, theta = np.array([0.0, 3.0, 0.0]), np.array([0.1, 0.5, -0.5])
+    x = np.array([0.0, 3.0, 0.0])
+    theta = np.array([0.1, 0.5, -0.5])
     assert np.abs(gradient(x, -2.0, theta)).sum() == squared_gradient_bound(3.0, 2.0, 0.5) == 21.0
 
 
@@ -105,9 +122,13 @@ def furthest_gradients(radius, target_bound, theta_max, width, rng, starts=30, s
     targets = target_bound * rng.choice([-1.0, 1.0], size=(2, starts))
     most = 0.0
     for step in np.geomspace(0.3, 0.001, steps):
-        place *= np.minimum(1, limits / np.maximum(np.linalg.norm(place, axis=2, keepdims=True), 1e-300))
+        place *= np.minimum(
+            1, limits / np.maximum(np.linalg.norm(place, axis=2, keepdims=True), 1e-300)
+        )
         x, z, phi = place
-        misses = [np.sum(phi * one, axis=1) - target for one, target in zip((x, z), targets, strict=True)]
+        misses = [
+            np.sum(phi * one, axis=1) - target for one, target in zip((x, z), targets, strict=True)
+        ]
         apart = misses[0][:, None] * x - misses[1][:, None] * z
         length = np.linalg.norm(apart, axis=1)
         most = max(most, float(length.max()))
@@ -122,18 +143,29 @@ def furthest_gradients(radius, target_bound, theta_max, width, rng, starts=30, s
         )
         # a target counts by the sign of what it adds
         targets = target_bound * np.stack([-np.sign(shadows[0][:, 0]), np.sign(shadows[1][:, 0])])
-        place = place + step * limits * uphill / np.maximum(np.linalg.norm(uphill, axis=2, keepdims=True), 1e-300)
+        place = place + step * limits * uphill / np.maximum(
+            np.linalg.norm(uphill, axis=2, keepdims=True), 1e-300
+        )
     return most
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "bounds", [(1.0, 1.0, 1.0), (1.3, 0.7, 2.0), (2.0, 3.0, 0.1), (0.5, 0.1, 5.0), (3.0, 2.0, 0.5), (1.0, 1.0, 0.0)]
+    "bounds",
+    [
+        (1.0, 1.0, 1.0),
+        (1.3, 0.7, 2.0),
+        (2.0, 3.0, 0.1),
+        (0.5, 0.1, 5.0),
+        (3.0, 2.0, 0.5),
+        (1.0, 1.0, 0.0),
+    ],
 )
 def test_the_bound_in_2_norm_is_the_joint_supremum(bounds):
     """Ascent from many starts comes within a millionth of it, and never beyond."""
     radius, target_bound, theta_max = bounds
-    bound, parts = float(squared_gradient_bound(*bounds, norm=2)), (theta_max * radius + 2 * target_bound) * radius
+    bound = float(squared_gradient_bound(*bounds, norm=2))
+    parts = (theta_max * radius + 2 * target_bound) * radius
     assert np.sqrt(3) / 2 * (1 - 1e-12) <= bound / parts <= 1 + 1e-12
     for width in (2, 4):
         found = furthest_gradients(*bounds, width, np.random.default_rng(width))

@@ -31,7 +31,9 @@ def records(kind, n, p, seed=1):
     rng = np.random.default_rng(seed)
     n, p = (min(n, 30), 60) if kind == "wide" else (n, p)
     mix = np.eye(p - 1) + rng.normal(size=(p - 1, p - 1)) / np.sqrt(p)
-    x = np.column_stack([rng.normal(size=(n, p - 1)) @ mix * np.geomspace(0.3, 2, p - 1), np.ones(n)])
+    x = np.column_stack(
+        [rng.normal(size=(n, p - 1)) @ mix * np.geomspace(0.3, 2, p - 1), np.ones(n)]
+    )
     score = x @ rng.normal(size=p)
     if kind == "repeated":  # few distinct rows, with labels that contradict each other
         x = np.round(x[rng.integers(0, max(3, n // 20), size=n)])
@@ -45,9 +47,11 @@ def records(kind, n, p, seed=1):
 
 def enumerated(x, y, r):
     """Exact hinge optimum of a handful of records: every split into below, at and above margin 1 is tried."""
-    z, best = y[:, None] * x, np.inf
+    z = y[:, None] * x
+    best = np.inf
     for states in itertools.product((0, 1, 2), repeat=len(y)):
-        at, below = np.array(states) == 1, np.array(states) == 0
+        at = np.array(states) == 1
+        below = np.array(states) == 0
         start = z[below].sum(axis=0) / (r * len(y))
         theta = start + np.linalg.pinv(z[at]) @ (1 - z[at] @ start) if at.any() else start
         best = min(best, cost("hinge", x, y, theta, r))
@@ -71,7 +75,10 @@ def test_certified_for_all_kinds_of_records_without_a_warning(loss, kind, n):
         found = SOLVERS[loss](x, y, r)
         assert found.value == pytest.approx(cost(loss, x, y, found.theta, r), rel=1e-12)
         assert 0 <= found.gap <= 1e-8 * found.value
-        nudges = np.random.default_rng(3).normal(size=(50, x.shape[1])) * np.geomspace(1e-6, 1, 50)[:, None]
+        nudges = (
+            np.random.default_rng(3).normal(size=(50, x.shape[1]))
+            * np.geomspace(1e-6, 1, 50)[:, None]
+        )
         near = [cost(loss, x, y, found.theta + nudge, r) for nudge in nudges]
         assert min(near) >= found.value - found.gap - 1e-14
 
@@ -87,7 +94,9 @@ def test_hinge_meets_the_dual_of_another_solver(kind, r):
         return r / 2 * theta @ theta - a.mean(), (z @ theta - 1) / len(y)
 
     options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-12}
-    below = minimize(dual, np.full(80, 0.5), jac=True, method="L-BFGS-B", bounds=[(0, 1)] * 80, options=options)
+    below = minimize(
+        dual, np.full(80, 0.5), jac=True, method="L-BFGS-B", bounds=[(0, 1)] * 80, options=options
+    )
     found = hinge_optimum(x, y, r)
     assert found.value >= -below.fun - 1e-13
     assert found.value == pytest.approx(-below.fun, rel=1e-6)
@@ -97,7 +106,13 @@ def test_hinge_meets_liblinear():
     x, y = records("imbalanced", 300, 6)
     r = 0.02
     other = LinearSVC(
-        loss="hinge", dual=True, fit_intercept=False, C=1 / (r * len(y)), tol=1e-9, max_iter=500_000, random_state=0
+        loss="hinge",
+        dual=True,
+        fit_intercept=False,
+        C=1 / (r * len(y)),
+        tol=1e-9,
+        max_iter=500_000,
+        random_state=0,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -112,7 +127,9 @@ def test_hinge_meets_liblinear():
 @pytest.mark.parametrize("r", [1e-4, 0.1])
 def test_logistic_meets_scikit_learn(kind, r):
     x, y = records(kind, 300, 6)
-    other = LogisticRegression(C=1 / (r * len(y)), fit_intercept=False, solver="newton-cholesky", tol=1e-11)
+    other = LogisticRegression(
+        C=1 / (r * len(y)), fit_intercept=False, solver="newton-cholesky", tol=1e-11
+    )
     theta = other.fit(x, y).coef_[0]
     found = logistic_optimum(x, y, r)
     assert found.theta == pytest.approx(theta, rel=1e-6, abs=1e-8)
@@ -129,7 +146,9 @@ def test_zero_is_a_subgradient_at_the_hinge_optimum(kind, r):
     at = np.abs(margins - 1) < 1e-6
     left = r * theta - (y[:, None] * x)[margins < 1 - 1e-6].sum(axis=0) / len(y)
     if at.any():
-        left = left - (y[:, None] * x)[at].T @ lsq_linear((y[:, None] * x)[at].T / len(y), left, (0, 1)).x / len(y)
+        left = left - (y[:, None] * x)[at].T @ lsq_linear(
+            (y[:, None] * x)[at].T / len(y), left, (0, 1)
+        ).x / len(y)
     assert np.linalg.norm(left) < 1e-6 * max(r * np.linalg.norm(theta), 1e-3)
 
 
@@ -137,7 +156,8 @@ def test_zero_is_a_subgradient_at_the_hinge_optimum(kind, r):
 @pytest.mark.parametrize("r", [1e-4, 0.1])
 def test_the_gap_bounds_what_is_lost_at_any_point(kind, r):
     x, y = records(kind, 100, 6)
-    z, rng = y[:, None] * x, np.random.default_rng(5)
+    z = y[:, None] * x
+    rng = np.random.default_rng(5)
     for loss, solve in SOLVERS.items():
         best = solve(x, y, r)
         for size in np.geomspace(1e-5, 10, 40):
@@ -146,7 +166,9 @@ def test_the_gap_bounds_what_is_lost_at_any_point(kind, r):
                 a = rng.random(len(y)) ** rng.choice([0.1, 1, 10])
                 point = optimum._hinge_point(z, r, theta, a)
                 dual = a.mean() - np.sum((z.T @ a / len(y)) ** 2) / (2 * r)
-                assert point.gap == pytest.approx(point.value - dual, rel=1e-6, abs=1e-9 * abs(dual))
+                assert point.gap == pytest.approx(
+                    point.value - dual, rel=1e-6, abs=1e-9 * abs(dual)
+                )
             else:
                 point = optimum._logistic_point(z, r, theta)[0]
             assert point.value == pytest.approx(cost(loss, x, y, theta, r), rel=1e-12)
@@ -159,7 +181,8 @@ def test_order_and_doubling_of_the_records_change_nothing(loss, kind):
     x, y = records(kind, 500, 6)
     found = SOLVERS[loss](x, y, 1e-3)
     order = np.random.default_rng(2).permutation(500)
-    shuffled, doubled = SOLVERS[loss](x[order], y[order], 1e-3), SOLVERS[loss](np.r_[x, x], np.r_[y, y], 1e-3)
+    shuffled = SOLVERS[loss](x[order], y[order], 1e-3)
+    doubled = SOLVERS[loss](np.r_[x, x], np.r_[y, y], 1e-3)
     mirrored = SOLVERS[loss](-x, -y, 1e-3)
     for other in (shuffled, doubled, mirrored):
         assert other.theta == pytest.approx(found.theta, abs=1e-6)
@@ -169,7 +192,8 @@ def test_order_and_doubling_of_the_records_change_nothing(loss, kind):
 @pytest.mark.parametrize("r", [1e-5, 0.2, 1.0, 4.0])
 def test_known_answers_for_a_constant_and_one_class(r):
     """f = r t^2/2 + loss(t): t = min(1, 1/r) for hinge, r t = 1/(1 + e^t) for logistic."""
-    x, y = np.ones((50, 1)), np.ones(50)
+    x = np.ones((50, 1))
+    y = np.ones(50)
     t = min(1, 1 / r)
     hinge = hinge_optimum(x, y, r)
     assert hinge.theta == pytest.approx([t], rel=1e-6)
@@ -212,6 +236,7 @@ def test_a_smoothed_hinge_reaches_its_optimum_between_the_hinges_own(kind, scale
     """Smoothing adds between 0 and s log 2 to every loss, and so to the smallest cost."""
     for r, rows in ((1e-4, 40), (0.1, 400)):
         x, y = records(kind, rows, 6)
-        found, own = smoothed_hinge_optimum(x, y, r, scale), hinge_optimum(x, y, r)
+        found = smoothed_hinge_optimum(x, y, r, scale)
+        own = hinge_optimum(x, y, r)
         assert found.gap <= 1e-8 * found.value
         assert -1e-9 <= found.value - own.value <= scale * np.log(2) + 1e-9

@@ -24,8 +24,11 @@ def records(loss):
 
 @pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]])
 def test_the_derivative_by_finite_differences(loss):
-    t, h = np.linspace(-40, 40, 301), 1e-5
-    assert np.allclose(loss.derivative(t), (loss.value(t + h) - loss.value(t - h)) / (2 * h), atol=1e-6)
+    t = np.linspace(-40, 40, 301)
+    h = 1e-5
+    assert np.allclose(
+        loss.derivative(t), (loss.value(t + h) - loss.value(t - h)) / (2 * h), atol=1e-6
+    )
 
 
 def test_hinge_is_a_subgradient_everywhere():
@@ -34,7 +37,8 @@ def test_hinge_is_a_subgradient_everywhere():
     assert slope.tolist() == [-1, -1, 0, 0, 0]
     others = np.linspace(-4, 6, 41)
     assert np.all(
-        LOSSES["hinge"].value(others)[:, None] >= LOSSES["hinge"].value(t) + slope * (others[:, None] - t) - 1e-12
+        LOSSES["hinge"].value(others)[:, None]
+        >= LOSSES["hinge"].value(t) + slope * (others[:, None] - t) - 1e-12
     )
 
 
@@ -42,13 +46,16 @@ def test_logistic_neither_overflows_nor_cancels():
     t = np.array([-1e4, -50.0, 0.0, 50.0, 1e4])
     assert np.allclose(LOSSES["logistic"].value(t), [1e4, 50, np.log(2), np.exp(-50), 0])
     assert np.allclose(LOSSES["logistic"].derivative(t), [-1, -1, -0.5, -np.exp(-50), 0])
-    far = LinearRecords.of(LOSSES["logistic"], np.array([[1e4]]), np.zeros(1)).gradient(np.array([[1.0], [-1.0]]))
+    far = LinearRecords.of(LOSSES["logistic"], np.array([[1e4]]), np.zeros(1)).gradient(
+        np.array([[1.0], [-1.0]])
+    )
     assert far.tolist() == [[0.0], [-1e4]]
 
 
 @pytest.mark.parametrize("loss", LINEAR, ids=str)
 def test_the_mean_gradient_is_that_of_the_mean_loss(loss):
-    phi, h = RNG.normal(size=(3, 4)), 1e-4
+    phi = RNG.normal(size=(3, 4))
+    h = 1e-4
     held = records(loss)
     offset = X @ np.full(4, 0.1)
 
@@ -76,13 +83,16 @@ def test_blocks_and_runs_change_nothing(loss, monkeypatch):
 def test_squared_records_agree_with_their_statistics():
     phi = RNG.normal(size=(5, 4))
     statistics = squared_statistics(X, LABELS - X @ np.full(4, 0.1))
-    assert np.allclose(records(LOSSES["squared"]).gradient(phi), statistics.gradient(phi), atol=1e-5)
+    assert np.allclose(
+        records(LOSSES["squared"]).gradient(phi), statistics.gradient(phi), atol=1e-5
+    )
     assert np.allclose(LOSSES["squared"].scores(X, LABELS, phi), phi @ X.T - LABELS)
 
 
 def test_a_smoothed_hinge_is_the_mean_over_logistic_errors():
     """By midpoints of the errors' distribution; slopes by differences; single precision as training uses it."""
-    smooth, t = LOSSES["hinge"].smoothed(0.3, 0.05), np.linspace(-1, 3, 41)
+    smooth = LOSSES["hinge"].smooth_kinks(0.3, 0.05)
+    t = np.linspace(-1, 3, 41)
     chance = (np.arange(20_000) + 0.5) / 20_000
     errors = 0.3 * np.sqrt(3) / np.pi * np.log(chance / (1 - chance))
     assert errors.std() == pytest.approx(0.3, rel=1e-3)
@@ -93,5 +103,7 @@ def test_a_smoothed_hinge_is_the_mean_over_logistic_errors():
     )
     slopes = (smooth.derivative(t + 1e-5) - smooth.derivative(t - 1e-5)) / 2e-5
     np.testing.assert_allclose(smooth.second_derivative(t), slopes, atol=1e-5)
-    np.testing.assert_allclose(smooth.falls(t.astype(np.float32)), -smooth.derivative(t), atol=1e-5)
-    assert LOSSES["logistic"].smoothed(0.3) is LOSSES["logistic"]
+    np.testing.assert_allclose(
+        smooth.negative_slopes(t.astype(np.float32)), -smooth.derivative(t), atol=1e-5
+    )
+    assert LOSSES["logistic"].smooth_kinks(0.3) is LOSSES["logistic"]

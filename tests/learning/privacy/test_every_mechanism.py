@@ -7,28 +7,40 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.privacy.mechanism import ACCOUNTINGS, Mechanism
+from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
 from learning.privacy.mechanisms import (
     BEST,
     MECHANISMS,
-    accountings,
-    candidates,
+    candidate_mechanisms,
     kinds_of,
+    list_accountings,
     needs_delta,
     norm_of,
     title_of,
 )
-from learning.privacy.noise_settings import NoiseSettings
 
-SIZES, BOUND, HORIZON = np.array([50, 30, 70]), 2.7, 4
+SIZES = np.array([50, 30, 70])
+BOUND = 2.7
+HORIZON = 4
 SETTINGS = NoiseSettings((50, 30, 70), 1e-4, horizon=HORIZON)
 
 
 def made(kind):
     """A mechanism of each kind, under each accounting, formula, kind of weights and of answers that it knows."""
-    choices = product(kind.accountings, kind.published_for or ("",), ("size", "equal"), (False, True))
-    settings = [NoiseSettings((50, 30, 70), 1e-4, how, 1, *more, horizon=HORIZON) for how, *more in choices]
-    return list(dict.fromkeys(one for each in settings if kind.suits(each) for one in kind.candidates(each)))
+    choices = product(
+        kind.accountings, kind.published_for or ("",), ("size", "equal"), (False, True)
+    )
+    settings = [
+        NoiseSettings((50, 30, 70), 1e-4, how, 1, *more, horizon=HORIZON) for how, *more in choices
+    ]
+    return list(
+        dict.fromkeys(
+            one
+            for each in settings
+            if kind.suits_settings(each)
+            for one in kind.make_candidates(each)
+        )
+    )
 
 
 EVERY = [one for kinds in MECHANISMS.values() for kind in kinds for one in made(kind)]
@@ -47,8 +59,12 @@ def test_a_budget_buys_a_variance_that_costs_this_budget(mechanism):
     variance = mechanism.variance(epsilon, SIZES, BOUND, HORIZON)
     assert np.all(np.diff(variance * SIZES**2) < 0)
     assert mechanism.epsilon(variance, SIZES, BOUND, HORIZON) == pytest.approx(epsilon, rel=2e-4)
-    assert Mechanism.epsilon(mechanism, variance, SIZES, BOUND, HORIZON) == pytest.approx(epsilon, rel=1e-6)
-    assert mechanism.spread(variance) == pytest.approx(mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12)
+    assert Mechanism.epsilon(mechanism, variance, SIZES, BOUND, HORIZON) == pytest.approx(
+        epsilon, rel=1e-6
+    )
+    assert mechanism.scale_of_variance(variance) == pytest.approx(
+        mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12
+    )
 
 
 @pytest.mark.slow
@@ -59,7 +75,7 @@ def test_the_law_of_noise_is_that_of_its_variance(mechanism):
     power = BOUND**2 * mechanism.horizon_factor(HORIZON) * mechanism.noise_term(epsilon)
     law = power / mechanism.noise_denominator(SIZES) ** 2
     assert mechanism.variance(epsilon, SIZES, BOUND, HORIZON) == pytest.approx(law, rel=1e-12)
-    default = Mechanism._scale(mechanism, epsilon, SIZES, BOUND, HORIZON)
+    default = Mechanism._noise_scale(mechanism, epsilon, SIZES, BOUND, HORIZON)
     assert default == pytest.approx(mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12)
 
 
@@ -69,9 +85,21 @@ def test_nothing_shared_and_no_noise(mechanism):
     assert mechanism.scale(ends, SIZES[:2], BOUND, HORIZON).tolist() == [np.inf, 0.0]
     assert mechanism.variance(ends, SIZES[:2], BOUND, HORIZON).tolist() == [np.inf, 0.0]
     assert mechanism.scale([np.inf], SIZES[:1], np.inf, HORIZON).tolist() == [0.0]
-    assert mechanism.noise_term(ends).tolist() == [0.0, 0.0] == mechanism.noise_term_slope(ends).tolist()
-    assert Mechanism.epsilon(mechanism, [np.inf, 0.0], SIZES[:2], BOUND, HORIZON).tolist() == [0.0, np.inf]
-    for wrong in ((-1.0, BOUND, HORIZON), (np.nan, BOUND, HORIZON), (1.0, np.inf, HORIZON), (1.0, BOUND, 0)):
+    assert (
+        mechanism.noise_term(ends).tolist()
+        == [0.0, 0.0]
+        == mechanism.noise_term_slope(ends).tolist()
+    )
+    assert Mechanism.epsilon(mechanism, [np.inf, 0.0], SIZES[:2], BOUND, HORIZON).tolist() == [
+        0.0,
+        np.inf,
+    ]
+    for wrong in (
+        (-1.0, BOUND, HORIZON),
+        (np.nan, BOUND, HORIZON),
+        (1.0, np.inf, HORIZON),
+        (1.0, BOUND, 0),
+    ):
         with pytest.raises(ValueError, match="must|needs"):
             mechanism.scale(wrong[0], SIZES, *wrong[1:])
 
@@ -79,7 +107,7 @@ def test_nothing_shared_and_no_noise(mechanism):
 @every
 def test_its_slope_is_the_difference_of_its_term(mechanism):
     epsilon = np.array([0.05, 0.4, 1.0, 7.0, 20.0])
-    differenced = Mechanism._slope(mechanism, epsilon)
+    differenced = Mechanism._term_slope(mechanism, epsilon)
     assert mechanism.noise_term_slope(epsilon) == pytest.approx(differenced, rel=1e-4)
 
 
@@ -97,7 +125,12 @@ def test_draws_have_the_variance_of_their_scale(mechanism):
 def test_its_claims_say_what_and_against_whom(mechanism):
     claims = mechanism.claims("bank", 0.5, HORIZON, "one patient", size=30)
     for claim in claims:
-        assert (claim.party, claim.unit, claim.rounds, claim.simulation) == ("bank", "one patient", HORIZON, True)
+        assert (claim.party, claim.unit, claim.rounds, claim.simulation) == (
+            "bank",
+            "one patient",
+            HORIZON,
+            True,
+        )
         assert claim.delta == mechanism.delta and 0 < claim.epsilon < np.inf
         assert claim.mechanism.startswith(mechanism.name) and claim.protects_against
     assert claims[0].epsilon == mechanism.guarantee(0.5, HORIZON, HORIZON, size=30).claimed
@@ -108,11 +141,16 @@ def test_its_claims_say_what_and_against_whom(mechanism):
 
 @every
 def test_what_is_claimed_of_many_budgets_is_what_each_claim_says(mechanism):
-    sold, sizes = np.array([[0.05, 0.5, 3.0]]), np.array([[50], [30]])
+    sold = np.array([[0.05, 0.5, 3.0]])
+    sizes = np.array([[50], [30]])
     found = np.broadcast_to(mechanism.claimed_epsilon(sold, sizes, HORIZON), (2, 3))
     for i, size in enumerate((50, 30)):
-        claims = [mechanism.claims("bank", float(epsilon), HORIZON, size=size) for epsilon in sold[0]]
-        assert found[i] == pytest.approx([max(claim.epsilon for claim in made) for made in claims], rel=1e-4)
+        claims = [
+            mechanism.claims("bank", float(epsilon), HORIZON, size=size) for epsilon in sold[0]
+        ]
+        assert found[i] == pytest.approx(
+            [max(claim.epsilon for claim in made) for made in claims], rel=1e-4
+        )
     assert np.all(mechanism.claimed_epsilon(np.zeros(2), SIZES[:2], HORIZON) == 0)
 
 
@@ -140,34 +178,40 @@ def test_rounds_beyond_the_accounted_ones_are_refused(mechanism):
 
 def test_what_scenarios_may_combine():
     for name in MECHANISMS:
-        for accounting in accountings(name, "sgd2"):
+        for accounting in list_accountings(name, "sgd2"):
             settings = NoiseSettings((9,), 1e-4, accounting, formula="sgd2", horizon=3)
-            found = candidates(name, settings)
+            found = candidate_mechanisms(name, settings)
             assert {one.accounting for one in found} == {accounting}
             assert all((one.delta > 0) == needs_delta(name, accounting) for one in found)
-        assert candidates(name, SETTINGS)[0].accounting == accountings(name)[0]
-    assert "printed" not in accountings("gaussian") and "printed" in accountings("gaussian", "weighted")
+        assert candidate_mechanisms(name, SETTINGS)[0].accounting == list_accountings(name)[0]
+    assert "printed" not in list_accountings("gaussian") and "printed" in list_accountings(
+        "gaussian", "weighted"
+    )
     for wrong in (
-        lambda: candidates("cauchy", SETTINGS),
-        lambda: candidates("laplace", NoiseSettings((9,), 1e-4, "zcdp")),
+        lambda: candidate_mechanisms("cauchy", SETTINGS),
+        lambda: candidate_mechanisms("laplace", NoiseSettings((9,), 1e-4, "zcdp")),
     ):
         with pytest.raises(InputError, match=r"learning\.mechanism"):
             wrong()
     with pytest.raises(InputError, match=r"learning\.delta"):
-        candidates("gaussian", NoiseSettings((9,)))
+        candidate_mechanisms("gaussian", NoiseSettings((9,)))
     with pytest.raises(InputError, match=r"learning\.overlap"):
-        candidates("gaussian", NoiseSettings((9,), 1e-4, "printed", 2, "sgd2"))
+        candidate_mechanisms("gaussian", NoiseSettings((9,), 1e-4, "printed", 2, "sgd2"))
 
 
 def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     """Not in noise as published, and each counted as exactly as it can be; horizons apart where noise depends on them."""
-    found = candidates(BEST, NoiseSettings((9,), 1e-4))
+    found = candidate_mechanisms(BEST, NoiseSettings((9,), 1e-4))
     assert {type(one) for one in found} == set(kinds_of(BEST))
-    assert [one.label for one in found if one.horizon is None] == ["laplace", "gaussian (pld)", "l2"]
+    assert [one.label for one in found if one.horizon is None] == [
+        "laplace",
+        "gaussian (pld)",
+        "l2",
+    ]
     for name in ("laplace (pld)", "l2 (pld)"):
         assert [one.horizon for one in found if one.label == name] == [2, 3, 4, 6, 10, 17]
     assert not needs_delta(BEST)
-    pure = candidates(BEST, NoiseSettings((9,)))  # without a delta
+    pure = candidate_mechanisms(BEST, NoiseSettings((9,)))  # without a delta
     assert {one.label for one in pure} == {"laplace", "l2"}
 
 
@@ -176,7 +220,10 @@ def test_words_of_a_report():
         for kind in kinds:
             assert all(one.label.startswith(kind.name) for one in made(kind))
             assert all(one.accounting in ACCOUNTINGS for one in made(kind))
-            assert all(title_of(kind.name) == kind.title and norm_of(kind.name) == one.norm for one in made(kind))
+            assert all(
+                title_of(kind.name) == kind.title and norm_of(kind.name) == one.norm
+                for one in made(kind)
+            )
     assert title_of("cauchy") == "Cauchy noise"  # of a result whose mechanism is no longer known
 
 

@@ -58,7 +58,8 @@ def drawn(rng):
 
 def test_neighbouring_tables_get_the_same_refusals_charges_and_files(tmp_path, fixed_noise):
     """Three questions of each pair; means that are answered lie no further apart than noise was made for."""
-    count, worst = Counter(), 0.0
+    count = Counter()
+    worst = 0.0
     for number in range(many(300)):
         terms, tables, points = drawn(np.random.default_rng([26, number]))
         if terms is None:
@@ -73,12 +74,20 @@ def test_neighbouring_tables_get_the_same_refusals_charges_and_files(tmp_path, f
         for point, (told, _, _) in zip(points, first, strict=True):
             count["answered" if isinstance(told[0], bytes) else "refused"] += 1
             if isinstance(told[0], bytes):
-                means = [mean_gradient(*table, point, terms, tables.persons) for table in (tables.first, tables.second)]
-                moved = np.linalg.norm(means[0] - means[1], ord=terms.mechanism.norm) / terms.sensitivity
+                means = [
+                    mean_gradient(*table, point, terms, tables.persons)
+                    for table in (tables.first, tables.second)
+                ]
+                moved = (
+                    np.linalg.norm(means[0] - means[1], ord=terms.mechanism.norm)
+                    / terms.sensitivity
+                )
                 worst = max(worst, float(moved))
                 assert moved <= 1 + 1e-6, (number, moved)
     print(dict(count), "worst distance of means, in units of what is announced:", worst)
-    assert count["answered"] > count["refused"] / 2 > 0 and count["terms refused"] > 0 and worst > 0.9
+    assert (
+        count["answered"] > count["refused"] / 2 > 0 and count["terms refused"] > 0 and worst > 0.9
+    )
 
 
 def test_the_pairs_are_answered_with_noise_from_opendp_too(tmp_path):
@@ -89,7 +98,10 @@ def test_the_pairs_are_answered_with_noise_from_opendp_too(tmp_path):
                 outcomes(tmp_path / f"{number}" / name, table, tables.persons, points, terms)
                 for name, table in (("a", tables.first), ("b", tables.second))
             ]
-            kinds = [[told if told[0] == "InputError" else len(told[0]) for told, _, _ in one] for one in seen]
+            kinds = [
+                [told if told[0] == "InputError" else len(told[0]) for told, _, _ in one]
+                for one in seen
+            ]
             assert kinds[0] == kinds[1] and not any(said for one in seen for _, said, _ in one)
 
 
@@ -97,11 +109,14 @@ def test_the_pairs_are_answered_with_noise_from_opendp_too(tmp_path):
 def test_no_question_finds_a_threshold_of_a_record(tmp_path, fixed_noise, width):
     """The learner asks at (MAX/t, -MAX/t, 0, ...), which once overflowed for records beyond t alone, and was free."""
     rng = np.random.default_rng(width)
-    x, y = rng.normal(size=(5, width)), rng.normal(size=5)
+    x = rng.normal(size=(5, width))
+    y = rng.normal(size=5)
     far = x.copy()
     far[2] = 2.96185
     for mechanism in (Laplace(), Gaussian(1e-6, "zcdp"), *([L2(width)] if width <= 24 else [])):
-        free = Coordinates(np.zeros(width), np.eye(width), 1.0, norm=mechanism.norm, clipping="record")
+        free = Coordinates(
+            np.zeros(width), np.eye(width), 1.0, norm=mechanism.norm, clipping="record"
+        )
         with pytest.raises(InputError, match="must hold every question in a ball"):
             ReleaseTerms("bank", "loans", 5, 1.0, 5, free, mechanism)
         held = Coordinates(**vars(free) | {"theta_max": 1e15})
@@ -125,9 +140,14 @@ def test_what_becomes_of_a_record_depends_on_no_other_and_on_no_place():
     """To the last bit, though products of matrices add up in an order that depends on a row's place."""
     for width in (1, 2, 7, 24, 60):
         rng = np.random.default_rng(width)
-        x, y = rng.normal(size=(67, width)), rng.normal(size=67)
+        x = rng.normal(size=(67, width))
+        y = rng.normal(size=67)
         coordinates = Coordinates(
-            rng.normal(size=width), rng.normal(size=(width, width)), 1e3, theta_max=10.0, clipping="record"
+            rng.normal(size=width),
+            rng.normal(size=(width, width)),
+            1e3,
+            theta_max=10.0,
+            clipping="record",
         )
         phi = rng.uniform(-1, 1, width)
         single = ReleaseTerms("bank", "loans", 1, 1.0, 1, coordinates)
@@ -135,4 +155,6 @@ def test_what_becomes_of_a_record_depends_on_no_other_and_on_no_place():
         alone = np.array([mean_gradient(x[[k]], y[[k]], phi, single) for k in range(67)])
         assert np.array_equal(mean_gradient(x, y, phi, whole), alone.mean(axis=0))
         shifted = np.roll(x, 1, axis=0), np.roll(y, 1)
-        assert np.array_equal(mean_gradient(*shifted, phi, whole), np.roll(alone, 1, axis=0).mean(axis=0))
+        assert np.array_equal(
+            mean_gradient(*shifted, phi, whole), np.roll(alone, 1, axis=0).mean(axis=0)
+        )

@@ -6,9 +6,10 @@ from scipy.stats import gamma, kstest
 
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
-from learning.training.adassp import FAILURE, AdaSSP, damping
+from learning.training.adassp import FAILURE, AdaSSP, adaptive_damping
 
-SIZES, BOUND = np.array([50, 30]), 2.7
+SIZES = np.array([50, 30])
+BOUND = 2.7
 
 
 @pytest.mark.parametrize("width", [1, 2, 10])
@@ -17,7 +18,9 @@ def test_the_radius_is_a_gamma_variable_and_the_direction_uniform(width):
     radius = np.linalg.norm(drawn, axis=1)
     assert kstest(radius / 1.5, gamma(width).cdf).pvalue > 1e-3
     towards = drawn / radius[:, None]
-    spread = towards.T @ towards / len(drawn)  # of fourth moments 3/(p (p + 2)): five standard errors
+    spread = (
+        towards.T @ towards / len(drawn)
+    )  # of fourth moments 3/(p (p + 2)): five standard errors
     np.testing.assert_allclose(spread, np.eye(width) / width, atol=5 / np.sqrt(len(drawn)) / width)
     assert np.abs(np.corrcoef(radius, towards[:, 0])[0, 1]) < 5 / np.sqrt(len(drawn))
 
@@ -36,23 +39,29 @@ def test_one_number_of_it_is_laplace_noise():
 
 def test_no_answer_is_likelier_than_the_budget_allows():
     """The loss of T answers at the sensitivity that the scale is made for is at most epsilon, and comes close to it."""
-    epsilon, horizon, width, rng = 1.5, 3, 4, np.random.default_rng(5)
+    epsilon = 1.5
+    horizon = 3
+    width = 4
+    rng = np.random.default_rng(5)
     scale = float(L2(width).scale(epsilon, 30, BOUND, horizon))
     shift = np.zeros(width)
     shift[1] = 2 * BOUND / 30
     noise = L2(width).draw(scale, (100_000, horizon, width), rng=rng)
-    loss = ((np.linalg.norm(noise + shift, axis=-1) - np.linalg.norm(noise, axis=-1)) / scale).sum(axis=1)
+    loss = ((np.linalg.norm(noise + shift, axis=-1) - np.linalg.norm(noise, axis=-1)) / scale).sum(
+        axis=1
+    )
     assert 0.8 * epsilon < np.abs(loss).max() <= epsilon * (1 + 1e-12)
 
 
 def test_the_norm_of_noise_that_a_check_allows_for():
     drawn = np.linalg.norm(L2(6).draw(1.0, (40_000, 6), rng=np.random.default_rng(1)), axis=1)
-    assert np.mean(drawn > L2(6).longest(6, 0.01)) == pytest.approx(0.01, abs=4 * 0.0005)
+    assert np.mean(drawn > L2(6).length_quantile(6, 0.01)) == pytest.approx(0.01, abs=4 * 0.0005)
 
 
 def test_damping_allows_for_noise_whose_numbers_swing_together():
     """The largest eigenvalue of the matrix's noise stays below what damping counts with, but for its chance."""
-    width, runs = 4, 4000
+    width = 4
+    runs = 4000
     mechanism = L2(AdaSSP().answer_width(width))
     drawn = mechanism.draw(1.0, (runs, mechanism.width), rng=np.random.default_rng(2)) / np.sqrt(
         mechanism.unit_variance
@@ -61,5 +70,8 @@ def test_damping_allows_for_noise_whose_numbers_swing_together():
     rows, columns = np.triu_indices(width, 1)
     matrix[:, rows, columns] = matrix[:, columns, rows] = drawn[:, 2 * width :] / np.sqrt(2)
     matrix[:, range(width), range(width)] = drawn[:, width : 2 * width]
-    allowed = damping(0.0, mechanism.swing(FAILURE), width)
-    assert mechanism.swing(FAILURE) > 1.1 and np.mean(np.linalg.eigvalsh(matrix)[:, -1] > allowed) < FAILURE
+    allowed = adaptive_damping(0.0, mechanism.deviation_quantile(FAILURE), width)
+    assert (
+        mechanism.deviation_quantile(FAILURE) > 1.1
+        and np.mean(np.linalg.eigvalsh(matrix)[:, -1] > allowed) < FAILURE
+    )

@@ -7,8 +7,15 @@ from scipy.stats import gamma
 
 from learning.privacy.gaussian import Gaussian, exact_epsilon
 from learning.privacy.l2 import L2, AccountedL2
-from learning.privacy.l2_accounting import Curve, common_factor, composed, curve, profile, scaled, spent
-from learning.privacy.laplace import spent as laplace_spent
+from learning.privacy.l2_accounting import (
+    FactorCurve,
+    common_factor,
+    compose_parts,
+    factor_curve,
+    scale_ratios,
+    spent_epsilon,
+)
+from learning.privacy.laplace import spent_epsilon as laplace_spent
 
 DRAWS = 100_000
 
@@ -35,10 +42,14 @@ def drawn_losses(parts, rng):
 )
 def test_the_profile_is_that_of_draws(parts, epsilon):
     """Mean of (1 - e^(epsilon - loss))_+ over 100,000 draws, within four standard errors, which are under 4 %."""
-    above = np.maximum(0.0, -np.expm1(epsilon - drawn_losses(parts, np.random.default_rng(len(parts)))))
+    above = np.maximum(
+        0.0, -np.expm1(epsilon - drawn_losses(parts, np.random.default_rng(len(parts))))
+    )
     error = above.std() / np.sqrt(DRAWS)
     assert error < 0.04 * above.mean()
-    assert float(profile(parts, [epsilon])[0]) == pytest.approx(above.mean(), abs=4 * error)
+    assert float(compose_parts(parts).profile([epsilon])[0]) == pytest.approx(
+        above.mean(), abs=4 * error
+    )
 
 
 def chance_below(losses, ratio, width):
@@ -48,7 +59,8 @@ def chance_below(losses, ratio, width):
     (1 - c)/2 has a beta distribution.
     """
     roots, weights = np.polynomial.legendre.leggauss(200)
-    least, half = (ratio - losses[:, None]) / 2, (width - 1) / 2
+    least = (ratio - losses[:, None]) / 2
+    half = (width - 1) / 2
     furthest = np.sqrt(gamma.isf(1e-15, width))
     root = furthest * (roots + 1) / 2
     radius = least + root**2
@@ -59,31 +71,39 @@ def chance_below(losses, ratio, width):
 
 def added_up(ratios, width, epsilon, cell):
     """Delta by the law of a loss as radius and angle give it, in cells of even width, added up directly."""
-    joint, lowest = np.ones(1), 0.0
+    joint = np.ones(1)
+    lowest = 0.0
     for ratio in ratios:
         edges = np.arange(round(-ratio / cell), round(ratio / cell) + 1) * cell
         masses = np.diff(np.concatenate([[0.0], chance_below(edges[1:-1], ratio, width), [1.0]]))
-        joint, lowest = np.convolve(joint, masses), lowest + edges[0] + cell / 2
+        joint = np.convolve(joint, masses)
+        lowest = lowest + edges[0] + cell / 2
     at = lowest + cell * np.arange(len(joint))
     return float((joint * np.maximum(0.0, -np.expm1(epsilon - at))).sum())
 
 
-@pytest.mark.parametrize(("width", "ratios", "epsilon"), [(3, (0.8, 0.4), 0.7), (5, (1.0, 1.0, 2.0), 2.2)])
+@pytest.mark.parametrize(
+    ("width", "ratios", "epsilon"), [(3, (0.8, 0.4), 0.7), (5, (1.0, 1.0, 2.0), 2.2)]
+)
 def test_another_accountant_agrees(width, ratios, epsilon):
     """Losses are taken for the middle of their cell there; what that misses falls with the square of the cell."""
     coarse, fine = (added_up(ratios, width, epsilon, cell) for cell in (0.01, 0.005))
-    found = float(profile(tuple((ratio, width) for ratio in ratios), [epsilon])[0])
+    found = float(compose_parts(tuple((ratio, width) for ratio in ratios)).profile([epsilon])[0])
     assert found == pytest.approx(fine + (fine - coarse) / 3, rel=1e-4)
 
 
-@pytest.mark.parametrize(("ratio", "answers", "delta"), [(1.0, 1, 1e-6), (0.3, 5, 1e-6), (0.2, 40, 1e-3)])
+@pytest.mark.parametrize(
+    ("ratio", "answers", "delta"), [(1.0, 1, 1e-6), (0.3, 5, 1e-6), (0.2, 40, 1e-3)]
+)
 def test_one_number_is_counted_as_laplace_noise(ratio, answers, delta):
-    assert spent(((ratio, 1),) * answers, delta) == pytest.approx(laplace_spent(ratio, answers, delta), rel=5e-5)
+    assert spent_epsilon(((ratio, 1),) * answers, delta) == pytest.approx(
+        laplace_spent(ratio, answers, delta), rel=5e-5
+    )
 
 
 def test_very_many_numbers_are_counted_as_gaussian_noise():
     """Of distance r/sqrt(p + 1) an answer, from where it differs by some 1/p."""
-    found = [spent(((0.2 * np.sqrt(p + 1), p),) * 2, 1e-6) for p in (100, 1000, 10_000)]
+    found = [spent_epsilon(((0.2 * np.sqrt(p + 1), p),) * 2, 1e-6) for p in (100, 1000, 10_000)]
     told = float(exact_epsilon(0.2 * np.sqrt(2), 1e-6))
     apart = np.abs(np.array(found) / told - 1)
     assert apart[2] < 1e-3 and np.all(apart[1:] < apart[:-1] / 3)
@@ -92,30 +112,39 @@ def test_very_many_numbers_are_counted_as_gaussian_noise():
 def test_variance_of_one_answer_against_pure_and_gaussian_noise():
     """At p = 10, epsilon = 1, delta = 1e-6, in squares of the sensitivity: 9.2 exactly counted, 11 pure, 17.8 Gaussian."""
     at = (1.0, 1, 0.5, 1)
-    found = [float(one.variance(*at)) for one in (AccountedL2(1e-6, 1, 10), L2(10), Gaussian(1e-6, "pld"))]
+    found = [
+        float(one.variance(*at))
+        for one in (AccountedL2(1e-6, 1, 10), L2(10), Gaussian(1e-6, "pld"))
+    ]
     assert found == pytest.approx([9.24, 11.0, 17.85], abs=0.01)
 
 
 def test_a_longer_shift_gives_away_more_at_every_epsilon():
     epsilon = np.array([0.0, 0.05, 0.2, 0.7, 1.3])
     for width in (2, 3, 10):
-        rising = np.array([profile(((ratio, width),), epsilon) for ratio in np.geomspace(0.05, 4.0, 15)])
+        rising = np.array(
+            [
+                compose_parts(((ratio, width),)).profile(epsilon)
+                for ratio in np.geomspace(0.05, 4.0, 15)
+            ]
+        )
         assert np.all(np.diff(rising, axis=0) >= 0)
 
 
 @pytest.mark.parametrize(("width", "horizon"), [(2, 1), (3, 4), (10, 2)])
 def test_a_ratio_is_the_largest_that_keeps_to_its_budget(width, horizon):
     """Between counted budgets too, and never below basic composition's."""
-    mechanism, epsilon = AccountedL2(1e-5, horizon, width), np.array([0.004, 0.31, 1.0, 6.4, 47.0])
+    mechanism = AccountedL2(1e-5, horizon, width)
+    epsilon = np.array([0.004, 0.31, 1.0, 6.4, 47.0])
     ratios = mechanism.ratio(epsilon)
-    lost = np.array([spent(((float(ratio), width),) * horizon, 1e-5) for ratio in ratios])
+    lost = np.array([spent_epsilon(((float(ratio), width),) * horizon, 1e-5) for ratio in ratios])
     assert np.all(lost <= epsilon * (1 + 1e-9)) and np.all(lost >= epsilon * (1 - 5e-4))
     assert np.all(ratios >= epsilon / horizon)
     assert mechanism.ratio(2e-4) == pytest.approx(mechanism.ratio(1e-3) / 5, rel=1e-9)
 
 
 def test_a_handful_of_budgets_asks_for_a_handful_of_counts():
-    made = Curve(((1.0, 4),) * 3, 1e-7)
+    made = FactorCurve(((1.0, 4),) * 3, 1e-7)
     made(np.log([1.0]))
     assert len(made.counted) == 1
     made(np.log([1.01, 1.02]))
@@ -128,10 +157,11 @@ def test_a_handful_of_budgets_asks_for_a_handful_of_counts():
 def test_uneven_answers_and_their_common_factor():
     parts = ((1.0, 3), (2.0, 3), (4.0, 9))
     factor = common_factor(parts, 1.3, 1e-6)
-    assert spent(scaled(parts, factor), 1e-6) == pytest.approx(1.3, rel=1e-5)
-    assert common_factor(parts, 1.4, 0.0) == pytest.approx(0.2) and spent(parts, 0.0) == 7.0
-    apart, alike = composed(((0.5, 3), (0.5, 3))), composed(((0.5, 3), (0.5, 4)))
-    assert apart.get_delta_for_epsilon(0.3) > alike.get_delta_for_epsilon(0.3)  # the wider answer shows less
+    assert spent_epsilon(scale_ratios(parts, factor), 1e-6) == pytest.approx(1.3, rel=1e-5)
+    assert common_factor(parts, 1.4, 0.0) == pytest.approx(0.2) and spent_epsilon(parts, 0.0) == 7.0
+    apart = compose_parts(((0.5, 3), (0.5, 3)))
+    alike = compose_parts(((0.5, 3), (0.5, 4)))
+    assert apart.profile([0.3])[0] > alike.profile([0.3])[0]  # the wider answer shows less
 
 
 def test_what_two_owners_of_a_record_give_away_together():
@@ -140,14 +170,17 @@ def test_what_two_owners_of_a_record_give_away_together():
     joint = shared.joint_epsilon(held, 3)
     assert joint[0] == pytest.approx(0.5, rel=1e-3) and 0.5 < joint[1] < 2.0
     assert shared.ratio(0.5) < AccountedL2(1e-4, 3, 5).ratio(0.5)
-    losses = drawn_losses([(float(shared.ratio(e)), 5) for e in (2.0, 0.5) for _ in range(3)], np.random.default_rng(3))
+    losses = drawn_losses(
+        [(float(shared.ratio(e)), 5) for e in (2.0, 0.5) for _ in range(3)],
+        np.random.default_rng(3),
+    )
     above = np.maximum(0.0, -np.expm1(joint[1] - losses))
     assert above.mean() <= 1e-4 + 4 * above.std() / np.sqrt(DRAWS)
 
 
 def test_no_belief_rises_above_the_bound_but_for_delta():
     mechanism = AccountedL2(0.01, 2, 3)
-    bound = mechanism.surest(np.array([[1.0]]), 2, np.array([9]))[0]
+    bound = mechanism.belief_bound(np.array([[1.0]]), 2, np.array([9]))[0]
     losses = drawn_losses([(float(mechanism.ratio(1.0)), 3)] * 2, np.random.default_rng(4))
     above = np.mean(expit(np.abs(losses)) > bound)
     assert 0.001 < above <= 0.01 + 4 * np.sqrt(0.01 / DRAWS)
@@ -157,17 +190,20 @@ def test_where_no_pair_is_worst_for_all_parts_every_choice_is_counted():
     choices = (((1.0, 3), (0.2, 6)), ((0.7, 3), (0.9, 6)))
     made = AccountedL2(1e-5, 1, 3, pairs=choices)
     alone = [AccountedL2(1e-5, 1, 3, pairs=(one,)) for one in choices]
-    assert made.ratio([0.2, 3.0]).tolist() == np.min([one.ratio([0.2, 3.0]) for one in alone], axis=0).tolist()
+    assert (
+        made.ratio([0.2, 3.0]).tolist()
+        == np.min([one.ratio([0.2, 3.0]) for one in alone], axis=0).tolist()
+    )
     with pytest.raises(ValueError, match="in one answer, got 2"):
         AccountedL2(1e-5, 2, 3, pairs=choices).ratio(1.0)
-    assert curve(choices[0], 1e-5).counted  # kept for all who ask for the same
+    assert factor_curve(choices[0], 1e-5).counted  # kept for all who ask for the same
 
 
 def test_answers_of_growing_shares_spend_the_budget_together():
     mechanism = AccountedL2(1e-5, 3, 4, growth=2.0)
     ratios = float(mechanism.ratio(1.5)) / mechanism.relative_scales(2.0, 3)
     assert ratios / ratios[0] == pytest.approx([1, 2, 4])
-    lost = spent(tuple((ratio, 4) for ratio in ratios.tolist()), 1e-5)
+    lost = spent_epsilon(tuple((ratio, 4) for ratio in ratios.tolist()), 1e-5)
     assert 1.5 * (1 - 5e-4) < lost <= 1.5
     assert mechanism.ratio(1.5) < AccountedL2(1e-5, 3, 4).ratio(1.5)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare, gamma, kstest
 
 from learning.privacy import lattice
-from learning.privacy.lattice import LatticeL2, _accepted, tries
+from learning.privacy.lattice import LatticeL2, _accept_draw, draws_per_sample
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_chances_on_a_coarse_grid_are_as_exp_of_the_length(monkeypatch):
     monkeypatch.setattr(lattice, "FINE", 0)
     noise = LatticeL2(1.5, 2)
     assert (noise.step, noise.steps) == (1.0, Fraction(3, 2))
-    drawn = np.array([noise.draw() for _ in range(4000)])
+    drawn = np.array([noise.draw_steps() for _ in range(4000)])
     points = np.array(list(product(range(-40, 41), repeat=2)))
     chance = np.exp(-np.linalg.norm(points, axis=1) / 1.5)
     near = np.abs(points).max(axis=1) <= 2
@@ -36,15 +36,29 @@ def test_on_a_fine_grid_it_is_l2_noise():
 
 
 def test_neighbours_are_no_further_apart_on_the_grid_than_the_map_counts():
-    noise, rng = LatticeL2(3e-7, 5), np.random.default_rng(0)
-    step, distance = Fraction(noise.step), 4e-7
+    noise = LatticeL2(3e-7, 5)
+    rng = np.random.default_rng(0)
+    step = Fraction(noise.step)
+    distance = 4e-7
     for _ in range(50):
-        one, way = rng.normal(size=5), rng.normal(size=5)
+        one = rng.normal(size=5)
+        way = rng.normal(size=5)
         other = one + 0.999999 * distance * way / np.linalg.norm(way)
-        apart = [round(Fraction(a) / step) - round(Fraction(b) / step) for a, b in zip(one, other, strict=True)]
-        assert Fraction(sum(k * k for k in apart)) <= (Fraction(noise.map(distance)) * noise.steps) ** 2
-    one, other = ([(0.5 + way * 0.01) * noise.step] * 5 for way in (1, -1))  # near, and rounded apart in every number
-    apart = [round(Fraction(a) / step) - round(Fraction(b) / step) for a, b in zip(one, other, strict=True)]
+        apart = [
+            round(Fraction(a) / step) - round(Fraction(b) / step)
+            for a, b in zip(one, other, strict=True)
+        ]
+        assert (
+            Fraction(sum(k * k for k in apart))
+            <= (Fraction(noise.map(distance)) * noise.steps) ** 2
+        )
+    one, other = (
+        [(0.5 + way * 0.01) * noise.step] * 5 for way in (1, -1)
+    )  # near, and rounded apart in every number
+    apart = [
+        round(Fraction(a) / step) - round(Fraction(b) / step)
+        for a, b in zip(one, other, strict=True)
+    ]
     spent = Fraction(noise.map(0.02 * np.sqrt(5) * noise.step)) * noise.steps
     assert apart == [1] * 5 and spent**2 >= 5
     assert noise.map(distance) == pytest.approx(4 / 3, rel=1e-6) and noise.map(distance) > 4 / 3
@@ -62,12 +76,18 @@ def test_a_chance_is_told_from_a_number_that_is_near_it(monkeypatch):
         return near if len(asked) == 1 else 2**63
 
     monkeypatch.setattr(lattice.secrets, "randbits", bits)
-    assert _accepted(4, 2, Fraction(1), Fraction(2)) == below and asked == [64, 64]  # exp(-(2/1 - 2/2)) = 1/e
+    assert _accept_draw(4, 2, Fraction(1), Fraction(2)) == below and asked == [
+        64,
+        64,
+    ]  # exp(-(2/1 - 2/2)) = 1/e
 
 
 def test_as_many_draws_are_thrown_away_as_is_said(monkeypatch):
-    kept, whole = [], lattice._accepted
-    monkeypatch.setattr(lattice, "_accepted", lambda *told: kept.append(whole(*told)) or kept[-1])
+    kept = []
+    whole = lattice._accept_draw
+    monkeypatch.setattr(
+        lattice, "_accept_draw", lambda *told: kept.append(whole(*told)) or kept[-1]
+    )
     for _ in range(100):
-        LatticeL2(1.0, 6).draw()
-    assert len(kept) / 100 == pytest.approx(tries(6), rel=0.4)
+        LatticeL2(1.0, 6).draw_steps()
+    assert len(kept) / 100 == pytest.approx(draws_per_sample(6), rel=0.4)

@@ -15,7 +15,7 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
-from learning.training.engine import Client, make_clients, train, untrained
+from learning.training.engine import Client, make_clients, train, untrained_result
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -39,12 +39,26 @@ def market():
     return coordinates, [coordinates.statistics(x[i:200:3], y[i:200:3]) for i in range(3)]
 
 
-def training(market, mechanism, *, horizon=4, asked=None, epsilon=(1.0, 2.0, 3.0), runs=3, ledger=None, norm=1):
+def training(
+    market,
+    mechanism,
+    *,
+    horizon=4,
+    asked=None,
+    epsilon=(1.0, 2.0, 3.0),
+    runs=3,
+    ledger=None,
+    norm=1,
+):
     coordinates, statistics = market
     coordinates = replace(coordinates, norm=norm)
-    owners = make_clients(NAMES, statistics, epsilon, mechanism, coordinates.gradient_bound, horizon)
+    owners = make_clients(
+        NAMES, statistics, epsilon, mechanism, coordinates.gradient_bound, horizon
+    )
     plan = Plan("averaged", "last", asked or horizon, 0.1)
-    return train(Task(owners, coordinates, plan, mechanism, runs=runs, streams=Streams(0, "noise")), ledger)
+    return train(
+        Task(owners, coordinates, plan, mechanism, runs=runs, streams=Streams(0, "noise")), ledger
+    )
 
 
 def answered(ledger, names=NAMES):
@@ -65,7 +79,9 @@ def test_a_second_training_overspends_and_is_refused_before_any_noise(market):
     ledger = training(market, Counting()).ledger
     before = ledger.accounts
     Counting.drawn.clear()
-    with pytest.raises(BudgetExceeded, match=r"a has answered 3 of the 4 queries its budget of 1 covers: 3 more"):
+    with pytest.raises(
+        BudgetExceeded, match=r"a has answered 3 of the 4 queries its budget of 1 covers: 3 more"
+    ):
         training(market, Counting(), ledger=ledger)
     assert Counting.drawn == [] and ledger.accounts == before
 
@@ -92,7 +108,9 @@ def test_what_is_left_may_still_be_asked(market):
 def test_where_budgets_do_not_add_answers_are_counted(market, accounting):
     mechanism = Gaussian(1e-6, accounting)
     ledger = training(market, mechanism, norm=2).ledger
-    assert [(row["counted"], row["spent"], row["remaining"]) for row in ledger.rows()] == [("answers", 3.0, 1.0)] * 3
+    assert [(row["counted"], row["spent"], row["remaining"]) for row in ledger.rows()] == [
+        ("answers", 3.0, 1.0)
+    ] * 3
     with pytest.raises(BudgetExceeded):
         training(market, mechanism, norm=2, ledger=ledger)
 
@@ -110,7 +128,9 @@ def test_no_answer_is_counted_at_two_prices(market):
         {"market": (coordinates, statistics[::-1])},
     ):
         with pytest.raises(InputError, match="the account of a is of .*two prices"):
-            training(**{"market": market, "mechanism": Laplace(), "ledger": ledger, "asked": 2} | change)
+            training(
+                **{"market": market, "mechanism": Laplace(), "ledger": ledger, "asked": 2} | change
+            )
     assert answered(ledger) == [3, 3, 3]
 
 
@@ -122,21 +142,31 @@ def test_who_adds_no_noise_is_promised_nothing_and_who_shares_nothing_has_no_acc
     with pytest.raises(InputError, match="a must have an account"):
         ledger.account("a")
     assert not Client("d", market[1][0], 0.0, 4).budget(Gaussian(1e-6)).limited
-    unstated = Client("e", market[1][0], 0.1, 4).budget(Laplace())  # noise of a budget that nobody stated
-    assert (unstated.counted, unstated.claimed, Ledger().open(unstated).answers_remaining) == ("answers", False, 4)
+    unstated = Client("e", market[1][0], 0.1, 4).budget(
+        Laplace()
+    )  # noise of a budget that nobody stated
+    assert (unstated.counted, unstated.claimed, Ledger().open(unstated).answers_remaining) == (
+        "answers",
+        False,
+        4,
+    )
     training(market, Laplace(), epsilon=(0.0, np.inf, 0.0), ledger=ledger)
     assert answered(ledger, "bc") == [6, 3]
 
 
 def test_no_training_spends_nothing():
-    assert untrained(np.zeros(3), Plan("averaged", "last", 1, 0.0), runs=2).ledger.accounts == ()
+    assert (
+        untrained_result(np.zeros(3), Plan("averaged", "last", 1, 0.0), runs=2).ledger.accounts
+        == ()
+    )
 
 
 def test_spent_never_passes_the_budget_in_the_last_bit():
     """T answers of epsilon/T, whatever T: exactly the budget, as T additions of a rounded epsilon/T are not."""
     assert 0.1 * 3 / 3 != 0.1 and 1 / 49 * 49 != 1
     for epsilon, horizon in ((0.1, 3), (1.0, 49), (1.0, 10), (0.7, 1000)):
-        ledger, budget = Ledger(), Budget("a", epsilon, horizon)
+        ledger = Ledger()
+        budget = Budget("a", epsilon, horizon)
         ledger.open(budget)
         for _ in range(horizon):
             ledger.charge(budget, "round")
@@ -164,40 +194,67 @@ def test_a_budget_is_of_numbers_in_their_range(name, value):
 def test_a_charge_is_of_whole_answers_and_never_taken_back(answers):
     """NaN was never more than what remains, and inf was charged to who adds no noise."""
     for epsilon in (1.0, np.inf):
-        ledger, budget = Ledger(), Budget("a", epsilon, 5)
+        ledger = Ledger()
+        budget = Budget("a", epsilon, 5)
         ledger.open(budget)
-        with pytest.raises(InputError, match="ledger.answers: must be a whole number of at least 1"):
+        with pytest.raises(
+            InputError, match="ledger.answers: must be a whole number of at least 1"
+        ):
             ledger.charge(budget, "refund", answers)
         assert answered(ledger, "a") == [0]
 
 
 @pytest.mark.parametrize("other", ["b ", " b", "b\u00a0", "b\u200b", "\tb"])
 def test_a_name_that_differs_by_blanks_is_no_second_budget(other):
-    ledger, budget = Ledger(), Budget("b", 1.0, 5)
+    ledger = Ledger()
+    budget = Budget("b", 1.0, 5)
     ledger.open(budget)
-    for refused in (lambda: ledger.open(Budget(other, 1.0, 5)), lambda: ledger.charge(Budget(other, 1.0, 5), "more")):
+    for refused in (
+        lambda: ledger.open(Budget(other, 1.0, 5)),
+        lambda: ledger.charge(Budget(other, 1.0, 5), "more"),
+    ):
         with pytest.raises(InputError, match="the account of b is of owner"):
             refused()
 
 
 def test_a_charge_names_the_very_budget_of_its_account():
     """Gaussian delta 1e-9 and then 0.1 were both taken on one account."""
-    budget = Budget("a", 1.0, 5, 1e-9, "gaussian (zcdp)", 1, "loans", 100, "one record", "replace one record", "none")
+    budget = Budget(
+        "a",
+        1.0,
+        5,
+        1e-9,
+        "gaussian (zcdp)",
+        1,
+        "loans",
+        100,
+        "one record",
+        "replace one record",
+        "none",
+    )
     other = dict(
-        zip([f.name for f in fields(Budget)], ("b", 2.0, 6, 0.1, "laplace", 2, "cards", 90, *"uvw", 2.0), strict=True)
+        zip(
+            [f.name for f in fields(Budget)],
+            ("b", 2.0, 6, 0.1, "laplace", 2, "cards", 90, *"uvw", 2.0),
+            strict=True,
+        )
     )
     ledger = Ledger()
     with pytest.raises(InputError, match='a must have an account for "loans"'):
         ledger.charge(budget, "query")
     ledger.open(budget)
     for name, value in other.items():
-        with pytest.raises(InputError, match="must have an account" if name in ("owner", "data") else f"is of {name} "):
+        with pytest.raises(
+            InputError,
+            match="must have an account" if name in ("owner", "data") else f"is of {name} ",
+        ):
             ledger.charge(replace(budget, **{name: value}), "query")
     assert ledger.accounts[0].answered == 0
 
 
 def test_charges_of_one_account_in_one_go_count_together():
-    ledger, budget = Ledger(), Budget("a", 1.0, 5)
+    ledger = Ledger()
+    budget = Budget("a", 1.0, 5)
     ledger.open(budget)
     with pytest.raises(BudgetExceeded, match="6 more"):
         ledger.charge_all([(budget, 3), (budget, 3)], "round")
@@ -207,7 +264,8 @@ def test_charges_of_one_account_in_one_go_count_together():
 
 def overspend(charge, threads=8, each=60):
     """How many charges go through of eight threads that all try to."""
-    taken, start = [], threading.Barrier(threads)
+    taken = []
+    start = threading.Barrier(threads)
 
     def work():
         start.wait()
@@ -236,6 +294,7 @@ class Hesitating(Ledger):
 
 def test_threads_cannot_overspend():
     """Eight threads got up to 103 answers from a budget of 50."""
-    ledger, budget = Hesitating(), Budget("a", 1.0, 50)
+    ledger = Hesitating()
+    budget = Budget("a", 1.0, 50)
     ledger.open(budget)
     assert overspend(lambda: ledger.charge(budget, "query")) == 50 == ledger.account("a").answered

@@ -23,7 +23,18 @@ from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
 from learning.privacy.ledger_file import LedgerFile
 
 ROOT = Path(__file__).parents[3]
-BANK = Budget("bank", 1 / 3, 5, 1e-6, "gaussian (zcdp)", 2, "loans 2014", 100, "a person's year", bounds="record 0.1")
+BANK = Budget(
+    "bank",
+    1 / 3,
+    5,
+    1e-6,
+    "gaussian (zcdp)",
+    2,
+    "loans 2014",
+    100,
+    "a person's year",
+    bounds="record 0.1",
+)
 
 
 @pytest.fixture
@@ -49,7 +60,8 @@ def test_what_was_spent_stays_spent_when_the_program_starts_again(path):
 
 
 def test_two_openings_of_one_file_share_its_budget(path):
-    one, other = LedgerFile(path), LedgerFile(path)
+    one = LedgerFile(path)
+    other = LedgerFile(path)
     one.charge(BANK, "query", 3)
     with pytest.raises(BudgetExceeded):
         other.charge(BANK, "query", 3)
@@ -59,8 +71,16 @@ def test_two_openings_of_one_file_share_its_budget(path):
     assert link.is_symlink() and one.account("bank", "loans 2014").remaining == 0
 
 
-SHIFTED = b'{"budget": {"owner": "a", "epsilon": 1.0, "horizon": 9, "data": "d"}, "lines": [[5, 6]]}'
-OTHERS = SHIFTED, b"{}", b"not json", b'{"budget": [], "lines": []}', b'{"budget": {"owner": 1}, "lines": 2}'
+SHIFTED = (
+    b'{"budget": {"owner": "a", "epsilon": 1.0, "horizon": 9, "data": "d"}, "lines": [[5, 6]]}'
+)
+OTHERS = (
+    SHIFTED,
+    b"{}",
+    b"not json",
+    b'{"budget": [], "lines": []}',
+    b'{"budget": {"owner": 1}, "lines": 2}',
+)
 
 
 @pytest.mark.parametrize("line", OTHERS)
@@ -89,7 +109,9 @@ def test_a_damaged_ledger_is_refused_and_left_as_it_is(path):
     ledger = LedgerFile(path)
     ledger.charge(BANK, "query")
     whole = path.read_bytes()
-    turned = [whole[:i] + bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1 :] for i in range(0, len(whole), 3)]
+    turned = [
+        whole[:i] + bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1 :] for i in range(0, len(whole), 3)
+    ]
     cut = [whole[:i] for i in range(0, len(whole), 7)]
     for damaged in (*turned, *cut, b"{}", whole + b"\n", whole * 2, bytes(len(whole))):
         path.write_bytes(damaged)
@@ -114,7 +136,9 @@ def test_a_ledger_deleted_in_use_is_not_made_anew(path):
 @pytest.mark.parametrize("stop", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_charge_that_was_stopped_is_whole_or_not_there(path, call, stop, monkeypatch):
     """At each call to the system in turn, the stop comes before or after what it does."""
-    budget, told, real = Budget("long", 1.0, 1000), 0, getattr(os, call)
+    budget = Budget("long", 1.0, 1000)
+    told = 0
+    real = getattr(os, call)
     LedgerFile(path).open(budget)
     for number, done in product(range(4), (False, True)):
         calls = count()
@@ -138,7 +162,10 @@ def test_a_charge_that_was_stopped_is_whole_or_not_there(path, call, stop, monke
 
 def test_who_waits_too_long_is_told(path, monkeypatch):
     monkeypatch.setattr(module, "WAIT", 0.01)
-    with module.locked(path), pytest.raises(InputError, match="another program holding it for 0.01 seconds"):
+    with (
+        module.locked_file(path),
+        pytest.raises(InputError, match="another program holding it for 0.01 seconds"),
+    ):
         LedgerFile(path).charge(BANK, "query")
     LedgerFile(path).charge(BANK, "query")
 
@@ -221,12 +248,27 @@ print("kept", before)
 def test_kills_and_rivals_give_nothing_back(tmp_path):
     """Twenty programs killed while they charge: what one was told is charged is. Eight at once get 50 answers from 50."""
     command = [sys.executable, "-c", KILLS, str(tmp_path / "bank.ledger")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == 0 and int(done.stdout.split()[1]) >= 20, done.stderr
 
 
-BUDGETS = [Budget("a", 1.0, 3), Budget("a", 1.0, 3, data="cards"), Budget("b", 2.0, 5, 1e-6, "gaussian (zcdp)")]
-OTHERS = [Budget("a", 1.0, 4), Budget("a ", 1.0, 3), Budget("b", 2.0, 5, 0.1, "gaussian (zcdp)"), Budget("c", 1.0, 1)]
+BUDGETS = [
+    Budget("a", 1.0, 3),
+    Budget("a", 1.0, 3, data="cards"),
+    Budget("b", 2.0, 5, 1e-6, "gaussian (zcdp)"),
+]
+OTHERS = [
+    Budget("a", 1.0, 4),
+    Budget("a ", 1.0, 3),
+    Budget("b", 2.0, 5, 0.1, "gaussian (zcdp)"),
+    Budget("c", 1.0, 1),
+]
 
 
 class Bookkeeping(RuleBasedStateMachine):
@@ -244,7 +286,10 @@ class Bookkeeping(RuleBasedStateMachine):
         self.model.setdefault(budget, 0)
         assert self.ledger.open(budget).answered == self.model[budget]
 
-    @rule(budgets=st.lists(st.sampled_from(BUDGETS), min_size=1, max_size=3), answers=st.integers(1, 3))
+    @rule(
+        budgets=st.lists(st.sampled_from(BUDGETS), min_size=1, max_size=3),
+        answers=st.integers(1, 3),
+    )
     def charge(self, budgets, answers):
         asked = dict.fromkeys(budgets, 0)
         for one in budgets:
@@ -272,8 +317,13 @@ class Bookkeeping(RuleBasedStateMachine):
     def the_books_agree(self):
         assert {account.budget: account.answered for account in self.ledger.accounts} == self.model
         for account in self.ledger.accounts:
-            assert [one.first for one in account.entries[1:]] == [one.last + 1 for one in account.entries[:-1]]
-            assert account.entries == () or account.entries[-1].last == account.answered <= account.budget.horizon
+            assert [one.first for one in account.entries[1:]] == [
+                one.last + 1 for one in account.entries[:-1]
+            ]
+            assert (
+                account.entries == ()
+                or account.entries[-1].last == account.answered <= account.budget.horizon
+            )
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -282,7 +332,9 @@ def test_a_ledger_agrees_with_a_plain_count(tmp_path, kept, monkeypatch):
     made = iter(range(10**6))
 
     class Machine(Bookkeeping):
-        again = staticmethod((lambda ledger: LedgerFile(ledger.path)) if kept else (lambda ledger: ledger))
+        again = staticmethod(
+            (lambda ledger: LedgerFile(ledger.path)) if kept else (lambda ledger: ledger)
+        )
 
         def __init__(self):
             super().__init__()
@@ -305,5 +357,10 @@ def test_the_file_can_be_read_by_a_person(path):
     LedgerFile(path).charge(BANK, "query", 2)
     header, line, seal, end = path.read_text().split("\n")
     kept = json.loads(line)
-    assert header == "dpmarket ledger 1" and len(seal) == 64 and end == "" and kept["lines"] == [["query", 2]]
+    assert (
+        header == "dpmarket ledger 1"
+        and len(seal) == 64
+        and end == ""
+        and kept["lines"] == [["query", 2]]
+    )
     assert kept["budget"]["epsilon"] == 1 / 3 and kept["budget"]["bounds"] == "record 0.1"

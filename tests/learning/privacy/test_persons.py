@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from learning.audit.auditor import audit_owner
-from learning.audit.canaries import canaries
+from learning.audit.canaries import make_canaries
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
-from learning.audit.transcript import apart
+from learning.audit.transcript import ask_members_singly
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -20,13 +20,15 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import mean_gradient, release
 from learning.privacy.release_terms import ReleaseTerms
 from learning.randomness import Streams
-from learning.training.adassp import deviations
+from learning.training.adassp import release_deviations
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 
-RECORDS, HORIZON, EPSILON = 9, 3, 1.4
+RECORDS = 9
+HORIZON = 3
+EPSILON = 1.4
 
 
 def public(norm, loss="squared", rows=1):
@@ -37,12 +39,21 @@ def public(norm, loss="squared", rows=1):
 
 def owners(coordinates, mechanism, persons, epsilon=EPSILON, horizon=HORIZON):
     """The owner that holds six fixed records, and all rows of either person; with the noise that training would add."""
-    rng, made = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
+    made = []
     x = np.column_stack([rng.normal(size=(RECORDS, 2)), np.ones(RECORDS)])
-    y = rng.normal(size=RECORDS) if not coordinates.loss.labels else rng.choice([-1.0, 1.0], RECORDS)
+    y = (
+        rng.normal(size=RECORDS)
+        if not coordinates.loss.labels
+        else rng.choice([-1.0, 1.0], RECORDS)
+    )
     for rows, targets in persons:
-        held = coordinates.oracle(np.vstack([x[len(rows) :], rows]), np.append(y[len(rows) :], targets))
-        made += make_clients(("bank",), [held], [epsilon], mechanism, coordinates.gradient_bound, horizon)
+        held = coordinates.oracle(
+            np.vstack([x[len(rows) :], rows]), np.append(y[len(rows) :], targets)
+        )
+        made += make_clients(
+            ("bank",), [held], [epsilon], mechanism, coordinates.gradient_bound, horizon
+        )
     return made
 
 
@@ -51,9 +62,12 @@ def owners(coordinates, mechanism, persons, epsilon=EPSILON, horizon=HORIZON):
 def test_nobody_moves_an_answer_further_than_noise_is_scaled_to(norm, loss, rows):
     """Every pair of persons of k rows each, out of canaries and the worst pair, at corners of the ball."""
     coordinates = public(norm, loss, rows)
-    pair, (x, y) = worst_pair(coordinates), canaries(coordinates, (10.0,), 0)
-    x, y = np.vstack([x[::2], pair.first[0], pair.second[0]]), np.concatenate([y[::2], [pair.first[1], pair.second[1]]])
-    held = [coordinates.oracle(one[None], np.array([target])) for one, target in zip(x, y, strict=True)]
+    pair, (x, y) = worst_pair(coordinates), make_canaries(coordinates, (10.0,), 0)
+    x = np.vstack([x[::2], pair.first[0], pair.second[0]])
+    y = np.concatenate([y[::2], [pair.first[1], pair.second[1]]])
+    held = [
+        coordinates.oracle(one[None], np.array([target])) for one, target in zip(x, y, strict=True)
+    ]
     furthest = 0.0
     for query in (
         pair.query,
@@ -85,27 +99,40 @@ def test_what_a_person_moves_is_what_its_budget_buys(mechanism, rows):
 
 
 def test_one_shot_sums_of_a_person_lie_the_priced_distance_apart():
-    rows, mechanism = 3, Gaussian(1e-6, "pld")
+    rows = 3
+    mechanism = Gaussian(1e-6, "pld")
     coordinates = public(2, rows=rows)
-    pair, (scale,) = worst_sums(coordinates), mechanism.scale([1.3], [50], coordinates.gradient_bound, 1)
-    matrix, vector = (float(v) for v in deviations(coordinates, scale, 50))
+    pair, (scale,) = (
+        worst_sums(coordinates),
+        mechanism.scale([1.3], [50], coordinates.gradient_bound, 1),
+    )
+    matrix, vector = (float(v) for v in release_deviations(coordinates, scale, 50))
     first, second = (
-        coordinates.statistics(np.tile(x, (rows, 1)), np.full(rows, y)) for x, y in (pair.first, pair.second)
+        coordinates.statistics(np.tile(x, (rows, 1)), np.full(rows, y))
+        for x, y in (pair.first, pair.second)
     )
     parts = [(first.xx - second.xx).ravel() / matrix, (first.xy - second.xy) / vector]
-    assert np.linalg.norm(np.concatenate(parts)) == pytest.approx(float(exact_distance(1.3, 1e-6)), rel=1e-6)
+    assert np.linalg.norm(np.concatenate(parts)) == pytest.approx(
+        float(exact_distance(1.3, 1e-6)), rel=1e-6
+    )
 
 
 def training(rows, algorithm="averaged", mechanism=None):
-    mechanism, rng = mechanism or Laplace(), np.random.default_rng(1)
-    coordinates, trains_by = public(mechanism.norm, rows=rows), ALGORITHMS[algorithm]
+    mechanism = mechanism or Laplace()
+    rng = np.random.default_rng(1)
+    coordinates = public(mechanism.norm, rows=rows)
+    trains_by = ALGORITHMS[algorithm]
     plan = Plan(algorithm, trains_by.returned[0], HORIZON if trains_by.takes_steps else 1, 0.3)
     oracles = [coordinates.oracle(rng.normal(size=(n, 3)), rng.normal(size=n)) for n in (30, 20)]
-    made = make_clients(("a", "b"), oracles, (1.0, 2.0), mechanism, coordinates.gradient_bound, plan.priced)
-    return apart(Task(made, coordinates, plan, mechanism, 10, Streams(0, "noise")))
+    made = make_clients(
+        ("a", "b"), oracles, (1.0, 2.0), mechanism, coordinates.gradient_bound, plan.priced
+    )
+    return ask_members_singly(Task(made, coordinates, plan, mechanism, 10, Streams(0, "noise")))
 
 
-@pytest.mark.parametrize(("algorithm", "mechanism"), [("averaged", Laplace()), ("adassp", Gaussian(1e-6, "pld"))])
+@pytest.mark.parametrize(
+    ("algorithm", "mechanism"), [("averaged", Laplace()), ("adassp", Gaussian(1e-6, "pld"))]
+)
 def test_an_audit_sees_rows_that_noise_does_not_count(algorithm, mechanism):
     """k rows priced and k stated pass; one more stated than priced fails, by what it moves and by its price."""
     task = training(3, algorithm, mechanism)
@@ -117,9 +144,12 @@ def test_an_audit_sees_rows_that_noise_does_not_count(algorithm, mechanism):
 def test_an_attack_replaces_all_rows_of_a_person():
     """Noise for one row refutes itself against who replaces four; noise for four stands, and little is left to find."""
     rng = np.random.default_rng(2)
-    x, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    x = rng.normal(size=(6, 3))
+    y = rng.normal(size=6)
     found = {
-        rows: audit_owner("bank", x, y, 3.0, AuditTarget.of(training(rows), rows=4), seed=1, draws=2000)
+        rows: audit_owner(
+            "bank", x, y, 3.0, AuditTarget.of(training(rows), rows=4), seed=1, draws=2000
+        )
         for rows in (1, 4)
     }
     assert found[1].refuted and not found[4].refuted
@@ -128,9 +158,12 @@ def test_an_attack_replaces_all_rows_of_a_person():
 
 def test_release_counts_all_rows_of_a_person(tmp_path):
     """The scale is k-fold, the claim names the person, and rows of one beyond those announced count as zeros."""
-    book, made = LedgerFile.create(tmp_path / "bank.ledger"), {}
+    book = LedgerFile.create(tmp_path / "bank.ledger")
+    made = {}
     for rows in (1, 3):
-        made[rows] = ReleaseTerms("bank", f"loans {rows}", RECORDS, EPSILON, HORIZON, public(1, rows=rows))
+        made[rows] = ReleaseTerms(
+            "bank", f"loans {rows}", RECORDS, EPSILON, HORIZON, public(1, rows=rows)
+        )
         book.open(made[rows].budget)
     assert made[3].scale == pytest.approx(3 * made[1].scale, rel=1e-9)
     assert made[1].claim.adjacency == "replace one record" and "person" not in made[1].budget.bounds
@@ -141,7 +174,9 @@ def test_release_counts_all_rows_of_a_person(tmp_path):
     )
     assert "3 rows of a person" in made[3].budget.bounds
     rng = np.random.default_rng(3)
-    x, y, names = rng.normal(size=(RECORDS, 3)), rng.normal(size=RECORDS), ["carla"] * 3 + list("bcdefg")
+    x = rng.normal(size=(RECORDS, 3))
+    y = rng.normal(size=RECORDS)
+    names = ["carla"] * 3 + list("bcdefg")
     answered = release(x, y, np.zeros(3), made[3], ledger=book, persons=names)
     assert answered.claim.adjacency.startswith("replace one person's rows")
     for persons in (None, names[1:]):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from learning.losses.coordinates import Coordinates, whitening
+from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.squared import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
@@ -21,11 +21,16 @@ from learning.training.task import Task
 def random_coordinates(seed, radius, target_bound, theta_max, p=3):
     rng = np.random.default_rng(seed)
     return Coordinates(
-        rng.normal(size=p), whitening(np.cov(rng.normal(size=(20, p)), rowvar=False)), radius, target_bound, theta_max
+        rng.normal(size=p),
+        whitening_transform(np.cov(rng.normal(size=(20, p)), rowvar=False)),
+        radius,
+        target_bound,
+        theta_max,
     )
 
 
-# ---- what a record can change -------------------------------------------------------------------------------------
+# ---- what a record can change
+# -------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -38,7 +43,9 @@ def random_coordinates(seed, radius, target_bound, theta_max, p=3):
     target_bound=st.floats(0.01, 100),
     theta_max=st.floats(0.01, 100),
 )
-def test_no_record_exceeds_the_bound_anywhere_in_the_ball(seed, x, y, radius, target_bound, theta_max):
+def test_no_record_exceeds_the_bound_anywhere_in_the_ball(
+    seed, x, y, radius, target_bound, theta_max
+):
     """Corners of the ball suffice, the 1-norm of a linear map being convex; the inside is tried all the same."""
     coordinates = random_coordinates(seed, radius, target_bound, theta_max)
     corners = theta_max * np.array(list(product((-1, 1), repeat=3)))
@@ -50,21 +57,29 @@ def test_no_record_exceeds_the_bound_anywhere_in_the_ball(seed, x, y, radius, ta
 
 
 def test_a_record_is_shortened_not_turned_and_a_short_one_is_left_alone():
-    coordinates = Coordinates(np.array([1.0, 0.0]), np.eye(2), radius=2.0, target_bound=1.5, theta_max=1.0)
-    x, y = coordinates.records(np.array([[3.0, -1.0], [0.5, 0.5], [0.0, 0.0]]), np.array([10.0, 1.0, -0.25]))
+    coordinates = Coordinates(
+        np.array([1.0, 0.0]), np.eye(2), radius=2.0, target_bound=1.5, theta_max=1.0
+    )
+    x, y = coordinates.records(
+        np.array([[3.0, -1.0], [0.5, 0.5], [0.0, 0.0]]), np.array([10.0, 1.0, -0.25])
+    )
     assert x.tolist() == [[1.5, -0.5], [0.5, 0.5], [0.0, 0.0]]
     assert y.tolist() == [1.5, 0.5, -0.25]  # counted from the start's prediction 3.0, 0.5, 0.0
 
 
 def test_a_record_of_zeros_passes_any_radius():
     for radius in (10.0, np.inf):
-        x, _ = Coordinates(np.zeros(2), np.eye(2), radius, 1.0, 1.0).records(np.zeros((1, 2)), np.zeros(1))
+        x, _ = Coordinates(np.zeros(2), np.eye(2), radius, 1.0, 1.0).records(
+            np.zeros((1, 2)), np.zeros(1)
+        )
         assert (x == 0).all()
 
 
 def neighbours_change(coordinates, candidates, n):
     """Largest 1-norm change of the whole answer when one of n records is replaced, over candidates and ball corners."""
-    corners = coordinates.theta_max * np.array(list(product((-1, 1), repeat=len(coordinates.centre))))
+    corners = coordinates.theta_max * np.array(
+        list(product((-1, 1), repeat=len(coordinates.centre)))
+    )
     rest = [candidates[i % len(candidates)] for i in range(n - 1)]
     answers = []
     for record in candidates:
@@ -88,18 +103,33 @@ def test_the_factor_two_is_needed_for_encoded_records_too():
     """With the constant 1 in every record and whitened features, a pair still changes the answer by more than Xi/n."""
     rng = np.random.default_rng(4)
     public = np.column_stack([rng.uniform(-1, 1, size=(100, 2)), np.ones(100)])
-    coordinates = Coordinates(np.array([0.5, -0.5, 0.1]), whitening(public.T @ public / len(public)), 3.0, 1.0, 0.3)
-    candidates = [((a, b, 1.0), y) for a, b, y in product((-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (-5.0, 0.0, 5.0))]
+    coordinates = Coordinates(
+        np.array([0.5, -0.5, 0.1]),
+        whitening_transform(public.T @ public / len(public)),
+        3.0,
+        1.0,
+        0.3,
+    )
+    candidates = [
+        ((a, b, 1.0), y)
+        for a, b, y in product((-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (-5.0, 0.0, 5.0))
+    ]
     change = neighbours_change(coordinates, candidates, 5)
-    assert coordinates.gradient_bound / 5 < change <= 2 * coordinates.gradient_bound / 5 * (1 + 1e-12)
+    assert (
+        coordinates.gradient_bound / 5 < change <= 2 * coordinates.gradient_bound / 5 * (1 + 1e-12)
+    )
 
 
-# ---- how much noise -----------------------------------------------------------------------------------------------
+# ---- how much noise
+# -----------------------------------------------------------------------------------------------
 
 
 def test_each_round_spends_its_share_of_the_budget():
     """Laplace noise of scale b on an answer of 1-norm sensitivity D is D/b-private: T rounds, kappa owners."""
-    epsilon, sizes, bound, horizon = np.array([0.1, 1.0, 10.0]), np.array([100, 2000, 30]), 3.7, 12
+    epsilon = np.array([0.1, 1.0, 10.0])
+    sizes = np.array([100, 2000, 30])
+    bound = 3.7
+    horizon = 12
     for overlap in (1, 3):
         scale = Laplace(overlap).scale(epsilon, sizes, bound, horizon)
         assert overlap * horizon * (2 * bound / sizes) / scale == pytest.approx(epsilon, rel=1e-12)
@@ -108,7 +138,9 @@ def test_each_round_spends_its_share_of_the_budget():
 def test_no_noise_at_infinity_and_endless_noise_at_zero():
     scale = Laplace().scale([0.0, 1.0, np.inf], [10, 10, 10], 2.0, 5)
     assert scale.tolist() == [np.inf, 2.0, 0.0]
-    assert Laplace().scale([np.inf], [10], np.inf, 5).tolist() == [0.0]  # who adds no noise needs no bound
+    assert Laplace().scale([np.inf], [10], np.inf, 5).tolist() == [
+        0.0
+    ]  # who adds no noise needs no bound
     assert Laplace().noise_term([0.0, 2.0, np.inf]).tolist() == [0.0, 2.0, 0.0]
 
 
@@ -120,23 +152,35 @@ def test_variance_and_epsilon_are_inverse():
 
 def test_terms_and_growth_make_the_aggregated_variance():
     """sum q^2 v = Xi^2 growth(T) sum(term)/n^2 with q = n_l/n: the two ways the program counts noise."""
-    epsilon, sizes, bound, horizon = np.array([0.3, 2.0, 7.0]), np.array([500.0, 100.0, 2400.0]), 4.2, 9
+    epsilon = np.array([0.3, 2.0, 7.0])
+    sizes = np.array([500.0, 100.0, 2400.0])
+    bound = 4.2
+    horizon = 9
     mechanism = Laplace(2)
     weights = sizes / sizes.sum()
     direct = float(np.sum(weights**2 * mechanism.variance(epsilon, sizes, bound, horizon)))
-    forecast = bound**2 * mechanism.horizon_factor(horizon) * mechanism.noise_term(epsilon).sum() / sizes.sum() ** 2
+    forecast = (
+        bound**2
+        * mechanism.horizon_factor(horizon)
+        * mechanism.noise_term(epsilon).sum()
+        / sizes.sum() ** 2
+    )
     assert forecast == pytest.approx(direct, rel=1e-12)
 
 
 def owners(epsilon, sizes, horizon, p=10, bound=3.0):
     rng = np.random.default_rng(0)
     statistics = [squared_statistics(rng.normal(size=(n, p)), rng.normal(size=n)) for n in sizes]
-    return make_clients([f"o{i}" for i in range(len(sizes))], statistics, epsilon, Laplace(), bound, horizon)
+    return make_clients(
+        [f"o{i}" for i in range(len(sizes))], statistics, epsilon, Laplace(), bound, horizon
+    )
 
 
 def test_noise_level_of_the_aggregate():
     """10^6 draws: the sample variance has a variance of at most 5 v^2/10^6, so 1 % is four standard errors."""
-    epsilon, sizes, horizon = np.array([0.5, 2.0, 1.0]), [300, 100, 200], 101
+    epsilon = np.array([0.5, 2.0, 1.0])
+    sizes = [300, 100, 200]
+    horizon = 101
     noise = sum(
         n / 600 * owner.noise(Laplace(), 1000, Streams(5, "noise")).take(100)
         for n, owner in zip(sizes, owners(epsilon, sizes, horizon), strict=True)
@@ -158,13 +202,24 @@ def test_noise_is_laplace():
     assert stats.kstest(draws, stats.norm(scale=draws.std()).cdf).pvalue < 1e-9
 
 
-# ---- what is promised and refused ---------------------------------------------------------------------------------
+# ---- what is promised and refused
+# ---------------------------------------------------------------------------------
 
 
 def test_the_claim_says_what_and_against_whom():
     claim = Laplace().claim("bank", 0.5, 10)
-    assert (claim.party, claim.epsilon, claim.delta, claim.rounds, claim.mechanism) == ("bank", 0.5, 0.0, 10, "laplace")
-    assert claim.adjacency == "replace one record" and claim.simulation and "learner" in claim.protects_against
+    assert (claim.party, claim.epsilon, claim.delta, claim.rounds, claim.mechanism) == (
+        "bank",
+        0.5,
+        0.0,
+        10,
+        "laplace",
+    )
+    assert (
+        claim.adjacency == "replace one record"
+        and claim.simulation
+        and "learner" in claim.protects_against
+    )
 
 
 @pytest.mark.parametrize("epsilon", [np.inf, -0.1, np.nan])
@@ -200,5 +255,12 @@ def test_training_needs_a_run():
     owner = Client("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 100)
     with pytest.raises(ValueError, match="runs"):
         train(
-            Task([owner], coordinates, Plan("averaged", "last", 3, 0.1), Laplace(), runs=0, streams=Streams(0, "noise"))
+            Task(
+                [owner],
+                coordinates,
+                Plan("averaged", "last", 3, 0.1),
+                Laplace(),
+                runs=0,
+                streams=Streams(0, "noise"),
+            )
         )

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.privacy.accepted import Accepted
-from learning.privacy.fingerprints import take_fingerprint
+from learning.privacy.fingerprints import Accepted, take_fingerprint
 from learning.privacy.registry import Registry, user_folder
 
 
 def entry(number, key):
     prints = {"encoded": take_fingerprint([b"%d" % (number * 100 + row) for row in range(50)], key)}
-    return Accepted(f"{number:032x}", f"/{number}.ledger", "bank", "loans", "c" * 64, 1.0, 0.0, False, prints)
+    return Accepted(
+        f"{number:032x}", f"/{number}.ledger", "bank", "loans", "c" * 64, 1.0, 0.0, False, prints
+    )
 
 
 def add(registry, number):
     with registry.opened() as (key, entries):
-        registry.keep(key, [*entries, entry(number, key)])
+        registry.replace_entries(key, [*entries, entry(number, key)])
 
 
 def test_it_lies_where_the_user_says_or_in_the_users_data_folder(monkeypatch, tmp_path):
@@ -35,7 +36,9 @@ def test_it_lies_where_the_user_says_or_in_the_users_data_folder(monkeypatch, tm
 
 
 def test_no_test_uses_the_users_own_registry():
-    assert "registry " in os.environ["DPMARKET_REGISTRY"] and Path.home() not in user_folder().parents
+    assert (
+        "registry " in os.environ["DPMARKET_REGISTRY"] and Path.home() not in user_folder().parents
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes")
@@ -62,11 +65,14 @@ def test_programs_at_the_same_time_lose_nothing(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: add(Registry(tmp_path), number), range(24)))
     with Registry(tmp_path).opened() as (_, entries):
-        assert sorted(one.path for one in entries) == sorted(f"/{number}.ledger" for number in range(24))
+        assert sorted(one.path for one in entries) == sorted(
+            f"/{number}.ledger" for number in range(24)
+        )
 
 
 def test_a_damaged_registry_is_refused_in_one_line_and_never_replaced(tmp_path):
-    registry, rng = Registry(tmp_path), np.random.default_rng(0)
+    registry = Registry(tmp_path)
+    rng = np.random.default_rng(0)
     add(registry, 1)
     whole = registry.path.read_bytes()
     damaged = [b"", whole[:-1], whole[: len(whole) // 2], b"other\n", whole + b"x"]
@@ -74,19 +80,25 @@ def test_a_damaged_registry_is_refused_in_one_line_and_never_replaced(tmp_path):
         damaged.append(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     for raw in damaged:
         registry.path.write_bytes(raw)
-        with pytest.raises(InputError, match="must be a whole registry of accepted records") as refused:
+        with pytest.raises(
+            InputError, match="must be a whole registry of accepted records"
+        ) as refused:
             add(registry, 2)
         assert "\n" not in str(refused.value) and "Put back the file" in str(refused.value)
         assert registry.path.read_bytes() == raw
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the system's own user may write anywhere")
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() == 0, reason="the system's own user may write anywhere"
+)
 def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path):
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(InputError, match="Permission denied"):
             add(Registry(tmp_path), 1)
-        with pytest.raises(InputError, match="DPMARKET_REGISTRY must name one; found Permission denied"):
+        with pytest.raises(
+            InputError, match="DPMARKET_REGISTRY must name one; found Permission denied"
+        ):
             add(Registry(tmp_path / "new"), 1)
     finally:
         tmp_path.chmod(0o700)
@@ -102,7 +114,8 @@ def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(tmp_path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(
-        InputError, match="registry of accepted records that can be read and written; found No space left"
+        InputError,
+        match="registry of accepted records that can be read and written; found No space left",
     ):
         add(registry, 2)
     assert registry.path.read_bytes() == whole

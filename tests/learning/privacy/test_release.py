@@ -17,19 +17,30 @@ from learning.losses.scores import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
 from learning.privacy.gaussian import Gaussian, zcdp_distance
-from learning.privacy.guarantees import pure
+from learning.privacy.guarantees import measure_pure
 from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import clipped, mean_gradient, release, shortened_mean
+from learning.privacy.release import (
+    clipped_mean_gradient,
+    clipped_statistics,
+    mean_gradient,
+    release,
+)
 from learning.privacy.release_terms import ReleaseTerms
 from learning.privacy.secure_noise import add_noise, scale_for, sensitivity
 
 
 def terms(owner, **change):
     coordinates, _, y = owner
-    announced = {"owner": "bank", "data": "loans", "n_records": len(y), "epsilon": 2.0, "horizon": 5}
+    announced = {
+        "owner": "bank",
+        "data": "loans",
+        "n_records": len(y),
+        "epsilon": 2.0,
+        "horizon": 5,
+    }
     return ReleaseTerms(**announced | {"coordinates": coordinates} | change)
 
 
@@ -58,7 +69,9 @@ def answer(book):
         announced = terms(owner) if announced is None else announced
         ledger.open(announced.budget)
         records = owner[1] if x is None else x, owner[2] if y is None else y
-        return release(*records, np.zeros(4) if phi is None else phi, announced, ledger=ledger, **more)
+        return release(
+            *records, np.zeros(4) if phi is None else phi, announced, ledger=ledger, **more
+        )
 
     return answered
 
@@ -93,7 +106,14 @@ def test_noise_is_laplace_of_the_scale_and_new_each_time():
 
 @pytest.mark.parametrize(
     ("values", "scale"),
-    [([np.nan], 1.0), ([np.inf], 1.0), ([[1.0]], 1.0), ([1.0], 0.0), ([1.0], -1.0), ([1.0], np.inf)],
+    [
+        ([np.nan], 1.0),
+        ([np.inf], 1.0),
+        ([[1.0]], 1.0),
+        ([1.0], 0.0),
+        ([1.0], -1.0),
+        ([1.0], np.inf),
+    ],
 )
 def test_what_cannot_be_protected_is_refused(values, scale):
     with pytest.raises(ValueError, match="release"):
@@ -104,28 +124,40 @@ def test_what_cannot_be_protected_is_refused(values, scale):
 def test_the_claim_is_opendps_own(owner, answer, overlap):
     """Its map, at the sensitivity in use, gives at most epsilon/(T kappa), and not a millionth less."""
     announced = terms(owner, mechanism=Laplace(overlap=overlap))
-    made, coordinates = answer(owner, announced=announced), owner[0]
+    made = answer(owner, announced=announced)
+    coordinates = owner[0]
     share = 2.0 / 5 / overlap
     distance = sensitivity(200, 4, coordinates.gradient_bound)
-    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale).map(distance) == made.spent <= share
+    assert (
+        share * (1 - 1e-6)
+        < secure_noise.measurement(made.scale).map(distance)
+        == made.spent
+        <= share
+    )
     simulated = Laplace(overlap).scale(2.0, 200, coordinates.gradient_bound, 5)
     assert simulated <= made.scale < simulated * (1 + 1e-9)
     assert (
-        not made.claim.simulation and made.claim.mechanism == "laplace, noise from opendp" and made.claim.epsilon == 2.0
+        not made.claim.simulation
+        and made.claim.mechanism == "laplace, noise from opendp"
+        and made.claim.epsilon == 2.0
     )
     assert made.claim.unit == "one record" and Laplace().claim("bank", 2.0, 5).simulation
 
 
 def test_the_answer_is_the_mean_gradient_plus_that_noise(owner, answer, quick_disk):
     coordinates, x, y = owner
-    phi, announced = np.array([0.3, -0.2, 0.1, 0.0]), terms(owner, epsilon=60.0, horizon=150)
+    phi = np.array([0.3, -0.2, 0.1, 0.0])
+    announced = terms(owner, epsilon=60.0, horizon=150)
     draws = np.array([answer(owner, phi, announced=announced).answer for _ in range(144)])
-    error, gradient = draws.std(axis=0) / 12, coordinates.statistics(x, y).gradient(phi)
+    error = draws.std(axis=0) / 12
+    gradient = coordinates.statistics(x, y).gradient(phi)
     assert np.all(np.abs(draws.mean(axis=0) - gradient) < 5 * error)
     assert np.mean(np.abs(draws - gradient)) == pytest.approx(announced.scales[0], rel=0.2)
 
 
-def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(owner, answer, book, monkeypatch):
+def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(
+    owner, answer, book, monkeypatch
+):
     class Doubtful:
         def __init__(self, scale, norm, vectors):
             pass
@@ -139,7 +171,9 @@ def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(owner, answer
     assert book.accounts[0].answered == 0
 
 
-def test_the_query_that_would_overspend_is_refused_before_any_noise(owner, answer, book, monkeypatch):
+def test_the_query_that_would_overspend_is_refused_before_any_noise(
+    owner, answer, book, monkeypatch
+):
     for _ in range(5):
         answer(owner)
     account = LedgerFile(book.path).account("bank", "loans")
@@ -170,7 +204,10 @@ def test_an_answer_is_kept_before_it_is_charged_and_charged_before_it_is_given(o
 
     made = [answer(owner, keep=keep, number=number) for number in (1, 2)]
     assert made == kept and not np.array_equal(made[0].answer, made[1].answer)
-    assert [(e.purpose, e.first) for e in book.account("bank", "loans").entries] == [("purpose 1", 1), ("purpose 2", 2)]
+    assert [(e.purpose, e.first) for e in book.account("bank", "loans").entries] == [
+        ("purpose 1", 1),
+        ("purpose 2", 2),
+    ]
 
 
 def test_what_cannot_be_kept_costs_nothing_and_what_is_refused_is_not_kept(owner, answer, book):
@@ -187,7 +224,10 @@ def test_what_cannot_be_kept_costs_nothing_and_what_is_refused_is_not_kept(owner
 def test_another_contract_is_another_account(owner, answer, book):
     signed = terms(owner, contract="aa" * 32)
     answer(owner, announced=signed)
-    assert signed.budget.bounds.endswith(f"contract {'aa' * 32}") and "contract" not in terms(owner).budget.bounds
+    assert (
+        signed.budget.bounds.endswith(f"contract {'aa' * 32}")
+        and "contract" not in terms(owner).budget.bounds
+    )
     for other in (terms(owner, contract="ab" * 32), terms(owner)):
         with pytest.raises(InputError, match="the account of bank is of bounds"):
             answer(owner, announced=other)
@@ -231,7 +271,9 @@ def test_raw_records_are_clipped_here(which, factor, request):
         kept = np.nan_to_num(records[0], posinf=1e308, neginf=-1e308), np.nan_to_num(records[1])
         means.append(mean_gradient(*kept, pair.query, announced))
     moved = np.linalg.norm(means[0] - means[1], ord=coordinates.norm)
-    assert (factor > 1e6 or moved > 0) and moved <= announced.sensitivity < 3 * coordinates.gradient_bound / 200
+    assert (
+        factor > 1e6 or moved > 0
+    ) and moved <= announced.sensitivity < 3 * coordinates.gradient_bound / 200
 
 
 PRIVATE = 4321.5
@@ -247,7 +289,9 @@ PRIVATE = 4321.5
         (lambda x, y: ([[PRIVATE], *x[1:].tolist()], y), "200 by 4 numbers"),
     ],
 )
-def test_a_table_of_another_shape_than_announced_is_not_answered(owner, answer, book, records, rule):
+def test_a_table_of_another_shape_than_announced_is_not_answered(
+    owner, answer, book, records, rule
+):
     with pytest.raises(InputError) as refused:
         first, second = records(*owner[1:])
         answer(owner, x=first, y=second)
@@ -267,11 +311,14 @@ def test_a_table_of_another_shape_than_announced_is_not_answered(owner, answer, 
         lambda x, y: ([[1j, *x[0][1:]], *x[1:].tolist()], y),
     ],
 )
-def test_a_record_with_a_cell_that_is_no_number_counts_as_zeros_and_the_others_as_ever(owner, spoilt):
+def test_a_record_with_a_cell_that_is_no_number_counts_as_zeros_and_the_others_as_ever(
+    owner, spoilt
+):
     coordinates, x, y = owner
     cells, told = spoilt(x, y)
     lost = 3 if np.asarray(told).dtype.kind == "f" and np.asarray(cells).dtype.kind == "f" else 0
-    zeros, none = x.copy(), y.copy()
+    zeros = x.copy()
+    none = y.copy()
     zeros[lost] = none[lost] = 0.0
     point = np.full(4, 0.1)
     for clipping in ("parts", "record"):
@@ -283,13 +330,17 @@ def test_a_record_with_a_cell_that_is_no_number_counts_as_zeros_and_the_others_a
 @pytest.mark.parametrize("clipping", ["parts", "record"])
 def test_infinite_numbers_count_as_very_large_ones(owner, clipping):
     coordinates, x, y = owner
-    announced, point = terms(owner, coordinates=replace(coordinates, clipping=clipping)), np.full(4, 0.1)
+    announced = terms(owner, coordinates=replace(coordinates, clipping=clipping))
+    point = np.full(4, 0.1)
     made = []
     for huge in (np.inf, 1.7e308, 1e100):
-        cells, told = x.copy(), y.copy()
+        cells = x.copy()
+        told = y.copy()
         cells[3, 1], told[5] = huge, -huge
         made.append(mean_gradient(cells, told, point, announced))
-    assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes() and np.isfinite(made[0]).all()
+    assert (
+        made[0].tobytes() == made[1].tobytes() == made[2].tobytes() and np.isfinite(made[0]).all()
+    )
 
 
 def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
@@ -299,19 +350,32 @@ def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
         cells = x[:2].copy()
         cells[1, 0] = harm
         for targets in (y[:2], np.array([y[0], harm])):
-            kept = clipped(cells, targets, coordinates)
-            assert np.isfinite(kept.xx).all() and np.isfinite(kept.xy).all() and np.isfinite(kept.yy)
-            mean = shortened_mean(cells, targets, np.full(4, 0.1), replace(coordinates, clipping="record"))
-            own = shortened_mean(cells[:1], targets[:1], np.full(4, 0.1), replace(coordinates, clipping="record"))
+            kept = clipped_statistics(cells, targets, coordinates)
+            assert (
+                np.isfinite(kept.xx).all() and np.isfinite(kept.xy).all() and np.isfinite(kept.yy)
+            )
+            mean = clipped_mean_gradient(
+                cells, targets, np.full(4, 0.1), replace(coordinates, clipping="record")
+            )
+            own = clipped_mean_gradient(
+                cells[:1], targets[:1], np.full(4, 0.1), replace(coordinates, clipping="record")
+            )
             assert np.abs(2 * mean - own).sum() <= coordinates.radius * (1 + 1e-12)
-    alone = clipped(np.array([[np.nan, 0, 0, 1], [0.1, 0, 0, 0]]), np.zeros(2), coordinates)
-    assert np.array_equal(alone.xx, clipped(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates).xx)
+    alone = clipped_statistics(
+        np.array([[np.nan, 0, 0, 1], [0.1, 0, 0, 0]]), np.zeros(2), coordinates
+    )
+    assert np.array_equal(
+        alone.xx, clipped_statistics(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates).xx
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ({"clipping": "record", "theta_max": np.inf}, "must hold every question in a ball.*found inf. State one"),
+        (
+            {"clipping": "record", "theta_max": np.inf},
+            "must hold every question in a ball.*found inf. State one",
+        ),
         ({"clipping": "record", "theta_max": np.nan}, "must hold every question in a ball"),
         ({"theta_max": 1e16}, "must hold every question in a ball.*found 1e"),
         ({"theta_max": 0.0}, "must hold every question in a ball"),
@@ -327,21 +391,34 @@ def test_terms_that_leave_a_question_or_a_number_unbounded_are_refused(owner, ch
         terms(owner, coordinates=replace(owner[0], **change))
 
 
-@pytest.mark.parametrize(("norm", "mechanism"), [(1, Laplace()), (2, Gaussian(1e-6, "zcdp")), (2, L2(4))])
+@pytest.mark.parametrize(
+    ("norm", "mechanism"), [(1, Laplace()), (2, Gaussian(1e-6, "zcdp")), (2, L2(4))]
+)
 @pytest.mark.parametrize(("bound", "epsilon"), [(1e15, 1e-2), (1e-50, 1e15)])
 def test_the_widest_and_the_narrowest_noise_that_may_be_announced_is_drawn(
     owner, answer, norm, mechanism, bound, epsilon
 ):
     """Noise of a scale near 1e47 and near 1e-117 is finite, and so is what it is added to."""
     limits = {"radius": bound, "target_bound": bound, "theta_max": bound, "norm": norm}
-    announced = terms(owner, mechanism=mechanism, epsilon=epsilon, coordinates=replace(owner[0], **limits))
+    announced = terms(
+        owner, mechanism=mechanism, epsilon=epsilon, coordinates=replace(owner[0], **limits)
+    )
     made = answer(owner, np.full(4, bound / 2), announced=announced)
     assert np.isfinite(made.answer).all() and (made.scale > 1e40 or made.scale < 1e-100)
 
 
 @pytest.mark.parametrize(
     "phi",
-    [np.full(4, 2.1), [0, 0, 0, np.nan], [0, 0, 0, np.inf], np.zeros(3), np.zeros((1, 4)), ["a", 0, 0, 0], None, 1e400],
+    [
+        np.full(4, 2.1),
+        [0, 0, 0, np.nan],
+        [0, 0, 0, np.inf],
+        np.zeros(3),
+        np.zeros((1, 4)),
+        ["a", 0, 0, 0],
+        None,
+        1e400,
+    ],
 )
 def test_a_query_outside_the_ball_is_not_answered(owner, book, phi):
     announced = terms(owner)
@@ -356,14 +433,20 @@ def test_a_query_projected_onto_the_ball_is_answered(which, request):
     """Rounding leaves some of them 10^-16 outside."""
     coordinates = request.getfixturevalue(which)[0]
     announced = terms(
-        request.getfixturevalue(which), mechanism=Laplace() if coordinates.norm == 1 else Gaussian(1e-6, "zcdp")
+        request.getfixturevalue(which),
+        mechanism=Laplace() if coordinates.norm == 1 else Gaussian(1e-6, "zcdp"),
     )
     far = 10 * np.random.default_rng(0).normal(size=(200, 4))
     on_the_edge = coordinates.project(far)
-    assert [module._query(phi, announced).tolist() for phi in on_the_edge] == on_the_edge.tolist()
-    assert coordinates.norm == 1 or max(np.linalg.norm(phi) for phi in on_the_edge) > coordinates.theta_max
+    assert [
+        module._check_query(phi, announced).tolist() for phi in on_the_edge
+    ] == on_the_edge.tolist()
+    assert (
+        coordinates.norm == 1
+        or max(np.linalg.norm(phi) for phi in on_the_edge) > coordinates.theta_max
+    )
     with pytest.raises(InputError):
-        module._query(on_the_edge[0] * (1 + 1e-13), announced)
+        module._check_query(on_the_edge[0] * (1 + 1e-13), announced)
 
 
 @pytest.mark.parametrize(
@@ -379,8 +462,14 @@ def test_a_query_projected_onto_the_ball_is_answered(which, request):
         ({"data": " "}, "named data set"),
         ({"coordinates": Coordinates(np.zeros(4), np.eye(4))}, "finite number above 0"),
         ({"coordinates": Coordinates(np.zeros(4), np.eye(3), 1.0, 1.0, 1.0)}, "p by p"),
-        ({"coordinates": Coordinates(np.zeros(4), np.full((4, 4), np.nan), 1.0, 1.0, 1.0)}, "p by p"),
-        ({"mechanism": Gaussian(1e-6)}, "must be Laplace noise"),  # records are clipped in 1-norm here
+        (
+            {"coordinates": Coordinates(np.zeros(4), np.full((4, 4), np.nan), 1.0, 1.0, 1.0)},
+            "p by p",
+        ),
+        (
+            {"mechanism": Gaussian(1e-6)},
+            "must be Laplace noise",
+        ),  # records are clipped in 1-norm here
     ],
 )
 def test_terms_that_no_claim_covers_are_refused(owner, change, rule):
@@ -399,15 +488,25 @@ def test_computed_gradients_stay_within_the_sensitivity(count):
     """Worst pair, query at the edge of the ball: the distance of two computed means, against 2 Xi/n and its rounding."""
     x, y = generated(max(count, 60), 4, np.random.default_rng(count))
     coordinates = bounded_coordinates(x[:60], y[:60])
-    pair, rest = worst_pair(coordinates), coordinates.statistics(x[: count - 1], y[: count - 1])
-    first, second = ((rest + alone(coordinates, record)).gradient(pair.query) for record in (pair.first, pair.second))
+    pair = worst_pair(coordinates)
+    rest = coordinates.statistics(x[: count - 1], y[: count - 1])
+    first, second = (
+        (rest + alone(coordinates, record)).gradient(pair.query)
+        for record in (pair.first, pair.second)
+    )
     allowed = sensitivity(count, 4, coordinates.gradient_bound)
     exact = 2 * coordinates.gradient_bound / count
     assert (1 - 1e-6) * exact < np.abs(first - second).sum() <= allowed
-    assert exact * (1 + 2 * count**2 * 2.0**-54) < allowed < exact * (1 + 4 * (count + 20) ** 2 * 2.0**-53 + 1e-13)
+    assert (
+        exact * (1 + 2 * count**2 * 2.0**-54)
+        < allowed
+        < exact * (1 + 4 * (count + 20) ** 2 * 2.0**-53 + 1e-13)
+    )
 
 
-@pytest.mark.parametrize(("epsilon", "distance"), [(0.1, 0.3), (1 / 3, 1e-7), (7.0, 123.4), (1e-6, 1.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "distance"), [(0.1, 0.3), (1 / 3, 1e-7), (7.0, 123.4), (1e-6, 1.0)]
+)
 def test_the_smallest_certified_scale(epsilon, distance):
     scale = scale_for(epsilon, distance)
     assert secure_noise.measurement(scale).map(distance) <= epsilon
@@ -418,20 +517,28 @@ def test_the_smallest_certified_scale(epsilon, distance):
 def test_released_answers_stand_an_attack(owner, tmp_path, quick_disk):
     """Two neighbouring owners of one record, 2,400 answers each: at most epsilon/T = 1.5 is seen, and a third of it.
 
-    The noise has no seed. Over 25 trials the bound was 0.94 with a deviation of 0.09, so 0.5 is five deviations below.
+    The noise has no seed. Over 25 trials the bound was 0.94 with a deviation of 0.09, so 0.5 is
+    five deviations below.
     """
     coordinates = replace(owner[0], theta_max=1.0)
     pair = worst_pair(coordinates)
-    worlds, book = [], LedgerFile.create(tmp_path / "bank.ledger")
+    worlds = []
+    book = LedgerFile.create(tmp_path / "bank.ledger")
     for name, (features, target) in (("first", pair.first), ("second", pair.second)):
         announced = ReleaseTerms("bank", name, 1, 1.5 * 2400, 2400, coordinates)
         book.open(announced.budget)
         records = features[None], [target]
-        answers = [release(*records, pair.query, announced, ledger=book).answer for _ in range(2400)]
+        answers = [
+            release(*records, pair.query, announced, ledger=book).answer for _ in range(2400)
+        ]
         worlds.append(np.array(answers))
-    means = [alone(coordinates, record).gradient(pair.query) for record in (pair.first, pair.second)]
+    means = [
+        alone(coordinates, record).gradient(pair.query) for record in (pair.first, pair.second)
+    ]
     seen = [np.abs(w - means[1]).sum(axis=1) - np.abs(w - means[0]).sum(axis=1) for w in worlds]
-    bound = lower_bound([(seen[0][:1200], seen[1][:1200])], [(seen[0][1200:], seen[1][1200:])], pure, 1e-4)
+    bound = lower_bound(
+        [(seen[0][:1200], seen[1][:1200])], [(seen[0][1200:], seen[1][1200:])], measure_pure, 1e-4
+    )
     assert 0.5 < bound <= 1.5
 
 
@@ -447,13 +554,21 @@ def gaussian_owner():
 def test_gaussian_noise_is_opendps_own_too(gaussian_owner, answer, overlap):
     """Its zCDP map, at the sensitivity in use, gives rho(epsilon, delta)/(T kappa), and not a millionth less."""
     mechanism = Gaussian(1e-6, "zcdp", overlap)
-    made, coordinates = answer(gaussian_owner, announced=terms(gaussian_owner, mechanism=mechanism)), gaussian_owner[0]
+    made = answer(gaussian_owner, announced=terms(gaussian_owner, mechanism=mechanism))
+    coordinates = gaussian_owner[0]
     share = float(zcdp_distance(2.0, 1e-6)) ** 2 / 2 / 5 / overlap
     distance = sensitivity(200, 4, coordinates.gradient_bound, 2)
-    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale, 2).map(distance) == made.spent <= share
+    assert (
+        share * (1 - 1e-6)
+        < secure_noise.measurement(made.scale, 2).map(distance)
+        == made.spent
+        <= share
+    )
     simulated = mechanism.scale(2.0, 200, coordinates.gradient_bound, 5)
     assert simulated <= made.scale < simulated * (1 + 1e-9)
-    assert not made.claim.simulation and made.claim.delta == 1e-6 and "opendp" in made.claim.mechanism
+    assert (
+        not made.claim.simulation and made.claim.delta == 1e-6 and "opendp" in made.claim.mechanism
+    )
 
 
 @pytest.mark.slow
@@ -465,7 +580,10 @@ def test_gaussian_answers_have_the_noise_that_is_claimed(gaussian_owner, answer,
     phi = np.full(4, 0.1)
     announced = terms(gaussian_owner, mechanism=Gaussian(1e-6, "zcdp"), horizon=400, epsilon=50.0)
     made = [answer(gaussian_owner, phi, announced=announced) for _ in range(400)]
-    off = np.mean([one.answer for one in made], axis=0) - coordinates.statistics(x, y).gradient(phi[None])[0]
+    off = (
+        np.mean([one.answer for one in made], axis=0)
+        - coordinates.statistics(x, y).gradient(phi[None])[0]
+    )
     assert np.all(np.abs(off) < 4.5 * made[0].scale / 20)
     with pytest.raises(BudgetExceeded):
         answer(gaussian_owner, phi, announced=announced)
@@ -475,18 +593,28 @@ def test_gaussian_answers_have_the_noise_that_is_claimed(gaussian_owner, answer,
 def test_l2_noise_is_released_from_a_lattice(gaussian_owner, answer, overlap):
     """Its map, at the sensitivity in use, gives epsilon/(T kappa), and not a millionth less: the grid is that fine."""
     announced = terms(gaussian_owner, mechanism=L2(4, overlap))
-    made, bound = answer(gaussian_owner, announced=announced), gaussian_owner[0].gradient_bound
+    made = answer(gaussian_owner, announced=announced)
+    bound = gaussian_owner[0].gradient_bound
     share = 2.0 / 5 / overlap
-    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale, 2, 4).map(sensitivity(200, 4, bound, 2)) <= share
+    assert (
+        share * (1 - 1e-6)
+        < secure_noise.measurement(made.scale, 2, 4).map(sensitivity(200, 4, bound, 2))
+        <= share
+    )
     simulated = L2(4, overlap).scale(2.0, 200, bound, 5)
     assert simulated <= made.scale < simulated * (1 + 2e-6) and made.spent <= share
-    assert made.claim.mechanism == "l2, noise from opendp, thinned to l2 noise" and not made.claim.simulation
+    assert (
+        made.claim.mechanism == "l2, noise from opendp, thinned to l2 noise"
+        and not made.claim.simulation
+    )
     assert np.all(made.answer % secure_noise.measurement(made.scale, 2, 4).step == 0)
 
 
 def test_l2_noise_on_too_many_numbers_is_not_released(gaussian_owner):
     wide = replace(gaussian_owner[0], centre=np.zeros(30), transform=np.eye(30))
-    with pytest.raises(InputError, match=r"at most 24 numbers under l2 noise.*found 30 numbers.*Use Gaussian noise"):
+    with pytest.raises(
+        InputError, match=r"at most 24 numbers under l2 noise.*found 30 numbers.*Use Gaussian noise"
+    ):
         terms(gaussian_owner, coordinates=wide, mechanism=L2(30))
     with pytest.raises(ValueError, match="less than the grid"):
         scale_for(1e-8, 1.0, 2, 4)
@@ -504,21 +632,27 @@ def test_what_is_not_bounded_to_the_last_bit_is_not_released(gaussian_owner, own
         terms(owner, coordinates=replace(owner[0], loss="hinge"))
     edge = np.full(4, 0.6 * gaussian_owner[0].theta_max)  # inside the box, outside the ball
     with pytest.raises(InputError, match="query"):
-        module._query(edge, terms(gaussian_owner, mechanism=Gaussian(1e-6, "zcdp")))
+        module._check_query(edge, terms(gaussian_owner, mechanism=Gaussian(1e-6, "zcdp")))
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000])
 def test_computed_gradients_stay_within_the_sensitivity_in_2_norm(count):
     x, y = generated(max(count, 60), 4, np.random.default_rng(count))
     coordinates = replace(bounded_coordinates(x[:60], y[:60]), norm=2, radius=1.5)
-    pair, rest = worst_pair(coordinates), coordinates.statistics(x[: count - 1], y[: count - 1])
-    first, second = ((rest + alone(coordinates, record)).gradient(pair.query) for record in (pair.first, pair.second))
+    pair = worst_pair(coordinates)
+    rest = coordinates.statistics(x[: count - 1], y[: count - 1])
+    first, second = (
+        (rest + alone(coordinates, record)).gradient(pair.query)
+        for record in (pair.first, pair.second)
+    )
     allowed = sensitivity(count, 4, coordinates.gradient_bound, 2)
     moved = float(np.linalg.norm(first - second))
     assert 0.85 * 2 * coordinates.gradient_bound / count < moved <= allowed
 
 
-def test_answers_of_growing_shares_are_released_in_their_turn(owner, gaussian_owner, answer, book, quick_disk):
+def test_answers_of_growing_shares_are_released_in_their_turn(
+    owner, gaussian_owner, answer, book, quick_disk
+):
     """Each spends its own share by OpenDP's map, of epsilon or of rho, and all of them the whole."""
     for whose, mechanism, whole in (
         (owner, Laplace(), 2.0),
@@ -526,15 +660,23 @@ def test_answers_of_growing_shares_are_released_in_their_turn(owner, gaussian_ow
     ):
         announced = terms(whose, mechanism=mechanism, growth=2.0, horizon=3, data=mechanism.name)
         made = [answer(whose, announced=announced, number=number) for number in (1, 2, 3)]
-        np.testing.assert_allclose([one.spent for one in made], whole * np.array([1, 2, 4]) / 7, rtol=1e-6)
-        assert sum(one.spent for one in made) <= whole * (1 + 1e-12) and {one.claim.growth for one in made} == {2.0}
+        np.testing.assert_allclose(
+            [one.spent for one in made], whole * np.array([1, 2, 4]) / 7, rtol=1e-6
+        )
+        assert sum(one.spent for one in made) <= whole * (1 + 1e-12) and {
+            one.claim.growth for one in made
+        } == {2.0}
         with pytest.raises(InputError, match="must be number 4; found number 3"):
             answer(whose, announced=announced, number=3)
 
 
 @pytest.mark.parametrize(
     ("number", "rule"),
-    [(None, "must be the number of the answer"), (2, "must be number 1"), (0, "number of the answer")],
+    [
+        (None, "must be the number of the answer"),
+        (2, "must be number 1"),
+        (0, "number of the answer"),
+    ],
 )
 def test_an_answer_out_of_turn_is_not_released(owner, answer, book, number, rule):
     with pytest.raises(InputError, match=rule):

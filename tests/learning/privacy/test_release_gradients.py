@@ -14,7 +14,8 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import mean_gradient, release
 from learning.privacy.release_terms import ReleaseTerms
 
-P, RADIUS = 4, 0.7
+P = 4
+RADIUS = 0.7
 X, NUMBERS = generated(200, P, np.random.default_rng(0))
 CENTRE = np.array([0.3, -0.1, 0.2, 0.0])
 LINEAR = [loss for loss in LOSSES.values() if loss.linear]
@@ -23,7 +24,13 @@ LINEAR = [loss for loss in LOSSES.values() if loss.linear]
 def terms(loss="squared", mechanism=None, count=200, **change):
     mechanism = mechanism or Laplace()
     coordinates = Coordinates(
-        CENTRE, np.diag([1, 2, 0.5, 1.0]), RADIUS, theta_max=1e12, norm=mechanism.norm, loss=loss, clipping="record"
+        CENTRE,
+        np.diag([1, 2, 0.5, 1.0]),
+        RADIUS,
+        theta_max=1e12,
+        norm=mechanism.norm,
+        loss=loss,
+        clipping="record",
     )
     return ReleaseTerms("bank", "loans", count, 2.0, 5, coordinates, mechanism, **change)
 
@@ -35,13 +42,15 @@ def targets(loss):
 @pytest.mark.parametrize("loss", LINEAR, ids=lambda loss: loss.name)
 def test_the_mean_is_that_of_training(loss):
     """By the engine's records, in single precision; and every answer is charged and carries noise of the scale stated."""
-    phi, announced = np.array([0.3, -2.0, 1.0, 0.5]), terms(loss)
+    phi = np.array([0.3, -2.0, 1.0, 0.5])
+    announced = terms(loss)
     wanted = announced.coordinates.oracle(X, targets(loss)).gradient(phi[None])[0]
     np.testing.assert_allclose(mean_gradient(X, targets(loss), phi, announced), wanted, atol=1e-5)
 
 
 def test_an_answer_is_that_mean_with_noise_from_opendp_and_is_charged(tmp_path):
-    book, announced = LedgerFile.create(tmp_path / "bank.ledger"), terms("hinge", Gaussian(1e-6, "zcdp"))
+    book = LedgerFile.create(tmp_path / "bank.ledger")
+    announced = terms("hinge", Gaussian(1e-6, "zcdp"))
     book.open(announced.budget)
     assert "2-norm: gradient 0.7, query 1000000000000.0" in announced.budget.bounds
     far = np.full(P, 1e9)
@@ -49,7 +58,9 @@ def test_an_answer_is_that_mean_with_noise_from_opendp_and_is_charged(tmp_path):
     mean = mean_gradient(X, targets(LOSSES["hinge"]), far, announced)
     assert np.linalg.norm(mean) <= RADIUS and 0 < np.abs(made.answer - mean).max() < 8 * made.scale
     assert not made.claim.simulation and book.accounts[0].answered == 1
-    assert made.scale == pytest.approx(float(Gaussian(1e-6, "zcdp").scale(2.0, 200, RADIUS, 5)), rel=1e-9)
+    assert made.scale == pytest.approx(
+        float(Gaussian(1e-6, "zcdp").scale(2.0, 200, RADIUS, 5)), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e6, 1e150, 1e300])
@@ -63,7 +74,10 @@ def test_a_record_moves_the_mean_by_the_sensitivity_at_most(loss, mechanism, fac
         means = []
         for x, y in (pair.first, pair.second):
             scaled = y if loss.labels else np.clip(y * factor, -1e307, 1e307)
-            records = np.vstack([X[:-1], np.clip(x * factor, -1e307, 1e307)]), np.append(targets(loss)[:-1], scaled)
+            records = (
+                np.vstack([X[:-1], np.clip(x * factor, -1e307, 1e307)]),
+                np.append(targets(loss)[:-1], scaled),
+            )
             means.append(mean_gradient(*records, query, announced))
         moved = np.linalg.norm(means[0] - means[1], ord=mechanism.norm)
         assert moved <= announced.sensitivity < 2 * RADIUS / 200 * (1 + 1e-9)

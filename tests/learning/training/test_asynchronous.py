@@ -15,7 +15,7 @@ from learning.randomness import Streams
 from learning.training import asynchronous, lots
 from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client, make_clients
-from learning.training.clocks import Clocks, chances, most_talks, relative_steps
+from learning.training.clocks import Clocks, covered_talks, relative_steps, talk_probabilities
 from learning.training.engine import train
 from learning.training.task import Task
 
@@ -27,16 +27,25 @@ UNEQUAL = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6))
 
 def naive(of, run):
     """Algorithm 1 for one run, as the paper words it: one dictionary of copies, one draw at a time."""
-    clocks, owners, n_owners = of.plan.clocks, of.owners, len(of.owners)
+    clocks = of.plan.clocks
+    owners = of.owners
+    n_owners = len(of.owners)
     key = run % (of.n_draws or of.runs)
-    talks = chances(clocks, n_owners)
+    talks = talk_probabilities(clocks, n_owners)
     ticks = of.streams.rng("clock", "ticks", key)
     noise = {i: of.streams.rng(owner.name, key) for i, owner in enumerate(owners)}
     copy = {i: np.zeros(of.width) for i in range(n_owners)}
-    learner, path = np.zeros(of.width), [np.zeros(of.width)]
-    s = of.plan.step_size / of.plan.horizon**2 * (1.0 if of.step_scale is None else of.step_scale[run, 0])
+    learner = np.zeros(of.width)
+    path = [np.zeros(of.width)]
+    s = (
+        of.plan.step_size
+        / of.plan.horizon**2
+        * (1.0 if of.step_scale is None else of.step_scale[run, 0])
+    )
     for _ in range(of.plan.horizon):
-        u, below, i = ticks.random(), 0.0, None
+        u = ticks.random()
+        below = 0.0
+        i = None
         for number in range(n_owners):
             below += talks[number]
             if u < below:
@@ -60,7 +69,9 @@ def naive(of, run):
 
 @pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
 @pytest.mark.parametrize("reading", ["proved", "printed"])
-@pytest.mark.parametrize("clocks", [{}, UNEQUAL.__dict__ | {"talk": "broadcast"}, UNEQUAL.__dict__ | {"scaled": False}])
+@pytest.mark.parametrize(
+    "clocks", [{}, UNEQUAL.__dict__ | {"talk": "broadcast"}, UNEQUAL.__dict__ | {"scaled": False}]
+)
 def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
     """Noise, drop-outs, a ball that binds, a start off the origin, steps and noise by run, shared records and draws."""
     held = [population(40, 3, 1), population(70, 3, 2)]
@@ -105,24 +116,36 @@ def test_little_noise_at_a_time_is_the_same(monkeypatch):
 def test_one_owner_without_noise_on_known_numbers():
     """f = theta^2 + (theta - 1)^2 up to a constant, r = 2, s = 1/4: the mean of both copies descends with s/2.
 
-    m_1 = 0: g' = 0, l' = -2; theta_1 = 0 - (0 - 2)/4 = 1/2, theta_L = 0. m_2 = 1/4: g' = 1/2, l' = -3/2;
-    theta_1 = 1/4 - (1/4 - 3/2)/4 = 9/16, theta_L = 1/4 - 1/16 = 3/16. m_3 = 3/8: theta_L = 3/8 - 3/32 = 9/32.
-    As printed N - 1 = 0 and theta_L = m: 0, 1/4, then m_3 = (1/4 + 9/16)/2 = 13/32.
+    m_1 = 0: g' = 0, l' = -2; theta_1 = 0 - (0 - 2)/4 = 1/2, theta_L = 0. m_2 = 1/4: g' = 1/2, l' =
+    -3/2; theta_1 = 1/4 - (1/4 - 3/2)/4 = 9/16, theta_L = 1/4 - 1/16 = 3/16. m_3 = 3/8: theta_L =
+    3/8 - 3/32 = 9/32. As printed N - 1 = 0 and theta_L = m: 0, 1/4, then m_3 = (1/4 + 9/16)/2 =
+    13/32.
     """
     owners = silent([SquaredStatistics(1, np.eye(1), np.ones(1), 1.0)])
     proved = ALGORITHM.run(task(owners, plan(3, 0.25), regularisation=2.0)).path[:, 0]
     assert proved.tolist() == [0, 0, 3 / 16, 9 / 32]
-    printed = ALGORITHM.run(task(owners, plan(3, 0.25, reading="printed"), regularisation=2.0)).path[:, 0]
+    printed = ALGORITHM.run(
+        task(owners, plan(3, 0.25, reading="printed"), regularisation=2.0)
+    ).path[:, 0]
     assert printed.tolist() == [0, 0, 1 / 4, 13 / 32]
 
 
-@pytest.mark.parametrize(("reading", "gained", "lead"), [("proved", 1.0, 1 / 2), ("printed", 7 / 6, 2 / 3)])
+@pytest.mark.parametrize(
+    ("reading", "gained", "lead"), [("proved", 1.0, 1 / 2), ("printed", 7 / 6, 2 / 3)]
+)
 def test_three_owners_alike_end_at_a_known_point(reading, gained, lead):
     """All copies meet around m, the optimum with (1/2 + lead) g, and theta_L stays at m - s lead grad g(m) for ever."""
-    held, regularisation, step = population(300, 3, 0), 0.5, 0.05
+    held = population(300, 3, 0)
+    regularisation = 0.5
+    step = 0.05
     middle = Fitness(held, regularisation * gained).minimiser
     found = ALGORITHM.run(
-        task(silent([held] * 3), plan(3000, step, reading=reading), runs=3, regularisation=regularisation)
+        task(
+            silent([held] * 3),
+            plan(3000, step, reading=reading),
+            runs=3,
+            regularisation=regularisation,
+        )
     )
     expected = middle * (1 - step * lead * regularisation)
     assert found.last == pytest.approx(np.tile(expected, (3, 1)), rel=1e-9)
@@ -134,10 +157,19 @@ def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gai
     """Three owners that differ, s = 1.5/sqrt(T): as proved it nears the regularised optimum, as printed another point."""
     held = [population(100, 3, seed) for seed in range(3)]
     pooled = held[0] + held[1] + held[2]
-    goals = [Fitness(pooled, 0.5 * factor).minimiser for factor in (gained, 7 / 6 if gained == 1 else 1.0)]
-    near, far = [], []
+    goals = [
+        Fitness(pooled, 0.5 * factor).minimiser
+        for factor in (gained, 7 / 6 if gained == 1 else 1.0)
+    ]
+    near = []
+    far = []
     for horizon in (100, 400, 1600, 6400):
-        of = task(silent(held), plan(horizon, 1.5 / np.sqrt(horizon), reading=reading), runs=10, regularisation=0.5)
+        of = task(
+            silent(held),
+            plan(horizon, 1.5 / np.sqrt(horizon), reading=reading),
+            runs=10,
+            regularisation=0.5,
+        )
         last = ALGORITHM.run(of).last
         for goal, found in zip(goals, (near, far), strict=True):
             found.append(float(np.sqrt(np.mean(np.sum((last - goal) ** 2, axis=1)))))
@@ -153,13 +185,17 @@ def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gai
 def test_owners_talk_as_often_as_their_chances_say(talk):
     """20,000 ticks in each of two runs: four standard deviations; the count is the larger of the two runs."""
     clocks = {"rates": (1.0, 2.0, 6.0), "dropout": (0.0, 0.3, 0.6), "talk": talk}
-    of, ticks = task(silent([still(5, 1)] * 3), plan(20_000, 0.0, **clocks), runs=2), 20_000
-    expected = ticks * chances(of.plan.clocks, 3)
-    assert ALGORITHM.answers(of) == pytest.approx(expected, abs=4 * 0.5 * np.sqrt(ticks))
+    of = task(silent([still(5, 1)] * 3), plan(20_000, 0.0, **clocks), runs=2)
+    ticks = 20_000
+    expected = ticks * talk_probabilities(of.plan.clocks, 3)
+    assert ALGORITHM.count_answers(of) == pytest.approx(expected, abs=4 * 0.5 * np.sqrt(ticks))
     counts = np.zeros((2, 3))
-    for talks in asynchronous._ticks(of):
+    for talks in asynchronous.draw_ticks(of):
         counts += [[(talks[:, run] == i).sum() for i in range(3)] for run in range(2)]
-    assert ALGORITHM.answers(of) == counts.max(axis=0).tolist() and (counts[0] != counts[1]).all()
+    assert (
+        ALGORITHM.count_answers(of) == counts.max(axis=0).tolist()
+        and (counts[0] != counts[1]).all()
+    )
 
 
 @pytest.mark.slow
@@ -167,12 +203,19 @@ def test_owners_talk_as_often_as_their_chances_say(talk):
 def test_scaling_by_frequency_brings_unequal_clocks_to_the_same_point(scaled):
     """Scaled: to the optimum of f. Not scaled: each owner counts by how often it talks, here a known other point."""
     held = [population(100, 2, seed, tilt) for seed, tilt in enumerate((0.0, 1.0, 2.0))]
-    share = chances(UNEQUAL, 3) / chances(UNEQUAL, 3).sum()
-    hessians, linears = np.array([h.hessian for h in held]), np.array([h.linear for h in held])
+    share = talk_probabilities(UNEQUAL, 3) / talk_probabilities(UNEQUAL, 3).sum()
+    hessians = np.array([h.hessian for h in held])
+    linears = np.array([h.linear for h in held])
     goals = [
-        np.linalg.solve(np.tensordot(q, hessians, 1) + 0.5 * np.eye(2), q @ linears) for q in (np.full(3, 1 / 3), share)
+        np.linalg.solve(np.tensordot(q, hessians, 1) + 0.5 * np.eye(2), q @ linears)
+        for q in (np.full(3, 1 / 3), share)
     ]
-    of = task(silent(held), plan(3000, 0.02, **UNEQUAL.__dict__ | {"scaled": scaled}), runs=40, regularisation=0.5)
+    of = task(
+        silent(held),
+        plan(3000, 0.02, **UNEQUAL.__dict__ | {"scaled": scaled}),
+        runs=40,
+        regularisation=0.5,
+    )
     away = [float(np.linalg.norm(ALGORITHM.run(of).last.mean(axis=0) - goal)) for goal in goals]
     right, wrong = away if scaled else away[::-1]
     assert np.linalg.norm(goals[0] - goals[1]) > 0.1
@@ -185,7 +228,7 @@ def test_at_a_lost_tick_nothing_moves():
     of = task(silent(held), plan(4000, 0.01, dropout=0.4), runs=1, regularisation=1.0)
     path = ALGORITHM.run(of).path
     stood = (np.diff(path, axis=0) == 0).all(axis=1)
-    (talks,) = asynchronous._ticks(of)
+    (talks,) = asynchronous.draw_ticks(of)
     left = (path[:-1] != 0).any(axis=1)
     assert (stood[left] == (talks[left, 0] == -1)).all() and left.sum() > 3980
     assert stood.mean() == pytest.approx(0.4, abs=4 * 0.5 / np.sqrt(4000))
@@ -202,8 +245,10 @@ def test_rounding_loses_no_tick():
             return np.full(size, np.nextafter(1.0, 0.0))
 
     for n_owners in range(1, 100):
-        of = replace(task([Client("a", still(2, 1), 0.0, 1)] * n_owners, plan(1, 0.1)), streams=Last())
-        assert ALGORITHM.answers(of) == [0] * (n_owners - 1) + [1]
+        of = replace(
+            task([Client("a", still(2, 1), 0.0, 1)] * n_owners, plan(1, 0.1)), streams=Last()
+        )
+        assert ALGORITHM.count_answers(of) == [0] * (n_owners - 1) + [1]
 
 
 def test_broadcast_is_request_where_rates_are_equal():
@@ -216,9 +261,14 @@ def test_broadcast_is_request_where_rates_are_equal():
 
 @pytest.mark.parametrize("talk", ["request", "broadcast"])
 def test_the_unit_of_rates_does_not_matter(talk):
-    one, other = (Clocks(rates=tuple(f * r for r in (1.0, 2.0, 5.0)), dropout=0.3, talk=talk) for f in (1.0, 1e6))
-    assert chances(one, 3) == pytest.approx(chances(other, 3), rel=1e-12)
-    assert relative_steps(one, 3) @ chances(one, 3) == pytest.approx(chances(one, 3).sum(), rel=1e-12)
+    one, other = (
+        Clocks(rates=tuple(f * r for r in (1.0, 2.0, 5.0)), dropout=0.3, talk=talk)
+        for f in (1.0, 1e6)
+    )
+    assert talk_probabilities(one, 3) == pytest.approx(talk_probabilities(other, 3), rel=1e-12)
+    assert relative_steps(one, 3) @ talk_probabilities(one, 3) == pytest.approx(
+        talk_probabilities(one, 3).sum(), rel=1e-12
+    )
 
 
 # -- noise by key
@@ -242,7 +292,8 @@ class Recording(Laplace):
 
 def test_adding_an_owner_or_runs_changes_no_other_draw():
     """The k-th talk of an owner in a run carries the same noise, whoever else there is; only when it talks changes."""
-    few, many = Recording(), Recording()
+    few = Recording()
+    many = Recording()
     ALGORITHM.run(task(owners_of([1.0] * 3), plan(60, 0.05), runs=3, mechanism=few))
     reordered = [owners_of([1.0] * 4)[i] for i in (3, 2, 0, 1)]
     ALGORITHM.run(task(reordered, plan(60, 0.05), runs=5, mechanism=many))
@@ -253,7 +304,9 @@ def test_adding_an_owner_or_runs_changes_no_other_draw():
 
 
 def test_adding_runs_changes_no_run():
-    few, more = (ALGORITHM.run(task(owners_of([1.0] * 3), plan(60, 0.05), runs=runs)) for runs in (2, 5))
+    few, more = (
+        ALGORITHM.run(task(owners_of([1.0] * 3), plan(60, 0.05), runs=runs)) for runs in (2, 5)
+    )
     assert more.last[:2] == pytest.approx(few.last, rel=1e-12, abs=1e-12)
 
 
@@ -269,16 +322,24 @@ def test_owners_of_the_same_records_cost_one_product():
     class Counting:
         held: SquaredStatistics
         asked: list = field(default_factory=list)
-        n_records, n_parameters = 50, 2
+        n_records = 50
+        n_parameters = 2
 
         def gradient(self, phi):
             self.asked.append(len(phi))
             return self.held.gradient(phi)
 
-    shared, own = Counting(population(50, 2, 0)), Counting(population(50, 2, 1))
-    owners = [Client(n, h, 0.0, 1) for n, h in zip(NAMES, [shared, own, shared, shared], strict=True)]
+    shared = Counting(population(50, 2, 0))
+    own = Counting(population(50, 2, 1))
+    owners = [
+        Client(n, h, 0.0, 1) for n, h in zip(NAMES, [shared, own, shared, shared], strict=True)
+    ]
     ALGORITHM.run(task(owners, plan(30, 0.05), runs=20))
-    assert len(shared.asked) == 30 and len(own.asked) <= 30 and sum(shared.asked) + sum(own.asked) == 30 * 20
+    assert (
+        len(shared.asked) == 30
+        and len(own.asked) <= 30
+        and sum(shared.asked) + sum(own.asked) == 30 * 20
+    )
 
 
 # -- privacy
@@ -299,22 +360,30 @@ def test_the_learners_own_step_stays_in_the_ball():
     """g alone, pulling from the start (1, 1) to 0, r = 1, s = 1: theta_L = clip(-(1, 1)/2, 0.1), or 0.1/sqrt(2) each."""
     for norm, edge in ((1, -0.1), (2, -0.1 / np.sqrt(2))):
         ball = Coordinates(np.ones(2), np.eye(2), theta_max=0.1, norm=norm)
-        found = ALGORITHM.run(task(silent([still(2, 2)]), plan(1, 1.0), coordinates=ball, regularisation=1.0))
-        assert found.last == pytest.approx(np.full((1, 2), edge), rel=1e-12) and found.projected == 1
+        found = ALGORITHM.run(
+            task(silent([still(2, 2)]), plan(1, 1.0), coordinates=ball, regularisation=1.0)
+        )
+        assert (
+            found.last == pytest.approx(np.full((1, 2), edge), rel=1e-12) and found.projected == 1
+        )
 
 
 @pytest.mark.slow
 def test_level_of_noise_in_one_move():
     """One owner talking twice, no gradients: the learner's move is N s a q b times half a unit noise, variance 2 b^2."""
-    scale, runs, step = 0.8, 10_000, 0.3
+    scale = 0.8
+    runs = 10_000
+    step = 0.3
     owners = [Client(name, still(10, 2), scale, 2) for name in NAMES[:3]]
     of = task(owners, plan(2, step, rates=(1.0, 1.0, 2.0)), runs=runs, weights=[0.5, 0.3, 0.2])
     last = ALGORITHM.run(of).last
-    (talks,) = asynchronous._ticks(of)
+    (talks,) = asynchronous.draw_ticks(of)
     for i, factor in enumerate((4 / 3, 4 / 3, 2 / 3)):
         twice = (talks == i).all(axis=0)
         level = 2 * scale**2 * (3 * step * factor * of.weights[i] / 2) ** 2
-        width = 5 * np.sqrt(5 / (2 * twice.sum()))  # kurtosis of Laplace noise is 6: variance of a square is 5 level^2
+        width = 5 * np.sqrt(
+            5 / (2 * twice.sum())
+        )  # kurtosis of Laplace noise is 6: variance of a square is 5 level^2
         assert np.mean(last[twice] ** 2) == pytest.approx(level, rel=width)
     assert (last[talks[0] != talks[1]] == 0).all()
 
@@ -327,7 +396,7 @@ def trained(owners, horizon=20, **more):
 def test_the_ledger_counts_the_talks():
     owners = owners_of([1.0, 2.0, np.inf], horizon=20)
     ledger = trained(owners).ledger
-    counted = ALGORITHM.answers(task(owners, plan(20, 0.05), runs=3))
+    counted = ALGORITHM.count_answers(task(owners, plan(20, 0.05), runs=3))
     assert [ledger.account(name).answered for name in "abc"] == counted and 20 <= sum(counted) < 60
     assert ledger.account("b").spent == pytest.approx(2.0 * counted[1] / 20)
 
@@ -339,15 +408,21 @@ def test_noise_priced_for_fewer_rounds_is_refused():
 
 def test_who_would_overspend_is_refused_before_any_draw():
     """Each owner talks in about a third of 20 ticks, so a third training with budgets for 20 answers is one too many."""
-    owners, drawn, done = owners_of([1.0] * 3, horizon=20), Recording(), Ledger()
-    each = ALGORITHM.answers(task(owners, plan(20, 0.05)))
+    owners = owners_of([1.0] * 3, horizon=20)
+    drawn = Recording()
+    done = Ledger()
+    each = ALGORITHM.count_answers(task(owners, plan(20, 0.05)))
     fits = 20 // max(each)
     for _ in range(fits):
-        train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
+        train(
+            Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done
+        )
     drawn.drawn.clear()
     spent = [done.account(name).answered for name in "abc"]
     with pytest.raises(BudgetExceeded):
-        train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
+        train(
+            Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done
+        )
     assert not drawn.drawn and spent == [done.account(name).answered for name in "abc"] == [
         fits * count for count in each
     ]
@@ -364,7 +439,9 @@ def cost_of_privacy(epsilon, n):
     """Mean squared distance to the optimum, and mean excess of f: three owners, T = 100, a ball that never binds."""
     owners = owners_of([epsilon] * 3, n=n)
     fitness = Fitness(sum((o.records for o in owners[1:]), start=owners[0].records), 0.2)
-    of = task(owners, plan(100, 0.1), runs=300, coordinates=flat(3, theta_max=1e5), regularisation=0.2)
+    of = task(
+        owners, plan(100, 0.1), runs=300, coordinates=flat(3, theta_max=1e5), regularisation=0.2
+    )
     found = ALGORITHM.run(of)
     assert found.projected == 0
     squared = np.sum((found.last - fitness.minimiser) ** 2, axis=1)
@@ -373,7 +450,8 @@ def cost_of_privacy(epsilon, n):
 
 def test_the_cost_of_privacy_falls_as_the_square_of_budgets_and_of_sizes():
     """Theorem 2 at large T, (10) and (11): slope -2 in epsilon and in n where noise dominates."""
-    budgets, sizes = np.geomspace(0.01, 0.16, 5), np.array([500, 1000, 2000, 4000, 8000])
+    budgets = np.geomspace(0.01, 0.16, 5)
+    sizes = np.array([500, 1000, 2000, 4000, 8000])
     by_budget = np.array([cost_of_privacy(epsilon, 500) for epsilon in budgets])
     by_size = np.array([cost_of_privacy(0.01, int(n)) for n in sizes])
     for column in (0, 1):
@@ -384,13 +462,13 @@ def test_the_cost_of_privacy_falls_as_the_square_of_budgets_and_of_sizes():
 def test_nobody_answers_more_often_than_its_budget_covers():
     """Budgets split over the talks that are hardly ever exceeded: who has given them falls silent, in every run."""
     how = plan(400, 1e-3, rates=(1.0, 6.0))
-    most = most_talks(how.clocks, 2, 400)
+    most = covered_talks(how.clocks, 2, 400)
     assert 6 / 7 * 400 < most < 400
-    assert most_talks(replace(how.clocks, priced="horizon"), 2, 400) == 400
+    assert covered_talks(replace(how.clocks, priced="horizon"), 2, 400) == 400
     pair = [Client(name, population(50, 2, seed), 0.5, most) for seed, name in enumerate("ab")]
     for few in (most, 30):
         of = task(pair, replace(how, answers=few), runs=40)
-        counts = ALGORITHM.answers(of)
+        counts = ALGORITHM.count_answers(of)
         assert max(counts) <= few
     assert counts == [30, 30]
 
@@ -398,13 +476,20 @@ def test_nobody_answers_more_often_than_its_budget_covers():
 def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
     """Training through the one way in: the ledger never passes what was priced, and an owner priced for less refuses."""
     how = plan(200, 1e-3)
-    most = most_talks(how.clocks, 3, 200)
+    most = covered_talks(how.clocks, 3, 200)
     assert most < 100
     records = [population(50, 2, seed) for seed in range(3)]
     owners = make_clients("abc", records, [1.0] * 3, Laplace(), 4.0, most)
     assert owners[0].scale == pytest.approx(2 * 4.0 * most / 50)
     found = train(
-        Task(owners, flat(2, 5.0), replace(how, answers=most), Laplace(), runs=20, streams=Streams(1, "noise"))
+        Task(
+            owners,
+            flat(2, 5.0),
+            replace(how, answers=most),
+            Laplace(),
+            runs=20,
+            streams=Streams(1, "noise"),
+        )
     )
     assert all(row["remaining"] >= 0 for row in found.ledger.rows())
     with pytest.raises(ValueError, match="answers no training of 200"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.training.clocks import Clocks, chances
+from learning.training.clocks import Clocks, talk_probabilities
 
 
 def literal(clocks, n_owners, ticks, rng):
@@ -23,7 +23,8 @@ def literal(clocks, n_owners, ticks, rng):
 
 def by_subsets(rates, dropout):
     """Chance of each owner to answer a broadcast first, over all subsets of owners that answer."""
-    n, chance = len(rates), np.zeros(len(rates))
+    n = len(rates)
+    chance = np.zeros(len(rates))
     for count in range(1, n + 1):
         for here in map(list, combinations(range(n), count)):
             gone = [i for i in range(n) if i not in here]
@@ -34,8 +35,9 @@ def by_subsets(rates, dropout):
 
 @pytest.mark.parametrize("talk", ["request", "broadcast"])
 def test_chances_are_those_of_clocks_simulated_one_by_one(talk):
-    clocks, ticks = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6), talk=talk), 200_000
-    expected = chances(clocks, 3)
+    clocks = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6), talk=talk)
+    ticks = 200_000
+    expected = talk_probabilities(clocks, 3)
     seen = literal(clocks, 3, ticks, np.random.default_rng(0))
     found = np.array([(seen == i).mean() for i in range(3)])
     assert found == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(ticks))
@@ -45,15 +47,16 @@ def test_chances_are_those_of_clocks_simulated_one_by_one(talk):
 @pytest.mark.parametrize("dropout", [0.0, 1e-9, 0.5, 0.999])
 def test_chances_of_a_broadcast_are_those_over_all_subsets(dropout):
     rng = np.random.default_rng(0)
-    rates, missing = 10 ** rng.uniform(-4, 4, size=9), rng.uniform(0, 1, size=9) * dropout
-    found = chances(Clocks(tuple(rates), tuple(missing), "broadcast"), 9)
+    rates = 10 ** rng.uniform(-4, 4, size=9)
+    missing = rng.uniform(0, 1, size=9) * dropout
+    found = talk_probabilities(Clocks(tuple(rates), tuple(missing), "broadcast"), 9)
     assert found == pytest.approx(by_subsets(rates, missing), rel=1e-12)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.2, 0.99])
 def test_chances_of_many_owners_alike(dropout):
     """(1 - d^N)/N each, at N = 400."""
-    found = chances(Clocks(rates=(3.0,) * 400, dropout=dropout, talk="broadcast"), 400)
+    found = talk_probabilities(Clocks(rates=(3.0,) * 400, dropout=dropout, talk="broadcast"), 400)
     assert found == pytest.approx(np.full(400, (1 - dropout**400) / 400), rel=1e-12)
 
 
@@ -72,4 +75,4 @@ def test_chances_of_many_owners_alike(dropout):
 )
 def test_clocks_that_do_not_fit_are_refused(talk, key, clocks):
     with pytest.raises(InputError, match=f"learning.clocks.{key}: must be one number"):
-        chances(Clocks(**clocks, talk=talk), 3)
+        talk_probabilities(Clocks(**clocks, talk=talk), 3)

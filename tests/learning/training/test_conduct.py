@@ -9,7 +9,7 @@ from trainings import task
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.training import ALGORITHMS, train
-from learning.training.adassp import released
+from learning.training.adassp import release_statistics
 from learning.training.conduct import HONEST, Conduct
 
 
@@ -21,13 +21,17 @@ def algorithm(request):
 def behaving(asked, *conducts):
     """The same training by owners who answer so."""
     pairs = zip(asked.owners, conducts, strict=True)
-    owners = [replace(one, records=how.answers_from(one.records), conduct=how) for one, how in pairs]
+    owners = [
+        replace(one, records=how.answers_from(one.records), conduct=how) for one, how in pairs
+    ]
     return replace(asked, owners=tuple(owners))
 
 
 def test_honest_conduct_changes_no_number(algorithm):
     asked = task(algorithm)
-    assert np.array_equal(train(asked).theta, train(behaving(asked, HONEST, Conduct(distinct=5))).theta)
+    assert np.array_equal(
+        train(asked).theta, train(behaving(asked, HONEST, Conduct(distinct=5))).theta
+    )
 
 
 def test_every_algorithm_carries_out_more_noise(algorithm):
@@ -40,7 +44,8 @@ def test_every_algorithm_carries_out_more_noise(algorithm):
 def test_every_algorithm_carries_out_other_gradients(algorithm):
     asked = task(algorithm, epsilon=(np.inf, np.inf), theta_max=50.0)
     plain, flipped, twice = (
-        train(behaving(asked, Conduct(gradient=factor), Conduct(gradient=factor))).theta for factor in (1, -1, 2)
+        train(behaving(asked, Conduct(gradient=factor), Conduct(gradient=factor))).theta
+        for factor in (1, -1, 2)
     )
     assert not np.allclose(plain, flipped) and not np.allclose(plain, twice)
     moved = train(replace(asked, owners=asked.owners)).theta
@@ -58,7 +63,7 @@ def test_noise_is_as_much_more_as_it_is_said_to_be():
 def test_a_release_of_sums_is_noisier_than_the_learner_reckons_with():
     asked = task(ALGORITHMS["adassp"])
     honest, loud = (
-        released(asked, one, range(5))
+        release_statistics(asked, one, range(5))
         for one in (asked.owners[0], behaving(asked, Conduct(noise=4.0), HONEST).owners[0])
     )
     records = asked.owners[0].records
@@ -78,32 +83,49 @@ def test_what_a_poisoner_answers_is_its_gradient_times_its_factor(algorithm):
 
 def test_junk_keeps_features_and_draws_targets_that_no_record_moves():
     rng = np.random.default_rng(0)
-    owner, other = (OwnerData("a", rng.normal(size=(200, 3)), y) for y in (np.zeros(200), np.ones(200)))
-    (x, y), (_, again) = (
-        Conduct(records="junk").made_up(one, 2.0, False, rng=np.random.default_rng(5)) for one in (owner, other)
+    owner, other = (
+        OwnerData("a", rng.normal(size=(200, 3)), y) for y in (np.zeros(200), np.ones(200))
     )
-    assert x is owner.x and np.array_equal(y, again) and np.abs(y).max() <= 2 and abs(y.mean()) < 0.3
+    (x, y), (_, again) = (
+        Conduct(records="junk").made_up(one, 2.0, False, rng=np.random.default_rng(5))
+        for one in (owner, other)
+    )
+    assert (
+        x is owner.x and np.array_equal(y, again) and np.abs(y).max() <= 2 and abs(y.mean()) < 0.3
+    )
     _, labels = Conduct(records="junk").made_up(owner, 2.0, True, rng=rng)
     assert set(labels) == {-1.0, 1.0}
 
 
 def test_copies_are_few_of_its_own_again_and_again():
     owner = OwnerData("a", np.arange(10.0)[:, None], np.arange(10.0))
-    x, y = Conduct(records="copies", distinct=3).made_up(owner, 1.0, False, rng=np.random.default_rng(0))
+    x, y = Conduct(records="copies", distinct=3).made_up(
+        owner, 1.0, False, rng=np.random.default_rng(0)
+    )
     assert len(y) == 10 and len(set(y)) == 3 and np.array_equal(x[:, 0], y)
 
 
 def test_exposure_says_whether_an_owner_keeps_its_own_promise():
-    said = [Conduct(noise=2.0), Conduct(gradient=-1.0), Conduct(gradient=10.0), Conduct(records="copies", distinct=4)]
+    said = [
+        Conduct(noise=2.0),
+        Conduct(gradient=-1.0),
+        Conduct(gradient=10.0),
+        Conduct(records="copies", distinct=4),
+    ]
     assert [one.exposure(10) for one in said] == [0.5, 1.0, 10.0, 3.0]
-    first, second = (np.zeros(40), np.eye(40)[0])  # neighbours: one record's target is another
+    first = np.zeros(40)  # neighbours: one record's target is another
+    second = np.eye(40)[0]
     told = [
-        Conduct(records="junk").made_up(OwnerData("a", np.ones((40, 1)), y), 1.0, False, rng=np.random.default_rng(2))
+        Conduct(records="junk").made_up(
+            OwnerData("a", np.ones((40, 1)), y), 1.0, False, rng=np.random.default_rng(2)
+        )
         for y in (first, second)
     ]
     assert np.array_equal(told[0][1], told[1][1])
 
 
 def test_less_noise_than_sold_is_refused():
-    with pytest.raises(InputError, match="behaviours.noise: must be a number of at least 1; found 0.5"):
+    with pytest.raises(
+        InputError, match="behaviours.noise: must be a number of at least 1; found 0.5"
+    ):
         Conduct(noise=0.5)

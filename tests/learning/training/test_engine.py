@@ -8,13 +8,13 @@ import pytest
 from populations import bounded_coordinates, generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.forecast.clipped_problem import oracle_problem
+from learning.forecast.law import oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train
-from learning.training.law import bias_and_gain, reach
+from learning.training.law import bias_and_gain, largest_excursion
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -24,20 +24,32 @@ NAMES = ("a", "b", "c")
 def naive_path(owners, coordinates, plan, regularisation):
     """Algorithms 1 and 2 over the records of owners' (x, y) one by one: (last, averaged, path)."""
     total = sum(len(y) for _, y in owners)
-    w, centre = coordinates.transform, coordinates.centre
-    phi, mean, path = np.zeros(len(centre)), np.zeros(len(centre)), [centre]
+    w = coordinates.transform
+    centre = coordinates.centre
+    phi = np.zeros(len(centre))
+    mean = np.zeros(len(centre))
+    path = [centre]
     eta = 1 / np.sqrt(plan.horizon)
     for k in range(1, plan.horizon):
-        step = plan.step_size / np.sqrt(k) if plan.algorithm == "averaged" else plan.step_size / (plan.horizon**2 * k)
+        step = (
+            plan.step_size / np.sqrt(k)
+            if plan.algorithm == "averaged"
+            else plan.step_size / (plan.horizon**2 * k)
+        )
         gradient = regularisation * w @ (centre + w @ phi)
         for x, y in owners:
             for record, target in zip(x, y, strict=True):
                 moved = w @ record
                 moved = moved * min(1.0, coordinates.radius / np.abs(moved).sum())
-                shown = min(max(target - record @ centre, -coordinates.target_bound), coordinates.target_bound)
+                shown = min(
+                    max(target - record @ centre, -coordinates.target_bound),
+                    coordinates.target_bound,
+                )
                 gradient = gradient + 2 * (moved @ phi - shown) * moved / total
         mean = (k - 1) / (eta + k) * mean + (eta + 1) / (eta + k) * phi
-        phi = np.minimum(np.maximum(phi - step * gradient, -coordinates.theta_max), coordinates.theta_max)
+        phi = np.minimum(
+            np.maximum(phi - step * gradient, -coordinates.theta_max), coordinates.theta_max
+        )
         path.append(centre + w @ phi)
     return centre + w @ phi, centre + w @ mean, np.array(path)
 
@@ -47,14 +59,18 @@ def naive_path(owners, coordinates, plan, regularisation):
 def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regularisation):
     """Clipping active, with and without an active projection and a penalty: to rounding."""
     x, y = generated(240, 4, np.random.default_rng(0))
-    coordinates = replace(bounded_coordinates(x[-40:], y[-40:], clip=0.6, theta_max=theta_max), centre=np.full(4, 0.5))
+    coordinates = replace(
+        bounded_coordinates(x[-40:], y[-40:], clip=0.6, theta_max=theta_max), centre=np.full(4, 0.5)
+    )
     owners = [(x[:30], y[:30]), (x[30:120], y[30:120]), (x[120:200], y[120:200])]
     statistics = [coordinates.statistics(*part) for part in owners]
     constant = 0.4 * (36 if algorithm == "synchronous" else 1)
     for returned, index in (("last", 0), ("averaged", 1)):
         plan = Plan(algorithm, returned, 6, constant)
         expected = naive_path(owners, coordinates, plan, regularisation)
-        clients = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6)
+        clients = make_clients(
+            NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6
+        )
         trained = train(
             Task(
                 clients,
@@ -78,19 +94,32 @@ def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regula
 def test_without_noise_training_meets_the_non_private_optimum(source, algorithm, regularisation):
     """epsilon = inf, T large: 1e-6 in relative fitness, and the coefficients of scikit-learn."""
     x, y = randhie() if source == "randhie" else generated(6000, 6, np.random.default_rng(2))
-    coordinates = Coordinates(np.zeros(x.shape[1]), bounded_coordinates(x[-150:], y[-150:]).transform)
+    coordinates = Coordinates(
+        np.zeros(x.shape[1]), bounded_coordinates(x[-150:], y[-150:]).transform
+    )
     statistics = [coordinates.statistics(x[i::3], y[i::3]) for i in range(3)]
     fitness = Fitness(squared_statistics(x, y), regularisation)
     problem = oracle_problem(coordinates, statistics[0] + statistics[1] + statistics[2], fitness)
     horizon = 4000
     constant = (1.9 * horizon**2 if algorithm == "synchronous" else 1.0) / problem.eigenvalues.max()
     plan = Plan(algorithm, "last", horizon, constant)
-    clients = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon)
+    clients = make_clients(
+        NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon
+    )
     theta = train(
-        Task(clients, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation)
+        Task(
+            clients,
+            coordinates,
+            plan,
+            Laplace(),
+            runs=1,
+            streams=Streams(0, "noise"),
+            regularisation=regularisation,
+        )
     ).theta[0]
     assert fitness.relative(theta) < 1e-6
-    plain, ridge = LinearRegression(fit_intercept=False), Ridge(alpha=len(y) * regularisation / 2, fit_intercept=False)
+    plain = LinearRegression(fit_intercept=False)
+    ridge = Ridge(alpha=len(y) * regularisation / 2, fit_intercept=False)
     best = (ridge if regularisation else plain).fit(x, y).coef_
     assert np.mean((x @ (theta - best)) ** 2) < 1e-6 * fitness.optimum
 
@@ -106,10 +135,14 @@ def market():
     )
 
 
-def trained_at(market, epsilon, *, theta_max=None, runs=200, seed=0, plan=None, names=NAMES, bound=None):
+def trained_at(
+    market, epsilon, *, theta_max=None, runs=200, seed=0, plan=None, names=NAMES, bound=None
+):
     coordinates, statistics, _ = market
     plan = plan or Plan("averaged", "last", 4, 0.3)
-    clients = make_clients(names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon)
+    clients = make_clients(
+        names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon
+    )
     ball = replace(coordinates, theta_max=coordinates.theta_max if theta_max is None else theta_max)
     return train(Task(clients, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise")))
 
@@ -139,10 +172,16 @@ class Recording(Laplace):
 def test_adding_an_owner_changes_no_other_draw(market):
     """The draws of a training with owners b and c are among those with owner a before them, byte for byte."""
     coordinates, statistics, _ = market
-    plan, drawn = Plan("averaged", "last", 4, 0.3), []
+    plan = Plan("averaged", "last", 4, 0.3)
+    drawn = []
     for first in (1, 0):
         clients = make_clients(
-            NAMES[first:], statistics[first:], [2.0] * (3 - first), Laplace(), coordinates.gradient_bound, 4
+            NAMES[first:],
+            statistics[first:],
+            [2.0] * (3 - first),
+            Laplace(),
+            coordinates.gradient_bound,
+            4,
         )
         Recording.drawn.clear()
         train(Task(clients, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise")))
@@ -153,15 +192,25 @@ def test_adding_an_owner_changes_no_other_draw(market):
 def test_who_shares_nothing_is_not_asked(market):
     coordinates, statistics, _ = market
     without = trained_at(market, [0.0, 2.0, 3.0], runs=3)
-    pair = make_clients(NAMES[1:], statistics[1:], [2.0, 3.0], Laplace(), coordinates.gradient_bound, 4)
-    direct = train(Task(pair, coordinates, without.plan, Laplace(), runs=3, streams=Streams(0, "noise")))
+    pair = make_clients(
+        NAMES[1:], statistics[1:], [2.0, 3.0], Laplace(), coordinates.gradient_bound, 4
+    )
+    direct = train(
+        Task(pair, coordinates, without.plan, Laplace(), runs=3, streams=Streams(0, "noise"))
+    )
     assert (without.theta == direct.theta).all()
 
 
 def test_nobody_shares_and_nothing_is_trained(market):
     for returned in ("last", "averaged"):
-        trained = trained_at(market, [0.0, 0.0, 0.0], runs=2, plan=Plan("averaged", returned, 4, 0.3))
-        assert (trained.theta == market[0].centre).all() and trained.projected == 0 and len(trained.path) == 1
+        trained = trained_at(
+            market, [0.0, 0.0, 0.0], runs=2, plan=Plan("averaged", returned, 4, 0.3)
+        )
+        assert (
+            (trained.theta == market[0].centre).all()
+            and trained.projected == 0
+            and len(trained.path) == 1
+        )
 
 
 def test_every_budget_changes_the_training(market):
@@ -187,8 +236,17 @@ def test_reach_tells_where_the_law_may_fail(market, epsilon, binds):
     coordinates, statistics, fitness = market
     plan = Plan("averaged", "last", 4, 0.3)
     problem = oracle_problem(coordinates, statistics[0] + statistics[1] + statistics[2], fitness)
-    power = float(np.mean(Laplace().variance([epsilon] * 3, [6000] * 3, coordinates.gradient_bound, plan.horizon))) / 3
-    assert (reach(problem, plan.steps, power)[0] > coordinates.theta_max) == binds
+    power = (
+        float(
+            np.mean(
+                Laplace().variance(
+                    [epsilon] * 3, [6000] * 3, coordinates.gradient_bound, plan.horizon
+                )
+            )
+        )
+        / 3
+    )
+    assert (largest_excursion(problem, plan.steps, power)[0] > coordinates.theta_max) == binds
     trained = trained_at(market, [epsilon] * 3, runs=1000)
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
     law = float(bias[0] + gain[0] * power) / fitness.optimum
@@ -205,6 +263,11 @@ def test_a_budget_split_over_fewer_rounds_answers_no_longer_training():
     with pytest.raises(ValueError, match="2 rounds"):
         train(
             Task(
-                [owner], coordinates, Plan("averaged", "last", 100, 0.1), Laplace(), runs=1, streams=Streams(0, "noise")
+                [owner],
+                coordinates,
+                Plan("averaged", "last", 100, 0.1),
+                Laplace(),
+                runs=1,
+                streams=Streams(0, "noise"),
             )
         )

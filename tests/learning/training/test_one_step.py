@@ -7,20 +7,24 @@ import pytest
 from populations import generated
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, stretch
+from learning.losses.scores import Scores, noise_stretch
 from learning.losses.squared import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.adassp import deviations, released
+from learning.training.adassp import OneStep, release_deviations, release_statistics
 from learning.training.engine import make_clients, train
-from learning.training.one_step import OneStep
 from learning.training.plan import Plan
 from learning.training.task import Task
 
 P = 4
 WHOLE = Coordinates(
-    np.full(P, 0.1), np.diag([1.0, 2.0, 0.5, 1.0]), 1e6, theta_max=100.0, norm=2, scores=Scores(1e6, 0.4)
+    np.full(P, 0.1),
+    np.diag([1.0, 2.0, 0.5, 1.0]),
+    1e6,
+    theta_max=100.0,
+    norm=2,
+    scores=Scores(1e6, 0.4),
 )
 BOUNDED = replace(WHOLE, radius=1.2, scores=Scores(1.0, 0.4))
 
@@ -28,11 +32,17 @@ BOUNDED = replace(WHOLE, radius=1.2, scores=Scores(1.0, 0.4))
 def market(epsilon=np.inf, coordinates=BOUNDED, *, runs=3, mechanism=None, n=600, **fields):
     """A task over three owners of n/6, n/3 and n/2 records, and the sums of all of them as training sees them."""
     x, y = generated(n, P, np.random.default_rng(1))
-    held = [coordinates.oracle(x[rows], y[rows]) for rows in np.split(np.arange(n), [n // 6, n // 2])]
+    held = [
+        coordinates.oracle(x[rows], y[rows]) for rows in np.split(np.arange(n), [n // 6, n // 2])
+    ]
     mechanism = mechanism or Gaussian(1e-6, "pld")
-    owners = make_clients("abc", held, np.broadcast_to(epsilon, 3), mechanism, coordinates.gradient_bound, 1)
+    owners = make_clients(
+        "abc", held, np.broadcast_to(epsilon, 3), mechanism, coordinates.gradient_bound, 1
+    )
     plan = Plan("one_step", "last", 1, 1.0)
-    return Task(owners, coordinates, plan, mechanism, runs, Streams(0, "noise"), **fields), sum(held[1:], held[0])
+    return Task(owners, coordinates, plan, mechanism, runs, Streams(0, "noise"), **fields), sum(
+        held[1:], held[0]
+    )
 
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.3])
@@ -40,7 +50,9 @@ def test_without_noise_and_clipping_one_step_ends_at_the_minimum(regularisation)
     task, _ = market(coordinates=WHOLE, regularisation=regularisation)
     trained = train(task)
     x, y = generated(600, P, np.random.default_rng(1))
-    gradient = squared_statistics(x, y).gradient(trained.theta[0]) + regularisation * trained.theta[0]
+    gradient = (
+        squared_statistics(x, y).gradient(trained.theta[0]) + regularisation * trained.theta[0]
+    )
     assert np.abs(gradient).max() < 1e-10 and trained.projected == 0 and len(trained.path) == 2
 
 
@@ -60,16 +72,22 @@ def test_without_noise_it_is_newtons_step_on_shortened_records():
 
 def test_noise_on_both_parts_spends_the_budget_at_the_worst_pair():
     task, _ = market(1.3)
-    owner, scores, size = task.owners[1], BOUNDED.scores, 200
-    widened = stretch(scores.share)
-    matrix, vector = (float(v) for v in deviations(BOUNDED, owner.scale, size, widened))
-    apart = np.hypot(2 * scores.bound / vector, BOUNDED.radius**2 / matrix)  # a long record and a short one
+    owner = task.owners[1]
+    scores = BOUNDED.scores
+    size = 200
+    widened = noise_stretch(scores.share)
+    matrix, vector = (float(v) for v in release_deviations(BOUNDED, owner.scale, size, widened))
+    apart = np.hypot(
+        2 * scores.bound / vector, BOUNDED.radius**2 / matrix
+    )  # a long record and a short one
     assert apart == pytest.approx(float(exact_distance(1.3, 1e-6)), rel=1e-12)
-    seen = released(task, owner, [0, 1])
-    assert seen.matrix_deviation == pytest.approx(matrix) and seen.vector_deviation == pytest.approx(vector)
+    seen = release_statistics(task, owner, [0, 1])
+    assert seen.matrix_deviation == pytest.approx(
+        matrix
+    ) and seen.vector_deviation == pytest.approx(vector)
     persons = replace(BOUNDED, rows_per_person=3)
     scale = task.mechanism.scale(1.3, size, persons.gradient_bound, 1)
-    assert deviations(persons, scale, size, widened)[1] == pytest.approx(3 * vector)
+    assert release_deviations(persons, scale, size, widened)[1] == pytest.approx(3 * vector)
 
 
 @pytest.mark.slow
@@ -78,14 +96,23 @@ def test_steps_with_noise_miss_as_far_as_their_law_says():
     runs = 20_000
     task, pooled = market(3.0, runs=runs, n=60_000)
     done = OneStep().run(task).last
-    moments, score = pooled.xx / pooled.n_records, pooled.xy / pooled.n_records
-    phi, inverse = np.linalg.solve(moments, score), np.linalg.inv(moments)
-    widened = stretch(BOUNDED.scores.share)
-    noise = [deviations(BOUNDED, one.scale, one.records.n_records, widened) for one in task.owners]
+    moments = pooled.xx / pooled.n_records
+    score = pooled.xy / pooled.n_records
+    phi = np.linalg.solve(moments, score)
+    inverse = np.linalg.inv(moments)
+    widened = noise_stretch(BOUNDED.scores.share)
+    noise = [
+        release_deviations(BOUNDED, one.scale, one.records.n_records, widened)
+        for one in task.owners
+    ]
     s, v = np.sqrt(np.sum(np.square(noise), axis=0)) / pooled.n_records
-    expected = v**2 * np.trace(inverse) + s**2 / 2 * (phi @ phi * np.trace(inverse) + phi @ inverse @ phi)
+    expected = v**2 * np.trace(inverse) + s**2 / 2 * (
+        phi @ phi * np.trace(inverse) + phi @ inverse @ phi
+    )
     excess = np.einsum("ri,ij,rj->r", done - phi, moments, done - phi)
-    assert s**2 / 2 * (phi @ phi) * np.trace(inverse) > 0.02 * expected  # noise on the moments shows
+    assert (
+        s**2 / 2 * (phi @ phi) * np.trace(inverse) > 0.02 * expected
+    )  # noise on the moments shows
     assert abs(excess.mean() - expected) < 4 * excess.std() / np.sqrt(runs) + 0.01 * expected
 
 

@@ -57,10 +57,22 @@ def records(loss=LOSSES["squared"]):
 
 
 def task(
-    held, horizon=40, *, scales=0.0, coordinates=ROUND, weights=None, runs=1, names="abc", step=0.2, seed=3, **more
+    held,
+    horizon=40,
+    *,
+    scales=0.0,
+    coordinates=ROUND,
+    weights=None,
+    runs=1,
+    names="abc",
+    step=0.2,
+    seed=3,
+    **more,
 ):
     scales = np.broadcast_to(scales, len(held))
-    owners = tuple(Client(n, r, float(s), horizon) for n, r, s in zip(names, held, scales, strict=False))
+    owners = tuple(
+        Client(n, r, float(s), horizon) for n, r, s in zip(names, held, scales, strict=False)
+    )
     sizes = np.array([r.n_records for r in held], dtype=float)
     weights = sizes if weights is None else np.asarray(weights, dtype=float)
     plan = Plan("sgd1", "last", horizon, step)
@@ -79,13 +91,27 @@ def task(
 
 def by_hand(regularisation, weights, theta_max, horizon, run, seed):
     """SGD1 record by record, without noise, from the picks of the run's own stream: (last, mean, path)."""
-    w, centre, n = ROUND.transform, ROUND.centre, sum(SIZES)
-    every = [(a[i], b[i], q * n / len(b)) for (a, b), q in zip(LINES, weights, strict=True) for i in range(len(b))]
-    phi, mean, path, eta = np.zeros(3), np.zeros(3), [np.zeros(3)], horizon**-0.5
-    for t, pick in enumerate(Streams(seed, "noise").rng("picks", "records", run).integers(0, n, size=horizon), start=1):
+    w = ROUND.transform
+    centre = ROUND.centre
+    n = sum(SIZES)
+    every = [
+        (a[i], b[i], q * n / len(b))
+        for (a, b), q in zip(LINES, weights, strict=True)
+        for i in range(len(b))
+    ]
+    phi = np.zeros(3)
+    mean = np.zeros(3)
+    path = [np.zeros(3)]
+    eta = horizon**-0.5
+    for t, pick in enumerate(
+        Streams(seed, "noise").rng("picks", "records", run).integers(0, n, size=horizon), start=1
+    ):
         slope, constant, factor = every[pick]
-        slope, constant = slope.astype(np.float32).astype(float), float(np.float32(constant))
-        gradient = regularisation * w @ (centre + w @ phi) + factor * 2 * (slope @ phi + constant) * slope
+        slope = slope.astype(np.float32).astype(float)
+        constant = float(np.float32(constant))
+        gradient = (
+            regularisation * w @ (centre + w @ phi) + factor * 2 * (slope @ phi + constant) * slope
+        )
         mean = (t - 1) / (eta + t) * mean + (eta + 1) / (eta + t) * phi
         phi = phi - 0.2 / np.sqrt(t) * gradient
         length = np.sqrt(phi @ phi)
@@ -98,7 +124,9 @@ def by_hand(regularisation, weights, theta_max, horizon, run, seed):
 @pytest.mark.parametrize(("theta_max", "regularisation"), [(np.inf, 0.0), (0.3, 0.4)])
 def test_no_noise_is_descent_on_the_records_picked(theta_max, regularisation, weights):
     coordinates = replace(ROUND, theta_max=theta_max)
-    asked = task(records(), coordinates=coordinates, runs=3, regularisation=regularisation, weights=weights)
+    asked = task(
+        records(), coordinates=coordinates, runs=3, regularisation=regularisation, weights=weights
+    )
     found = SGD.run(asked)
     for run in range(3):
         last, mean, path = by_hand(regularisation, weights, theta_max, 40, run, 3)
@@ -112,13 +140,20 @@ def test_no_noise_is_descent_on_the_records_picked(theta_max, regularisation, we
 
 @pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=str)
 def test_owners_asked_one_by_one_answer_as_a_stack_does(loss):
-    alike = [SGD.run(task(held, scales=0.5, runs=4)) for held in (records(loss), [Hidden(r) for r in records(loss)])]
-    assert np.array_equal(alike[0].last, alike[1].last) and np.array_equal(alike[0].path, alike[1].path)
+    alike = [
+        SGD.run(task(held, scales=0.5, runs=4))
+        for held in (records(loss), [Hidden(r) for r in records(loss)])
+    ]
+    assert np.array_equal(alike[0].last, alike[1].last) and np.array_equal(
+        alike[0].path, alike[1].path
+    )
 
 
 def test_networks_answer_too():
     held = [NetworkRecords(a, np.sign(b), hidden=2, bound=1.0, norm=2) for a, b in LINES]
-    wide = Coordinates(np.full(held[0].n_parameters, 0.1), np.eye(held[0].n_parameters), theta_max=1.0, norm=2)
+    wide = Coordinates(
+        np.full(held[0].n_parameters, 0.1), np.eye(held[0].n_parameters), theta_max=1.0, norm=2
+    )
     found = SGD.run(task(held, horizon=1, coordinates=wide, runs=2))
     start = np.zeros((1, held[0].n_parameters))
     every = np.concatenate(
@@ -136,7 +171,9 @@ def test_runs_together_are_runs_alone():
     """Same picks and noise by key: five runs at once are the first two, and five."""
     together = SGD.run(task(records(), scales=[0.1, 0.5, 2.0], runs=5))
     fewer = SGD.run(task(records(), scales=[0.1, 0.5, 2.0], runs=2))
-    assert np.array_equal(together.last[:2], fewer.last) and np.array_equal(together.mean[:2], fewer.mean)
+    assert np.array_equal(together.last[:2], fewer.last) and np.array_equal(
+        together.mean[:2], fewer.mean
+    )
     assert len(np.unique(together.last[:, 0])) == 5
 
 
@@ -152,22 +189,32 @@ def test_rehearsed_runs_share_picks_and_noise():
 
 def test_blocks_change_no_number(monkeypatch):
     """Picks and noise drawn a few rounds at a time, as bounded memory has it, are those drawn at once."""
-    whole, counted = SGD.run(task(records(), scales=0.5, runs=3)), SGD.answers(task(records(), runs=3))
+    whole = SGD.run(task(records(), scales=0.5, runs=3))
+    counted = SGD.count_answers(task(records(), runs=3))
     monkeypatch.setattr(learning.training.lots, "NUMBERS_HELD", 3 * 4 * 7)
-    assert [len(picks) for picks, _ in learning.training.sgd1._picks(task(records(), runs=3))] == [7] * 5 + [5]
+    assert [
+        len(picks) for picks, _ in learning.training.sgd1.draw_picks(task(records(), runs=3))
+    ] == [7] * 5 + [5]
     assert np.array_equal(SGD.run(task(records(), scales=0.5, runs=3)).path, whole.path)
-    assert SGD.answers(task(records(), runs=3)) == counted
+    assert SGD.count_answers(task(records(), runs=3)) == counted
 
 
 def test_answers_are_the_most_picks_of_any_run():
-    picks = [Streams(3, "noise").rng("picks", "records", run).integers(0, 40, size=60) for run in range(4)]
+    picks = [
+        Streams(3, "noise").rng("picks", "records", run).integers(0, 40, size=60)
+        for run in range(4)
+    ]
     owner = [np.digitize(one, [7, 27]) for one in picks]
-    assert SGD.answers(task(records(), 60, runs=4)) == [max((o == k).sum() for o in owner) for k in range(3)]
+    assert SGD.count_answers(task(records(), 60, runs=4)) == [
+        max((o == k).sum() for o in owner) for k in range(3)
+    ]
 
 
 def test_picks_are_uniform_over_all_records():
     """80,000 picks over 40 records: chi-squared with 39 degrees, below its 0.999 quantile of 72.1."""
-    picks = np.concatenate([block for block, _ in learning.training.sgd1._picks(task(records(), 20_000, runs=4))])
+    picks = np.concatenate(
+        [block for block, _ in learning.training.sgd1.draw_picks(task(records(), 20_000, runs=4))]
+    )
     counts = np.bincount(picks.ravel(), minlength=40)
     assert len(counts) == 40 and ((counts - 2000) ** 2 / 2000).sum() < 72.1
 
@@ -190,7 +237,12 @@ def test_the_level_of_noise_after_one_step():
     """Variance of a step is (step * scale of the owner picked)^2: within 4 standard errors of a variance, sqrt(2/m)."""
     held = [LinearRecords.of(LOSSES["squared"], np.zeros((n, 3)), np.zeros(n)) for n in (30, 10)]
     found = SGD.run(task(held, 1, scales=[0.5, 2.0], coordinates=FREE, runs=8000)).last
-    owner = np.array([Streams(3, "noise").rng("picks", "records", run).integers(0, 40) >= 30 for run in range(8000)])
+    owner = np.array(
+        [
+            Streams(3, "noise").rng("picks", "records", run).integers(0, 40) >= 30
+            for run in range(8000)
+        ]
+    )
     for which, scale in ((False, 0.5), (True, 2.0)):
         seen = found[owner == which]
         assert seen.var() == pytest.approx((0.2 * scale) ** 2, rel=4 * np.sqrt(2 / seen.size))
@@ -209,7 +261,12 @@ def test_weights_other_than_sizes_are_met_on_average():
 
 def test_the_printed_step_is_that_of_sums():
     """A step on sums, with sigma = n s, is the same step on means: eta (n grad + z) = c (grad + z/n)/sqrt(t)."""
-    n, bound, p, s, ball, t = 40, 1.5, 3, 0.7, 1.2, 9
+    n = 40
+    bound = 1.5
+    p = 3
+    s = 0.7
+    ball = 1.2
+    t = 9
     eta = ball / np.sqrt(t * (n**2 * bound**2 + p * (n * s) ** 2))
     assert step_size_as_printed(ball, bound, p, s) / np.sqrt(t) == pytest.approx(eta * n, rel=1e-14)
     for wrong in ((np.inf, 1.0, 3, 1.0), (1.0, 0.0, 3, 0.0)):
@@ -235,12 +292,14 @@ def test_a_single_record_is_full_descent():
 
 def test_noise_scaled_to_means_is_refused():
     """It would be n_l times too small; without noise any mechanism will do, and the printed noise is meant for this."""
-    noisy, silent = task(records(), scales=[0.0, 0.5, 0.0]), task(records())
+    noisy = task(records(), scales=[0.0, 0.5, 0.0])
+    silent = task(records())
     for wrong in (Gaussian(1e-6), PublishedNoise("sgd2", 1e-6, SIZES)):
-        for verb in (SGD.answers, SGD.run):
+        for verb in (SGD.count_answers, SGD.run):
             with pytest.raises(ValueError, match="one record's gradient"):
                 verb(replace(noisy, mechanism=wrong))
         assert np.array_equal(SGD.run(replace(silent, mechanism=wrong)).last, SGD.run(silent).last)
     assert np.array_equal(
-        SGD.run(replace(noisy, mechanism=PublishedNoise("sgd1", 1e-6, SIZES))).last, SGD.run(noisy).last
+        SGD.run(replace(noisy, mechanism=PublishedNoise("sgd1", 1e-6, SIZES))).last,
+        SGD.run(noisy).last,
     )

@@ -1,7 +1,7 @@
 """How the model improves with budgets and records: log-log slopes of -2 where noise dominates, as the papers show.
 
-Wu et al., The Value of Collaboration, Figures 3 to 5. Each point is trained with noise of its own, so the slopes are
-measured, not built in; widths are stated.
+Wu et al., The Value of Collaboration, Figures 3 to 5. Each point is trained with noise of its own,
+so the slopes are measured, not built in; widths are stated.
 """
 
 import numpy as np
@@ -68,7 +68,9 @@ def test_hinge_loss_falls_less_steeply_far_out():
         owners = make_clients("abc", parts, [epsilon] * 3, Laplace(), 3.0, 20)
         plan = Plan("averaged", "last", 20, 1.0)
         streams = Streams(int(1e4 * epsilon), "slopes")
-        found = train(Task(owners, ball, plan, Laplace(), runs=400, streams=streams, regularisation=1e-3))
+        found = train(
+            Task(owners, ball, plan, Laplace(), runs=400, streams=streams, regularisation=1e-3)
+        )
         return float(cost.mean_loss(found.theta).mean())
 
     far = np.geomspace(0.01, 0.03, 3)

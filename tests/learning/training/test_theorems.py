@@ -8,19 +8,30 @@ import pytest
 from learning.privacy.laplace import Laplace
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs, averaged_bound, descent_path
-from learning.training.law import along_the_way, bias_and_gain, iterate_weights, of_distance, quadratic_problem
+from learning.training.law import (
+    along_the_way,
+    bias_and_gain,
+    iterate_weights,
+    of_distance,
+    quadratic_problem,
+)
 from learning.training.theorems import asynchronous_terms, gossip_gap
 
 RNG = np.random.default_rng(5)
 TURNED = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
 CURVATURES = np.array([0.4, 1.0, 1.6])
-HESSIAN, OPTIMUM = TURNED * CURVATURES @ TURNED.T, np.array([0.5, -1.0, 0.8])
-PROBLEM = quadratic_problem(HESSIAN[None], (HESSIAN @ OPTIMUM)[None], HESSIAN[None], OPTIMUM[None], np.ones(1))
+HESSIAN = TURNED * CURVATURES @ TURNED.T
+OPTIMUM = np.array([0.5, -1.0, 0.8])
+PROBLEM = quadratic_problem(
+    HESSIAN[None], (HESSIAN @ OPTIMUM)[None], HESSIAN[None], OPTIMUM[None], np.ones(1)
+)
 
 
 def walked(steps, power, runs=4000, returned="last"):
     """Simulated |theta - theta*|^2 and excess of the point returned, (runs,) each."""
-    rng, theta, weights = np.random.default_rng(1), np.zeros((runs, 3)), iterate_weights(len(steps) + 1, returned)
+    rng = np.random.default_rng(1)
+    theta = np.zeros((runs, 3))
+    weights = iterate_weights(len(steps) + 1, returned)
     mean = weights[0] * theta
     for step, weight in zip(steps, weights[1:], strict=True):
         noise = rng.laplace(scale=np.sqrt(power / 2), size=theta.shape)
@@ -32,10 +43,13 @@ def walked(steps, power, runs=4000, returned="last"):
 
 @pytest.mark.parametrize("returned", ["last", "averaged"])
 def test_the_law_of_the_distance_is_what_walks_show(returned):
-    steps, power = ALGORITHMS["averaged"].steps(0.7, 12), 0.3
+    steps = ALGORITHMS["averaged"].steps(0.7, 12)
+    power = 0.3
     bias, gain = bias_and_gain(of_distance(PROBLEM), steps, returned)
     found, _ = walked(steps, power, returned=returned)
-    assert bias[0] + gain[0] * power == pytest.approx(found.mean(), abs=4 * found.std() / np.sqrt(len(found)))
+    assert bias[0] + gain[0] * power == pytest.approx(
+        found.mean(), abs=4 * found.std() / np.sqrt(len(found))
+    )
     stretched = np.diag([2.0, 0.5, 1.0])
     bias, gain = bias_and_gain(
         of_distance(PROBLEM, stretched), [0.0], returned
@@ -44,7 +58,8 @@ def test_the_law_of_the_distance_is_what_walks_show(returned):
 
 
 def test_the_law_along_the_way_ends_where_the_law_ends():
-    steps, power = ALGORITHMS["averaged"].steps(0.7, 8), 0.3
+    steps = ALGORITHMS["averaged"].steps(0.7, 8)
+    power = 0.3
     clipped = replace(PROBLEM, offset=np.array([[0.3, -0.2, 0.1]]))
     for problem in (PROBLEM, of_distance(PROBLEM), clipped):
         path = along_the_way(problem, steps, power)
@@ -54,9 +69,12 @@ def test_the_law_along_the_way_ends_where_the_law_ends():
 
 
 def inputs(name, constant, horizon, epsilon=(0.5, 2.0), **more):
-    sizes, bound, epsilon = np.array([50.0, 150.0]), 3.0, np.array(epsilon)
+    sizes = np.array([50.0, 150.0])
+    bound = 3.0
+    epsilon = np.array(epsilon)
     power = float(np.sum((sizes / 200) ** 2 * Laplace().variance(epsilon, sizes, bound, horizon)))
-    steps, decline = ALGORITHMS[name].steps(constant, horizon), ALGORITHMS[name].decline
+    steps = ALGORITHMS[name].steps(constant, horizon)
+    decline = ALGORITHMS[name].decline
     known = {
         "n_parameters": 3, "horizon": horizon, "steps": steps, "decline": decline, "smoothness": 1.6, "lipschitz": 4.0,
         "own_gradient_bound": 0.5, "start_excess": float(PROBLEM.untrained[0]), "noise_power": power, "answer_noise": power,
@@ -69,11 +87,14 @@ def test_corrected_bounds_hold_of_the_exact_law(constant):
     """At any step, also beyond 2/lambda; on the best point and the last, and on the distance."""
     for name, horizon, scale in (("synchronous", 6, 36), ("averaged", 9, 1)):
         at = inputs(name, constant * scale, horizon)
-        path, told = along_the_way(PROBLEM, at.steps, at.noise_power)[:, 0], ALGORITHMS[name].published_bound(at)
+        path = along_the_way(PROBLEM, at.steps, at.noise_power)[:, 0]
+        told = ALGORITHMS[name].published_bound(at)
         bounds = descent_path(at.start_excess, 0.4, 1.6, at.steps, at.squared_noise)
         assert np.all(path <= bounds * (1 + 1e-12))
         if name == "synchronous":
-            assert path.min() <= told.corrected and told.distance == pytest.approx(told.excess * 4 / 0.4)
+            assert path.min() <= told.corrected and told.distance == pytest.approx(
+                told.excess * 4 / 0.4
+            )
             best = along_the_way(of_distance(PROBLEM), at.steps, at.noise_power).min()
             assert best <= told.corrected_distance == pytest.approx(5 * told.corrected)
 
@@ -100,9 +121,12 @@ def test_no_constant_of_theorem_3_does_at_all_budgets():
 
 def test_the_averaged_bound_holds_of_projected_subgradient_steps():
     """|theta| on [-1, 1] with noise: smoothness is infinite, the ball binds."""
-    rng, horizon = np.random.default_rng(2), 12
-    steps, weights = ALGORITHMS["averaged"].steps(0.8, horizon), iterate_weights(horizon, "averaged")
-    theta, mean = np.full(20_000, 0.7), np.zeros(20_000)
+    rng = np.random.default_rng(2)
+    horizon = 12
+    steps = ALGORITHMS["averaged"].steps(0.8, horizon)
+    weights = iterate_weights(horizon, "averaged")
+    theta = np.full(20_000, 0.7)
+    mean = np.zeros(20_000)
     for step, weight in zip(steps, weights, strict=False):
         mean += weight * theta
         theta = np.clip(theta - step * (np.sign(theta) + rng.normal(size=theta.shape)), -1, 1)
@@ -112,7 +136,8 @@ def test_the_averaged_bound_holds_of_projected_subgradient_steps():
 @pytest.mark.parametrize("owners", [1, 2, 7])
 def test_the_gossip_gap_is_that_of_the_mean_round(owners):
     """lambda = |E (W - J)'(W - J)|; of a single round, as Appendix B prints it, it is 1 for two owners or more."""
-    learner, mean = owners, np.zeros((owners + 1, owners + 1))
+    learner = owners
+    mean = np.zeros((owners + 1, owners + 1))
     flat = np.full(mean.shape, 1 / (owners + 1))
     for i in range(owners):
         apart = np.zeros(owners + 1)
@@ -126,12 +151,17 @@ def test_the_gossip_gap_is_that_of_the_mean_round(owners):
 def test_the_asynchronous_terms_are_those_of_appendix_b():
     """By hand, N = 2, T = 10: as printed Xi/C is 1; with all coordinates it is what it is, and the root has 1/T."""
     at = inputs("asynchronous", 20.0, 10, own_convexity=0.1)
-    size, gap = 0.5 + 3.0, 1 - np.sqrt(0.75)
+    size = 0.5 + 3.0
+    gap = 1 - np.sqrt(0.75)
     inside = 1 / 100 + 2 * sum((0.1 + 2 * np.sqrt(2) / (200 * e)) ** 2 for e in (0.5, 2.0))
     rooted = 2 * 4 * size**2 * np.sqrt(3) * 20 / 0.1 / gap * np.sqrt(inside)
     assert asynchronous_terms(at) == pytest.approx((rooted, 2 * size**2 * 20 / 0.1 * inside))
-    inside = 1 / 100 + 2 * sum((0.1 + 2 * np.sqrt(6) * (3 / size) / (200 * e)) ** 2 for e in (0.5, 2.0))
-    assert asynchronous_terms(at, coordinates=3)[1] == pytest.approx(2 * size**2 * 20 / 0.1 * inside)
+    inside = 1 / 100 + 2 * sum(
+        (0.1 + 2 * np.sqrt(6) * (3 / size) / (200 * e)) ** 2 for e in (0.5, 2.0)
+    )
+    assert asynchronous_terms(at, coordinates=3)[1] == pytest.approx(
+        2 * size**2 * 20 / 0.1 * inside
+    )
     told = ALGORITHMS["asynchronous"].published_bound(at)
     assert told.distance == pytest.approx(sum(asynchronous_terms(at))) and told.excess is None
     kept = (1 - 20 * 0.1 / (100 * 2)) ** 10 * 3 * at.start_distance
@@ -152,13 +182,21 @@ def test_sgd2_stays_below_the_bound_of_shamir_and_zhang(decline, constant):
 
 def test_what_does_not_fit_a_theorem_is_told():
     at = inputs("sgd1", 0.3, 100, (1.5, 2.0), delta=0.1, returned="averaged")
-    assert set(ALGORITHMS["sgd1"].published_bound(at).unmet) == {"epsilon", "delta", "rounds", "unbounded", "step"}
+    assert set(ALGORITHMS["sgd1"].published_bound(at).unmet) == {
+        "epsilon",
+        "delta",
+        "rounds",
+        "unbounded",
+        "step",
+    }
     fits = inputs("weighted", 1 / 1.6, 5, steps=np.full(5, 1 / 1.6))
     told = ALGORITHMS["weighted"].published_bound(fits)
     assert told.unmet == ("common_path",)
     left = (1 - 0.4 / 1.6) ** 5
     assert told.excess == pytest.approx(left * fits.start_excess + 3 * fits.answer_noise / 0.8)
-    assert told.corrected == pytest.approx(left * fits.start_excess + 3 * fits.noise_power / 0.8 * (1 - left))
+    assert told.corrected == pytest.approx(
+        left * fits.start_excess + 3 * fits.noise_power / 0.8 * (1 - left)
+    )
 
 
 def test_steps_as_printed():

@@ -10,15 +10,15 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.linear_records import LinearRecords
 from learning.losses.losses import LOSSES
 from learning.losses.squared import squared_statistics
-from learning.losses.together import together
+from learning.losses.together import pool_records
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon
 from learning.randomness import Streams
 from learning.training.baselines import BASELINES
 from learning.training.client import Client, make_clients
+from learning.training.descent import SGD2
 from learning.training.plan import Plan
-from learning.training.sgd2 import SGD2
 from learning.training.task import Task
 from learning.training.weighted import Weighted
 
@@ -33,12 +33,32 @@ FREE = replace(BALL, theta_max=np.inf)
 BY_SIZE = np.array(SIZES) / sum(SIZES)
 
 
-def task(held, horizon=12, *, scales=0.0, coordinates=BALL, weights=BY_SIZE, runs=1, names="abc", step=0.1, **more):
+def task(
+    held,
+    horizon=12,
+    *,
+    scales=0.0,
+    coordinates=BALL,
+    weights=BY_SIZE,
+    runs=1,
+    names="abc",
+    step=0.1,
+    **more,
+):
     scales = np.broadcast_to(scales, len(held))
-    owners = tuple(Client(n, r, float(s), horizon) for n, r, s in zip(names, held, scales, strict=False))
+    owners = tuple(
+        Client(n, r, float(s), horizon) for n, r, s in zip(names, held, scales, strict=False)
+    )
     plan = Plan("weighted", "last", horizon, step)
     return Task(
-        owners, coordinates, plan, Gaussian(1e-6), runs, Streams(5, "noise"), weights=np.asarray(weights, float), **more
+        owners,
+        coordinates,
+        plan,
+        Gaussian(1e-6),
+        runs,
+        Streams(5, "noise"),
+        weights=np.asarray(weights, float),
+        **more,
     )
 
 
@@ -56,7 +76,8 @@ class Slope:
 
 def by_hand(weights, theta_max, regularisation, horizon=12):
     """Every owner's descent over its records one by one; the weighted model after each step."""
-    w, centre = BALL.transform, BALL.centre
+    w = BALL.transform
+    centre = BALL.centre
     path = np.zeros((horizon + 1, 3))
     for (x, y), weight in zip(PARTS, weights, strict=True):
         phi = np.zeros(3)
@@ -74,7 +95,9 @@ def by_hand(weights, theta_max, regularisation, horizon=12):
 @pytest.mark.parametrize(("theta_max", "regularisation"), [(np.inf, 0.0), (0.3, 0.4)])
 def test_no_noise_is_every_owners_own_descent_averaged_once(weights, theta_max, regularisation):
     coordinates = replace(BALL, theta_max=theta_max)
-    found = ALGORITHM.run(task(SUMS, coordinates=coordinates, weights=weights, regularisation=regularisation, runs=2))
+    found = ALGORITHM.run(
+        task(SUMS, coordinates=coordinates, weights=weights, regularisation=regularisation, runs=2)
+    )
     path = by_hand(weights, theta_max, regularisation)
     assert found.path == pytest.approx(path, rel=1e-11, abs=1e-13)
     assert found.last == pytest.approx(np.stack([path[-1]] * 2), rel=1e-11, abs=1e-13)
@@ -83,7 +106,9 @@ def test_no_noise_is_every_owners_own_descent_averaged_once(weights, theta_max, 
 
 
 def test_runs_together_are_runs_alone():
-    together, alone = (ALGORITHM.run(task(SUMS, scales=[0.1, 0.5, 2.0], runs=runs)) for runs in (5, 2))
+    together, alone = (
+        ALGORITHM.run(task(SUMS, scales=[0.1, 0.5, 2.0], runs=runs)) for runs in (5, 2)
+    )
     assert together.last[:2] == pytest.approx(alone.last, rel=1e-13)
     assert len(np.unique(together.last[:, 0])) == 5
 
@@ -115,7 +140,9 @@ def test_the_noise_left_after_many_steps():
     """One owner, curvature 2: c^2 s^2 sum (1 - 2c)^(2k) over k < T, within 4 standard errors."""
     unit = squared_statistics(np.sqrt(3) * np.eye(3), np.zeros(3))
     assert unit.hessian == pytest.approx(2 * np.eye(3))
-    found = ALGORITHM.run(task([unit], 9, scales=0.7, weights=[1.0], coordinates=FREE, runs=8000)).last
+    found = ALGORITHM.run(
+        task([unit], 9, scales=0.7, weights=[1.0], coordinates=FREE, runs=8000)
+    ).last
     expected = 0.01 * 0.49 * sum(0.8 ** (2 * k) for k in range(9))
     assert found.var() == pytest.approx(expected, rel=4 * np.sqrt(2 / found.size))
 
@@ -123,12 +150,17 @@ def test_the_noise_left_after_many_steps():
 def test_one_owner_with_all_records_is_central_training():
     """The pooled records as one owner's: plain descent of one model over all of them, with central noise."""
     mechanism = Gaussian(1e-6)
-    (centre,) = make_clients(["all"], [together(SUMS)], [1.0], mechanism, 1.0, 12)
+    (centre,) = make_clients(["all"], [pool_records(SUMS)], [1.0], mechanism, 1.0, 12)
     assert centre.records.n_records == 40
-    asked = replace(task(SUMS[:1], weights=[1.0], runs=3), owners=(centre,), plan=Plan("weighted", "last", 12, 0.1))
-    phi, noise = np.zeros((3, 3)), centre.noise(mechanism, 3, asked.streams).take(12)
+    asked = replace(
+        task(SUMS[:1], weights=[1.0], runs=3),
+        owners=(centre,),
+        plan=Plan("weighted", "last", 12, 0.1),
+    )
+    phi = np.zeros((3, 3))
+    noise = centre.noise(mechanism, 3, asked.streams).take(12)
     for k in range(12):
-        phi = BALL.project(phi - 0.1 * (together(SUMS).gradient(phi) + noise[k]))
+        phi = BALL.project(phi - 0.1 * (pool_records(SUMS).gradient(phi) + noise[k]))
     assert ALGORITHM.run(asked).last == pytest.approx(phi, rel=1e-12)
 
 
@@ -136,12 +168,12 @@ def test_pooled_records_give_the_gradient_of_all():
     phi = RNG.normal(size=(2, 3))
     for held in (SUMS, [LinearRecords.of(LOSSES["logistic"], x, y) for x, y in PARTS]):
         expected = sum(q * one.gradient(phi) for q, one in zip(BY_SIZE, held, strict=True))
-        assert together(held).gradient(phi) == pytest.approx(expected, rel=1e-5)
+        assert pool_records(held).gradient(phi) == pytest.approx(expected, rel=1e-5)
     lines = [LinearRecords.of(loss, *PARTS[0]) for loss in (LOSSES["logistic"], LOSSES["squared"])]
     for mixed in (lines, [SUMS[0], lines[0]], [Slope(1.0), lines[1]]):
         sizes = np.array([one.n_records for one in mixed]) / sum(one.n_records for one in mixed)
         expected = sum(q * one.gradient(phi) for q, one in zip(sizes, mixed, strict=True))
-        assert together(mixed).gradient(phi) == pytest.approx(expected, rel=1e-12)
+        assert pool_records(mixed).gradient(phi) == pytest.approx(expected, rel=1e-12)
 
 
 def test_averaging_once_misses_the_joint_optimum_where_owners_differ():
@@ -153,11 +185,13 @@ def test_averaging_once_misses_the_joint_optimum_where_owners_differ():
     line = Coordinates(np.zeros(1), np.eye(1))
     asked = task(two, 2000, weights=[0.5, 0.5], coordinates=line, step=0.1)
     assert ALGORITHM.run(asked).last[0, 0] == pytest.approx(1.5, rel=1e-9)
-    assert SGD2().run(replace(asked, plan=Plan("sgd2", "last", 2000, 0.1))).last[0, 0] == pytest.approx(2.7, rel=1e-9)
+    assert SGD2().run(replace(asked, plan=Plan("sgd2", "last", 2000, 0.1))).last[
+        0, 0
+    ] == pytest.approx(2.7, rel=1e-9)
 
 
 def test_every_step_is_an_answer():
-    assert ALGORITHM.answers(task(SUMS)) == [12, 12, 12]
+    assert ALGORITHM.count_answers(task(SUMS)) == [12, 12, 12]
 
 
 @pytest.mark.slow
@@ -165,7 +199,10 @@ def test_every_step_is_an_answer():
 def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
     """Gradients +G or -G of one record: the server sees a Gaussian of just the accounted distance, the public one of
     `average_epsilon`'s; means and variances measured on the engine, within 4 standard errors."""
-    sizes, epsilon, horizon, runs = (2, 5, 3), 0.8, 6, 4000
+    sizes = (2, 5, 3)
+    epsilon = 0.8
+    horizon = 6
+    runs = 4000
     printed = PublishedNoise(formula, 1e-2, sizes)
     scales = printed.scale(np.full(3, epsilon), sizes, 1.0, horizon)
     weights = np.array(sizes) / 10 if formula == "weighted" else np.full(3, 1 / 3)
@@ -196,7 +233,8 @@ def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
         )
 
 
-# ---- what it is compared with ---------------------------------------------------------------------------------------
+# ---- what it is compared with
+# ---------------------------------------------------------------------------------------
 
 
 def compared(name, mechanism=None):
@@ -212,9 +250,15 @@ def test_plain_averaging_weighs_all_alike_and_scales_noise_to_the_smallest():
     assert plain.weights.tolist() == [1.0, 1.0, 1.0]
     scales = [[owner.scale for owner in one.owners] for one in (market, plain)]
     np.testing.assert_allclose(np.divide(*reversed(scales)), sum(SIZES) / (3 * min(SIZES)))
-    by_hand = BALL.gradient_bound * np.sqrt(16 * 12 * np.log(1e3)) / (3 * min(SIZES) * np.array([0.5, 1.0, 2.0]))
+    by_hand = (
+        BALL.gradient_bound
+        * np.sqrt(16 * 12 * np.log(1e3))
+        / (3 * min(SIZES) * np.array([0.5, 1.0, 2.0]))
+    )
     np.testing.assert_allclose(scales[1], by_hand)
-    np.testing.assert_allclose([o.scale for o in BASELINES["weighted"].change(plain).owners], scales[0])
+    np.testing.assert_allclose(
+        [o.scale for o in BASELINES["weighted"].change(plain).owners], scales[0]
+    )
 
 
 def test_other_noise_is_the_owners_own_whoever_is_weighed_how():
@@ -226,5 +270,7 @@ def test_the_central_party_has_all_records_the_mean_budget_and_the_papers_noise(
     market, one = compared("central")
     (party,) = one.owners
     assert party.records.n_records == sum(SIZES) and party.epsilon == pytest.approx(3.5 / 3)
-    assert party.scale == pytest.approx(market.owners[1].scale / (3.5 / 3))  # (3): n counts all records either way
+    assert party.scale == pytest.approx(
+        market.owners[1].scale / (3.5 / 3)
+    )  # (3): n counts all records either way
     assert all(owner.silent for owner in compared("nonprivate")[1].owners)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from learning.randomness import Streams
-from market.analysis.basins import NOWHERE, basins
+from market.analysis.basins import NOWHERE, basins_of_attraction
 from market.analysis.thesis_games import thesis_game
 from market.costs import Linear
 from market.game import Game, Owners
@@ -15,7 +15,7 @@ from market.policies import Proportional
 
 
 def found(game, starts, **more):
-    return basins(game, starts, streams=Streams(3, "starts"), **{"search": 2, **more})
+    return basins_of_attraction(game, starts, streams=Streams(3, "starts"), **{"search": 2, **more})
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,14 @@ def short():
 def test_play_turns_where_a_best_response_crosses_upward(short):
     game, told = short
     x = brentq(lambda x: game.best_responses(np.full(3, x))[0] - x, 0.1, 0.5)
-    assert game.best_responses(np.full(3, 0.99 * x))[0] < 0.99 * x  # downward below it, so that no play rests there
-    assert np.allclose(told.equilibria[1].epsilon, x, atol=1e-8) and told.stable == (True, False, True)
+    assert (
+        game.best_responses(np.full(3, 0.99 * x))[0] < 0.99 * x
+    )  # downward below it, so that no play rests there
+    assert np.allclose(told.equilibria[1].epsilon, x, atol=1e-8) and told.stable == (
+        True,
+        False,
+        True,
+    )
     (turn,) = told.turns
     assert turn.between == (0, 2) and turn.through == 1 and np.allclose(turn.epsilon, x, atol=1e-3)
 
@@ -41,13 +47,18 @@ def test_every_start_is_told_with_where_it_leads(short):
     x = float(told.equilibria[1].epsilon[0])
     assert [told.starts_of(at) for at in range(3)] == [[0, 1], [], [2, 3]] and 0.2 < x < 0.5
     for play, start in zip(told.plays, [0.05, 0.2, 0.5, [0.001, 0.5, 1.2]], strict=True):
-        assert np.array_equal(play.path.profiles[0], np.broadcast_to(start, 3)) and play.path.end == "rest"
+        assert (
+            np.array_equal(play.path.profiles[0], np.broadcast_to(start, 3))
+            and play.path.end == "rest"
+        )
         assert np.allclose(play.path.epsilon, told.equilibria[play.leads_to].epsilon, atol=1e-5)
 
 
 def test_one_start_more_changes_no_other_path():
     game = thesis_game("leakage", [1e3, 1e5], epsilon=(0.001, 5.0))
-    one, two = (found(game, starts, activation="random", turns=False) for starts in ([4.0], [4.0, 1.0]))
+    one, two = (
+        found(game, starts, activation="random", turns=False) for starts in ([4.0], [4.0, 1.0])
+    )
     assert np.array_equal(one.plays[0].path.profiles, two.plays[0].path.profiles)
     assert len(one.equilibria) == len(two.equilibria) == 1
 

@@ -8,16 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 from markets import envelope_market, market, random_market, rng
+from public_goods import Precision, public_good
 from scipy.optimize import minimize
 from toys import Crowd, Envelope, LinearLaw
 
 from market.analysis import choices
-from market.analysis.optimum import anarchy, price_of_anarchy, social_optimum
+from market.analysis.optimum import anarchy_ratio, price_of_anarchy, social_optimum
 from market.analysis.welfare import welfare
-from market.costs.functions import Leakage, Linear, Quadratic
-from market.costs.harm import Belief
+from market.costs.functions import Belief, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.externalities.public_good import Precision, public_good
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 
@@ -26,12 +25,22 @@ SHORT = 2e-6  # of the welfare: how far bound and optimum may be apart
 
 
 def linear_market(policy, **more):
-    return market(Quadratic([0.5, 1.0, 3.0]), policy, 3, low=0.01, high=10.0, forecast=LAW, value=300.0, **more)
+    return market(
+        Quadratic([0.5, 1.0, 3.0]),
+        policy,
+        3,
+        low=0.01,
+        high=10.0,
+        forecast=LAW,
+        value=300.0,
+        **more,
+    )
 
 
 def totals(game, profiles):
     """Welfare (m,) of profiles (m, n), added up here."""
-    owners, at = game.owners, np.asarray(profiles).T
+    owners = game.owners
+    at = np.asarray(profiles).T
     psi = game.forecast.excess(game.forecast.terms(at).sum(axis=0))
     lost = owners.cost.value(at, owners.sizes) + (at > 0) * owners.fixed_cost[:, None]
     gained = (at > 0) * owners.benefit[:, None] * np.maximum(owners.isolated[:, None] - psi, 0)
@@ -40,22 +49,32 @@ def totals(game, profiles):
 
 def dense_search(game, draw, samples=1000, climbs=3):
     """The most welfare that every set of sharers reaches by many random points and random climbs from the best of them."""
-    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
     best = float(totals(game, [low, high]).max())
     for sharing in product(*([True, False] if end == 0 else [True] for end in low)):
         on = np.array(sharing)
         base = np.log(np.where(low > 0, low, 1e-4 * high))
 
         def profiles(parts, on=on, base=base):
-            return np.where(on, np.clip(np.exp(base + (np.log(high) - base) * parts), low, high), 0.0)
+            return np.where(
+                on, np.clip(np.exp(base + (np.log(high) - base) * parts), low, high), 0.0
+            )
 
         parts = draw.random((samples, len(on)))
         parts[:64] = np.linspace(0, 1, 64)[:, None]
         heights = totals(game, profiles(parts))
         for at in np.argsort(-heights)[:climbs]:
-            here, height, step = parts[at], heights[at], 0.25
+            here = parts[at]
+            height = heights[at]
+            step = 0.25
             while step > 1e-9:
-                near = np.clip(here + step * draw.normal(size=(48, len(on))) * (draw.random((48, len(on))) < 0.7), 0, 1)
+                near = np.clip(
+                    here
+                    + step * draw.normal(size=(48, len(on))) * (draw.random((48, len(on))) < 0.7),
+                    0,
+                    1,
+                )
                 found = totals(game, profiles(near))
                 top = found.argmax()
                 better = found[top] > height
@@ -69,7 +88,8 @@ def dense_search(game, draw, samples=1000, climbs=3):
 @pytest.mark.parametrize("seed", [12, 18, 19])
 def test_no_dense_search_finds_more(seed):
     game = random_market(seed)
-    best, other = social_optimum(game), dense_search(game, np.random.default_rng(seed))
+    best = social_optimum(game)
+    other = dense_search(game, np.random.default_rng(seed))
     size = max(abs(best.welfare), 1e-9)
     assert best.welfare >= other - 1e-9 * size and other <= best.at_most + 1e-12 * size
     assert best.welfare == pytest.approx(welfare(game, best.epsilon), rel=1e-12)
@@ -87,7 +107,8 @@ def test_no_dense_search_finds_more_in_ten_markets():
 def test_a_planners_moves_from_four_starts_are_not_enough(seed):
     """From the middle, both corners and a fourth start each owner's moves for the common good end 2 % short."""
     game = random_market(seed)
-    planned, best = replace(game, policy=Marginal(1.0), owners=replace(game.owners, benefit=0.0)), social_optimum(game)
+    planned = replace(game, policy=Marginal(1.0), owners=replace(game.owners, benefit=0.0))
+    best = social_optimum(game)
     found = solve(planned, rng=rng(seed), starts=4)
     assert found.converged and not game.owners.benefit.any()
     assert max(welfare(game, end.epsilon) for end in (found, *found.others)) < 0.98 * best.welfare
@@ -95,12 +116,15 @@ def test_a_planners_moves_from_four_starts_are_not_enough(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cost", [Quadratic([1.0, 2.0, 5.0]), Leakage([0.05, 0.2, 0.1]), Belief(0.3)])
+@pytest.mark.parametrize(
+    "cost", [Quadratic([1.0, 2.0, 5.0]), Leakage([0.05, 0.2, 0.1]), Belief(0.3)]
+)
 def test_no_random_profile_exceeds_the_bound(cost):
     """Where fitness is concave, convex or both in the sum, and costs too."""
     for law in (LAW, envelope_market().forecast, Precision(0.5), Crowd()):
         game = market(cost, Posted(1.0), 3, low=[0.0, 0.1, 0.0], high=6.0, forecast=law, value=9.0)
-        best, draw = social_optimum(game), np.random.default_rng(0)
+        best = social_optimum(game)
+        draw = np.random.default_rng(0)
         profiles = 6 * np.exp(-7 * draw.random((20_000, 3))) * (draw.random((20_000, 3)) < 0.8)
         profiles[:, 1] = np.maximum(profiles[:, 1], 0.1)
         assert totals(game, profiles).max() <= best.welfare + 1e-9 and best.welfare <= best.at_most
@@ -133,7 +157,8 @@ def test_precision_weights_have_no_bound_but_a_good_profile():
     short = []
     for seed in range(5):
         game = random_market(seed, weights="precision")
-        best, other = social_optimum(game), dense_search(game, np.random.default_rng(seed))
+        best = social_optimum(game)
+        other = dense_search(game, np.random.default_rng(seed))
         assert best.at_most == np.inf
         short.append(other / best.welfare - 1 if best.welfare > 0 else other)
     assert max(short) < 1e-4 and sum(one > 1e-6 for one in short) <= 1
@@ -153,9 +178,14 @@ def test_marginal_share_one_is_the_social_optimum():
     equilibrium = solve(game, rng=rng())
     best = social_optimum(game)
     by_hand = (2 * 300 * 0.004 / np.array([0.5, 1.0, 3.0])) ** 0.25
-    assert np.allclose(best.epsilon, by_hand, rtol=1e-9) and np.allclose(equilibrium.epsilon, by_hand, rtol=1e-9)
+    assert np.allclose(best.epsilon, by_hand, rtol=1e-9) and np.allclose(
+        equilibrium.epsilon, by_hand, rtol=1e-9
+    )
     assert best.welfare == pytest.approx(welfare(game, equilibrium.epsilon), rel=1e-14)
-    assert price_of_anarchy(game, equilibrium.epsilon) == (pytest.approx(1.0, abs=1e-12), pytest.approx(1.0, abs=SHORT))
+    assert price_of_anarchy(game, equilibrium.epsilon) == (
+        pytest.approx(1.0, abs=1e-12),
+        pytest.approx(1.0, abs=SHORT),
+    )
     half = solve(linear_market(Marginal(0.5)), rng=rng())
     assert price_of_anarchy(linear_market(Marginal(0.5)), half.epsilon)[0] > 1.001
 
@@ -175,7 +205,12 @@ def test_the_social_optimum_counts_other_owners_benefits():
     def loss(logs):
         return -welfare(game, np.exp(logs))
 
-    other = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000})
+    other = minimize(
+        loss,
+        np.zeros(3),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000},
+    )
     assert best.welfare == pytest.approx(-other.fun, rel=1e-11) and np.allclose(
         best.epsilon, np.exp(other.x), rtol=1e-4
     )
@@ -200,5 +235,8 @@ def test_anarchy_without_welfare():
     worthless = market(Quadratic(1.0), Posted(1.0), 2)
     assert price_of_anarchy(worthless, np.zeros(2)) == (1.0, 1.0)
     too_dear = market(Linear([50.0, 90.0]), Posted(1.0), 2, forecast=LAW, value=1e-3)
-    assert price_of_anarchy(too_dear, np.zeros(2)) == (1.0, 1.0) and not social_optimum(too_dear).epsilon.any()
-    assert anarchy(0.0, -1.0) == np.inf and anarchy(-2.0, -2.0) == 1.0
+    assert (
+        price_of_anarchy(too_dear, np.zeros(2)) == (1.0, 1.0)
+        and not social_optimum(too_dear).epsilon.any()
+    )
+    assert anarchy_ratio(0.0, -1.0) == np.inf and anarchy_ratio(-2.0, -2.0) == 1.0

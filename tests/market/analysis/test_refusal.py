@@ -9,9 +9,9 @@ import pytest
 from markets import market, rng
 from toys import LinearLaw
 
-from market.analysis.design import Family, best_policy, evaluate
-from market.analysis.refusal import at_refusal
+from market.analysis.design import Family, evaluate_policy, explore_policies
 from market.analysis.unions import solve_united
+from market.analysis.welfare import at_refusal
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.policies.posted import Posted
@@ -35,7 +35,9 @@ class Declining(LinearLaw):
 
 
 LAW = Declining(0.5, 0.0, GAIN)
-EDGE = np.sqrt(GAIN / 0.5)  # epsilon of one owner at which the model is as good as the learner's own
+EDGE = np.sqrt(
+    GAIN / 0.5
+)  # epsilon of one owner at which the model is as good as the learner's own
 
 
 def test_one_seller_of_a_budget_that_is_paid_anyway_sells_as_little_as_it_takes():
@@ -65,8 +67,14 @@ def test_who_is_paid_by_the_unit_does_not_hold_out():
 
 def test_no_policy_at_the_edge_is_advice():
     game = market(Linear(1.0), None, 1, high=5.0, forecast=LAW, value=100.0)
-    made = evaluate(game, Proportional, 10.0, rng=rng())
-    assert made.equilibrium.converged and made.at_refusal and not made.feasible and made.violation >= 1
+    made = evaluate_policy(game, Proportional(10.0), rng=rng())
+    assert (
+        made.equilibrium.converged
+        and made.at_refusal
+        and not made.feasible
+        and made.constraint_violation >= 1
+    )
     assert replace(made, at_refusal=False).feasible
-    best = best_policy(game, Family(Proportional, 1.0, 40.0), rng=rng(), points=5)
+    family = Family(Proportional, 1.0, 40.0)
+    best = explore_policies(game, family, rng=rng(), points=5).best
     assert not best.feasible

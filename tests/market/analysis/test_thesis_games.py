@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from market.analysis.thesis_games import remarks, thesis_game
-from market.columns import difference
+from market.analysis.thesis_games import equilibrium_remarks, thesis_game
+from market.columns import finite_difference
 from market.costs.functions import Linear, Quadratic
 from market.costs.leakage import leakage_bits, utility_bound
 from market.equilibrium.solver import certify, solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.cost_plus import CostPlus
-from market.policies.posted import Posted
+from market.policies.posted import CostPlus, Posted
 from market.policies.thesis import ThesisLeakage, ThesisUtility
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_thesis_games.json").read_text())["games"]
@@ -29,15 +28,23 @@ def rng(seed=0):
 
 
 def game_of(case):
-    kind = {"leakage": {"individuals": "u", "values": "v"}, "utility": {"distance": "d", "border": "c_border"}}
+    kind = {
+        "leakage": {"individuals": "u", "values": "v"},
+        "utility": {"distance": "d", "border": "c_border"},
+    }
     parameters = {name: case[key] for name, key in kind[case["game"]].items()}
     exponent = float(case["exponent_c"])
-    weight, epsilon = case["weight"], case["interval"]
-    return thesis_game(case["game"], case["sizes"], epsilon=epsilon, weight=weight, exponent=exponent, **parameters)
+    weight = case["weight"]
+    epsilon = case["interval"]
+    return thesis_game(
+        case["game"], case["sizes"], epsilon=epsilon, weight=weight, exponent=exponent, **parameters
+    )
 
 
 def profiles(found):
-    return sorted((one.epsilon.tolist() for one in (found, *found.others)), key=lambda profile: profile[0])
+    return sorted(
+        (one.epsilon.tolist() for one in (found, *found.others)), key=lambda profile: profile[0]
+    )
 
 
 def name_of(case):
@@ -79,8 +86,11 @@ def test_the_normalised_utility_game_with_equal_sizes_has_two_equilibria(high, u
     found = solve(game, rng=rng())
     assert found.reason == "several" and len(found.others) == 1
     assert np.allclose(profiles(found), [[0.001] * 4, [upper] * 4], atol=1e-5)
-    (fact,) = remarks(game, found)
-    assert fact["cause"] == "several_equilibria" and [place["at_lowest"] for place in fact["places"]].count(True) == 1
+    (fact,) = equilibrium_remarks(game, found)
+    assert (
+        fact["cause"] == "several_equilibria"
+        and [place["at_lowest"] for place in fact["places"]].count(True) == 1
+    )
     places = sorted(place["epsilon"] for place in fact["places"])
     assert np.allclose(places, [[0.001] * 2, [upper] * 2], atol=1e-5) and len(places) == 2
 
@@ -100,7 +110,7 @@ def test_the_printed_utility_game_collapses_to_the_floor_and_says_so(sizes):
     game = thesis_game("utility", sizes, weight="printed")
     found = solve(game, rng=rng())
     assert found.reason == "corner" and np.array_equal(found.epsilon, np.full(4, 0.001))
-    collapse, weight = remarks(game, found)
+    collapse, weight = equilibrium_remarks(game, found)
     assert collapse == {"cause": "all_at_lowest", "epsilon": [0.001, 0.001]}
     assert weight["cause"] == "printed_weight" and f"{weight['largest_payment']:.2g}" == "0.0066"
     assert weight["largest_cost"] == pytest.approx(148, abs=0.5)  # e^5
@@ -118,37 +128,61 @@ def test_payoffs_are_the_thesis_formulas(kind, weight):
         share = (sum(part) - part[owner]) / sum(part)
 
         def gain(e):
-            return 100 * np.log2(10 * np.exp(e) / (9 + np.exp(e))) if kind == "leakage" else utility_bound(e, 5, 2)
+            return (
+                100 * np.log2(10 * np.exp(e) / (9 + np.exp(e)))
+                if kind == "leakage"
+                else utility_bound(e, 5, 2)
+            )
 
         scale = np.exp(5) / gain(5) if weight == "normalised" else gain(5) / np.exp(5)
         payoff = share * scale * gain(profile[owner]) - np.exp(profile[owner])
         assert game.payoffs(profile)[owner] == pytest.approx(payoff, rel=1e-12)
 
 
-@pytest.mark.parametrize("policy", [ThesisLeakage(3.0, values=[2, 5, 9]), ThesisUtility(2.0, 3, 0.5, 0.4, "printed")])
+@pytest.mark.parametrize(
+    "policy", [ThesisLeakage(3.0, values=[2, 5, 9]), ThesisUtility(2.0, 3, 0.5, 0.4, "printed")]
+)
 def test_payoff_slopes_are_derivatives(policy):
-    game = Game(Owners(tuple("ABC"), [1, 50, 900], 0.01, [4, 5, 6], Quadratic(0.1), fixed_cost=2.0), policy, None, 0.0)
+    game = Game(
+        Owners(tuple("ABC"), [1, 50, 900], 0.01, [4, 5, 6], Quadratic(0.1), fixed_cost=2.0),
+        policy,
+        None,
+        0.0,
+    )
     deviations = game.deviations(np.array([0.5, 1.0, 0.02]))
     at = np.tile(np.geomspace(0.01, 3.9, 25), (3, 1))
-    assert np.allclose(deviations.slopes(at), difference(deviations.payoffs, at), rtol=1e-8, atol=1e-9)
+    assert np.allclose(
+        deviations.marginal_surplus(at),
+        finite_difference(deviations.payoffs, at),
+        rtol=1e-8,
+        atol=1e-9,
+    )
 
 
 def test_weights_are_each_owners_own():
     owners = Owners(tuple("AB"), 10, 0.0, [2.0, 3.0], Linear(1.0))
     high = np.array([2.0, 3.0])
-    assert np.allclose(ThesisLeakage().weights(owners), np.exp(high) / (100 * leakage_bits(high)))
-    assert np.allclose(ThesisUtility(weight="printed").weights(owners), utility_bound(high) / np.exp(high))
+    assert np.allclose(
+        ThesisLeakage().owner_weights(owners), np.exp(high) / (100 * leakage_bits(high))
+    )
+    assert np.allclose(
+        ThesisUtility(weight="printed").owner_weights(owners), utility_bound(high) / np.exp(high)
+    )
     closed = Owners(tuple("AB"), 10, 0.0, [0.0, 3.0], Linear(1.0))
-    assert ThesisLeakage().weights(closed)[0] == 0
+    assert ThesisLeakage().owner_weights(closed)[0] == 0
     with pytest.raises(InputError, match="owners.epsilon: must end at 700 or below .*; found 800"):
-        ThesisLeakage().weights(Owners(("A",), 1, 0.0, 800.0, Linear(1.0)))
+        ThesisLeakage().owner_weights(Owners(("A",), 1, 0.0, 800.0, Linear(1.0)))
 
 
 @pytest.mark.parametrize("policy", [ThesisLeakage(), ThesisUtility()])
 def test_who_shares_nothing_or_shares_alone_is_paid_nothing(policy):
     game = Game(Owners(tuple("ABC"), 10, 0.0, 5.0, Linear(1.0)), policy, None, 0.0)
     assert game.payments(np.zeros(3)).tolist() == [0, 0, 0]
-    assert game.payments(np.array([0.0, 2.0, 0.0])).tolist() == [0, 0, 0]  # the others' part is nothing
+    assert game.payments(np.array([0.0, 2.0, 0.0])).tolist() == [
+        0,
+        0,
+        0,
+    ]  # the others' part is nothing
     paid = game.payments(np.array([np.inf, np.inf, 1.0]))
     assert np.isfinite(paid).all() and paid[0] == pytest.approx(paid[1]) and paid[0] > 0
 
@@ -164,14 +198,20 @@ def test_the_size_weighs_by_its_exponent():
 def test_remarks_say_what_is_seen_and_nothing_else():
     owners = Owners(tuple("AB"), 10, [0.5, 1.0], 3.0, Linear([1.0, 2.0]))
     plain = Game(owners, Posted(1.5), None, 0.0)
-    assert remarks(plain, certify(plain, np.array([3.0, 1.0]))) == []
+    assert equilibrium_remarks(plain, certify(plain, np.array([3.0, 1.0]))) == []
     low = Game(owners, Posted(0.5), None, 0.0)
-    assert remarks(low, certify(low, np.array([0.5, 1.0]))) == [{"cause": "all_at_lowest", "epsilon": [0.5, 1.0]}]
+    assert equilibrium_remarks(low, certify(low, np.array([0.5, 1.0]))) == [
+        {"cause": "all_at_lowest", "epsilon": [0.5, 1.0]}
+    ]
     high = Game(owners, CostPlus(0.1), None, 0.0)
-    assert remarks(high, certify(high, np.array([3.0, 3.0]))) == [{"cause": "all_at_highest", "epsilon": [3.0, 3.0]}]
-    assert remarks(high, certify(high, np.array([0.5, 1.0]))) == []  # no equilibrium: nothing to say about it
+    assert equilibrium_remarks(high, certify(high, np.array([3.0, 3.0]))) == [
+        {"cause": "all_at_highest", "epsilon": [3.0, 3.0]}
+    ]
+    assert (
+        equilibrium_remarks(high, certify(high, np.array([0.5, 1.0]))) == []
+    )  # no equilibrium: nothing to say about it
     fixed = Game(Owners(("A",), 10, 2.0, 2.0, Linear(1.0)), Posted(0.5), None, 0.0)
-    assert remarks(fixed, certify(fixed, np.array([2.0]))) == []  # it has no choice
+    assert equilibrium_remarks(fixed, certify(fixed, np.array([2.0]))) == []  # it has no choice
 
 
 @pytest.mark.parametrize(
@@ -181,13 +221,22 @@ def test_remarks_say_what_is_seen_and_nothing_else():
             lambda: ThesisLeakage(weight="upside down"),
             'policy.weight: must be "normalised" or "printed"; found "up',
         ),
-        (lambda: ThesisLeakage(individuals=0), "policy.individuals: must be a number above 0; found 0"),
-        (lambda: ThesisLeakage(exponent=[1, 2]), "policy.exponent: must be a number of at least 0; found \\[1, 2\\]"),
+        (
+            lambda: ThesisLeakage(individuals=0),
+            "policy.individuals: must be a number above 0; found 0",
+        ),
+        (
+            lambda: ThesisLeakage(exponent=[1, 2]),
+            "policy.exponent: must be a number of at least 0; found \\[1, 2\\]",
+        ),
         (
             lambda: ThesisLeakage(values=1),
             "policy.values: must be a whole number of at least 2, or a list .*; found 1",
         ),
-        (lambda: ThesisUtility(distance=2.5), "policy.distance: must be a whole number of at least 1; found 2.5"),
+        (
+            lambda: ThesisUtility(distance=2.5),
+            "policy.distance: must be a whole number of at least 1; found 2.5",
+        ),
         (lambda: ThesisUtility(border=0), "policy.border: must be a number above 0; found 0"),
         (
             lambda: ThesisUtility(price=-1),
@@ -201,5 +250,7 @@ def test_games_that_cannot_be(make, message):
 
 
 def test_a_game_has_a_known_kind():
-    with pytest.raises(ValueError, match="kind must be one of leakage, utility, gain; found 'fitness'"):
+    with pytest.raises(
+        ValueError, match="kind must be one of leakage, utility, gain; found 'fitness'"
+    ):
         thesis_game("fitness", 1e4)

@@ -17,7 +17,16 @@ LAW = LinearLaw(1.0, 0.1, 0.004)
 
 
 def linear_market(policy, **more):
-    return market(Quadratic([0.5, 1.0, 3.0]), policy, 3, low=0.01, high=10.0, forecast=LAW, value=300.0, **more)
+    return market(
+        Quadratic([0.5, 1.0, 3.0]),
+        policy,
+        3,
+        low=0.01,
+        high=10.0,
+        forecast=LAW,
+        value=300.0,
+        **more,
+    )
 
 
 @pytest.mark.parametrize("policy", [Posted(2.0), Proportional(9.0), Marginal(0.5)])
@@ -36,5 +45,7 @@ def test_welfare_by_hand():
     psi = 0.1 + 0.004 * 3
     expected = 300 * (1 - psi) + 3 * 4 * (0.5 - psi) - (0.5 + 1 + 3) / 2
     assert welfare(game, np.ones(3)) == pytest.approx(expected, rel=1e-14)
-    stay_out = market(Quadratic(1.0), Posted(1.0), 3, forecast=LAW, value=300.0, benefit=4.0, isolated=2.0)
+    stay_out = market(
+        Quadratic(1.0), Posted(1.0), 3, forecast=LAW, value=300.0, benefit=4.0, isolated=2.0
+    )
     assert welfare(stay_out, np.zeros(3)) == 0

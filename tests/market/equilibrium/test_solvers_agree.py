@@ -1,7 +1,7 @@
 """Two solvers, one answer: random markets over every policy and cost there is, certified by brute force.
 
-Each entry of POLICIES and COSTS takes part by being in the dict and having parameters here; one without is skipped by
-name.
+Each entry of POLICIES and COSTS takes part by being in the dict and having parameters here; one
+without is skipped by name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def random_market(cost: str, policy: str, seed: int) -> Game:
 
 def brute_force_regret(game: Game, epsilon: np.ndarray) -> np.ndarray:
     """Regret as a part of the surplus range (n_owners,), on 2,001 points of the interval and 201 near the profile."""
-    low, high = game.owners.epsilon_min[:, None], game.owners.epsilon_max[:, None]
+    low = game.owners.epsilon_min[:, None]
+    high = game.owners.epsilon_max[:, None]
     near = epsilon[:, None] * np.linspace(0.99, 1.01, 201)
     grid = np.clip(np.hstack([low + (high - low) * np.linspace(0, 1, 2001), near]), low, high)
     payoffs = game.deviation_payoffs(epsilon, grid)
@@ -54,7 +55,8 @@ def brute_force_regret(game: Game, epsilon: np.ndarray) -> np.ndarray:
 
 def check(game: Game, seed: int) -> str:
     """What came of one market: "unique", "several" or "none"; fails where solvers or certificate are wrong."""
-    first, second = ("aggregative" if game.additive else "simultaneous"), "sequential"
+    first = "aggregative" if game.additive else "simultaneous"
+    second = "sequential"
     one = solve(game, rng=np.random.default_rng(seed), method=first, starts=3, max_rounds=200)
     two = solve(game, rng=np.random.default_rng(seed + 1), method=second, starts=1, max_rounds=100)
     for found in (one, *one.others, two, *two.others):
@@ -85,9 +87,15 @@ def test_every_policy_takes_part(policy):
 def test_two_solvers_agree_on_random_markets_of_every_cost_with_every_policy():
     """Every policy with every cost once; where the first solver finds one equilibrium, so does the other."""
     pairs = [(cost, policy) for cost in COSTS for policy in POLICIES]
-    pairs = [(cost, policy) for cost, policy in pairs if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS]
+    pairs = [
+        (cost, policy)
+        for cost, policy in pairs
+        if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS
+    ]
     found = Counter()
     for k, (cost, policy) in enumerate(pairs):
         found[policy, check(random_market(cost, policy, k), k)] += 1
     assert all(found[policy, "unique"] for _, policy in pairs), found
-    assert sum(count for (_, outcome), count in found.items() if outcome == "unique") >= 0.75 * len(pairs), found
+    assert sum(count for (_, outcome), count in found.items() if outcome == "unique") >= 0.75 * len(
+        pairs
+    ), found

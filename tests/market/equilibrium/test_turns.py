@@ -10,10 +10,10 @@ from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 from market.costs import COSTS
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium import turns
-from market.equilibrium.turns import best_response, in_turn, stretches
+from market.equilibrium.turns import best_response, in_turn, split_stretches
 from market.policies import POLICIES
+from market.policies.menus import Tiers
 from market.policies.proportional import Proportional
-from market.policies.tiers import Tiers
 
 HIGH = 5.0
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
@@ -24,13 +24,16 @@ def one_by_one(game, start, order, respond=best_response):
     profile = np.array(start, dtype=float)
     for place, owner in enumerate(order):
         if game.additive:
-            terms, rest = game.terms(profile), set(order[place + 1 :].tolist()) - {owner}
+            terms = game.terms(profile)
+            rest = set(order[place + 1 :].tolist()) - {owner}
             ahead = sorted(rest, key=lambda one: order[place + 1 :].tolist().index(one))
             behind = [one for one in order[:place].tolist() if one != owner and one not in rest]
             still = np.setdiff1d(np.arange(len(profile)), [owner, *ahead, *behind])
             parts = [terms[still], terms[list(dict.fromkeys(behind))], terms[ahead]]
             others = sum(part.sum(axis=0) for part in parts)
-            moves = game.deviations_against(profile, np.broadcast_to(others, (len(profile), 1, len(others))))
+            moves = game.deviations_against(
+                profile, np.broadcast_to(others, (len(profile), 1, len(others)))
+            )
             moves = moves.take(np.array([owner]))
         else:
             moves = game.deviations(profile, np.array([owner]))
@@ -61,11 +64,17 @@ def random_market(cost, policy, seed):
 
 def orders(n, draw):
     """In turn, in a drawn order, some only, and with some who move again."""
-    return [np.arange(n), draw.permutation(n), draw.permutation(n)[: n // 2], draw.integers(n, size=2 * n)]
+    return [
+        np.arange(n),
+        draw.permutation(n),
+        draw.permutation(n)[: n // 2],
+        draw.integers(n, size=2 * n),
+    ]
 
 
 def same(game, start, order):
-    found, known = in_turn(game, start, order), one_by_one(game, start, order)
+    found = in_turn(game, start, order)
+    known = one_by_one(game, start, order)
     np.testing.assert_allclose(found, known, rtol=1e-12, atol=1e-12 * HIGH)
     return np.abs(found - start).max()
 
@@ -75,10 +84,14 @@ def same(game, start, order):
 )
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy in POLICY_PARAMETERS])
 def test_moves_are_those_of_the_loop_under_every_policy(policy, seeds):
-    costs, moved = list(COST_PARAMETERS), 0.0
+    costs = list(COST_PARAMETERS)
+    moved = 0.0
     for seed in seeds:
-        game, draw = random_market(costs[seed % len(costs)], policy, seed), np.random.default_rng(seed)
-        start = np.clip(draw.uniform(0, HIGH, len(game.owners)) ** 2 / HIGH, game.owners.epsilon_min, HIGH)
+        game = random_market(costs[seed % len(costs)], policy, seed)
+        draw = np.random.default_rng(seed)
+        start = np.clip(
+            draw.uniform(0, HIGH, len(game.owners)) ** 2 / HIGH, game.owners.epsilon_min, HIGH
+        )
         order = orders(len(start), draw)[seed % 4]
         moved = max(moved, same(game, start, order))
     assert moved > 0.1
@@ -101,7 +114,8 @@ def test_strong_coupling_and_jumps_change_nothing(name, passes, monkeypatch):
     """With two passes to a window, windows are narrowed and moved on; the moves are the same."""
     monkeypatch.setattr(turns, "PASSES", passes)
     monkeypatch.setattr(turns, "NARROW", 8)
-    game, draw = COUPLED[name], np.random.default_rng(2)
+    game = COUPLED[name]
+    draw = np.random.default_rng(2)
     n = len(game.owners)
     profile = np.full(n, 0.3)
     for order in (np.arange(n), draw.permutation(n)):
@@ -118,10 +132,13 @@ def test_any_choice_row_by_row_is_played_in_turn():
         own = deviations.profile[deviations.index]
         return own + parts[before, deviations.index] * (deviations.best_responses() - own)
 
-    start, order = np.full(80, 0.3), np.concatenate([np.arange(80), [3, 70, 3]])
+    start = np.full(80, 0.3)
+    order = np.concatenate([np.arange(80), [3, 70, 3]])
     known = start.copy()
     for stretch, before in ((order[:80], 0), (order[80:82], 1), (order[82:], 2)):
-        known = one_by_one(game, known, stretch, lambda moves, _, before=before: respond(moves, np.array([before])))
+        known = one_by_one(
+            game, known, stretch, lambda moves, _, before=before: respond(moves, np.array([before]))
+        )
     np.testing.assert_allclose(in_turn(game, start, order, respond), known, rtol=1e-12)
 
 
@@ -139,7 +156,8 @@ def test_who_looks_at_single_others_sees_the_profile_as_it_stands():
 
 def test_few_passes_take_the_place_of_many_searches(monkeypatch):
     """80 turns: 80 searches one by one; the secants spare about half of the passes that plain iteration takes."""
-    game, calls = COUPLED["smooth"], []
+    game = COUPLED["smooth"]
+    calls = []
 
     def respond(deviations, before):
         calls.append(len(deviations.index))
@@ -149,14 +167,21 @@ def test_few_passes_take_the_place_of_many_searches(monkeypatch):
     assert len(calls) <= 12 and sum(calls) <= 8 * 80
     quick = len(calls)
     calls.clear()
-    monkeypatch.setattr(turns._Turns, "_foreseen", lambda self, moves, window: self.adds[window])
+    monkeypatch.setattr(
+        turns._Turns, "_extrapolate_terms", lambda self, moves, window: self.adds[window]
+    )
     in_turn(game, np.full(80, 0.3), np.arange(80), respond)
     assert len(calls) > 1.5 * quick
 
 
 def test_an_order_is_cut_where_an_owner_comes_again():
     apart = np.zeros(4, dtype=bool)
-    found = [(part.tolist(), before.tolist()) for part, before in stretches(np.array([1, 1, 0, 2, 1, 1]), apart)]
+    found = [
+        (part.tolist(), before.tolist())
+        for part, before in split_stretches(np.array([1, 1, 0, 2, 1, 1]), apart)
+    ]
     assert found == [([1], [0]), ([1, 0, 2], [1, 0, 0]), ([1], [2]), ([1], [3])]
-    assert not list(stretches(np.array([], dtype=int), apart))
-    assert in_turn(COUPLED["smooth"], np.full(80, 0.3), np.array([], dtype=int)).tolist() == [0.3] * 80
+    assert not list(split_stretches(np.array([], dtype=int), apart))
+    assert (
+        in_turn(COUPLED["smooth"], np.full(80, 0.3), np.array([], dtype=int)).tolist() == [0.3] * 80
+    )

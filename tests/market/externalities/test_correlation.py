@@ -14,22 +14,33 @@ from learning.errors import InputError
 from market.analysis.welfare import welfare
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_loss
+from market.externalities.correlated_loss import CorrelatedLoss
 from market.externalities.correlation import (
     Correlated,
-    extreme_sets,
-    leaked,
-    purchase,
-    remaining,
-    selling_equilibria,
+    leaked_information,
+    remaining_variance,
 )
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy, ProfilePolicy
 from market.policies.marginal import Marginal
+from market.policies.menus import Tiers
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
-from market.policies.tiers import Tiers
+
+
+def noise_of(data, sells):
+    return np.where(np.asarray(sells), data.noise, np.inf)
+
+
+def leaked(data, sells):
+    return leaked_information(data.covariance, noise_of(data, sells))
+
+
+def prices(data, sells):
+    """What each owner asks: valuation times the rise of its leaked information by its own sale."""
+    left = remaining_variance(data.covariance, noise_of(data, sells))
+    return data.valuation * left**2 / (left + data.noise)
 
 
 def random_data(seed, n, *, valuation=1.0):
@@ -39,39 +50,47 @@ def random_data(seed, n, *, valuation=1.0):
     matrix = root @ root.T / np.outer(spread, spread)
     np.fill_diagonal(matrix, 1.0)
     return Correlated(
-        valuation * rng.uniform(0.1, 3, n), (matrix + matrix.T) / 2, rng.uniform(0.2, 4, n), rng.uniform(0.1, 3, n)
+        valuation * rng.uniform(0.1, 3, n),
+        (matrix + matrix.T) / 2,
+        rng.uniform(0.2, 4, n),
+        rng.uniform(0.1, 3, n),
     )
 
 
-@pytest.mark.parametrize(("r", "price"), [(0.0, 0.5), (0.5, 0.408333), (0.9, 0.221959), (1.0, 0.166667)])
+@pytest.mark.parametrize(
+    ("r", "price"), [(0.0, 0.5), (0.5, 0.408333), (0.9, 0.221959), (1.0, 0.166667)]
+)
 def test_two_gaussian_owners(r, price):
     """Unit variance and noise: price/v = (2 - r^2)^2 / (2 (4 - r^2)).
 
-    Both sell: C = (1, r), the signals have covariance [[2, r], [r, 2]] with inverse [[2, -r], [-r, 2]]/(4 - r^2),
-    so I(both) = (2 - 2 r^2 + 2 r^2)/(4 - r^2) = 2/(4 - r^2). Only the other sells: I = r^2/2. The difference,
-    (4 - 4 r^2 + r^4)/(2 (4 - r^2)), is the price. As r grows from 0 to 1 it falls from 1/2 to 1/6.
+    Both sell: C = (1, r), the signals have covariance [[2, r], [r, 2]] with inverse [[2, -r], [-r,
+    2]]/(4 - r^2), so I(both) = (2 - 2 r^2 + 2 r^2)/(4 - r^2) = 2/(4 - r^2). Only the other sells: I
+    = r^2/2. The difference, (4 - 4 r^2 + r^4)/(2 (4 - r^2)), is the price. As r grows from 0 to 1
+    it falls from 1/2 to 1/6.
     """
     data = Correlated([3.0, 7.0], r)
-    asked = data.prices([True, True]) / data.valuation
+    asked = prices(data, [True, True]) / data.valuation
     assert np.allclose(asked, (2 - r**2) ** 2 / (2 * (4 - r**2)), rtol=1e-14)
     assert asked == pytest.approx([price] * 2, abs=5e-7)
-    assert np.allclose(data.leaked([True, True]), 2 / (4 - r**2), rtol=1e-14)
-    assert np.allclose(data.leaked([False, True]), [r**2 / 2, 0.5], rtol=1e-14)
+    assert np.allclose(leaked(data, [True, True]), 2 / (4 - r**2), rtol=1e-14)
+    assert np.allclose(leaked(data, [False, True]), [r**2 / 2, 0.5], rtol=1e-14)
 
 
 @pytest.mark.parametrize("r", [0.5, 0.9])
 def test_leaked_information_by_regression(r):
     """Second route, 400,000 draws: the variance a least-squares fit of the datum to the signals takes away.
 
-    A residual variance near s is known to s sqrt(2/400,000) = 0.22 % of it; four such errors are allowed.
+    A residual variance near s is known to s sqrt(2/400,000) = 0.22 % of it; four such errors are
+    allowed.
     """
-    rng, draws = np.random.default_rng(7), 400_000
+    rng = np.random.default_rng(7)
+    draws = 400_000
     data = rng.normal(size=(draws, 2)) @ np.linalg.cholesky([[1, r], [r, 1]]).T
     signals = data + rng.normal(size=data.shape)
     for sells in ([True, True], [False, True]):
         seen = signals[:, sells]
         rest = data[:, 0] - seen @ np.linalg.lstsq(seen, data[:, 0], rcond=None)[0]
-        expected = Correlated([1.0, 1.0], r).leaked(sells)[0]
+        expected = leaked(Correlated([1.0, 1.0], r), sells)[0]
         assert 1 - rest.var() == pytest.approx(expected, abs=4 * np.sqrt(2 / draws))
 
 
@@ -88,11 +107,14 @@ def test_prices_are_differences_of_leaks_over_all_sets(seed):
             return cross @ np.linalg.solve(signals, cross) if len(sold) else 0.0
 
         asked = [
-            data.valuation[i] * (leak(i, np.union1d(sold, [i]).astype(int)) - leak(i, np.setdiff1d(sold, [i])))
+            data.valuation[i]
+            * (leak(i, np.union1d(sold, [i]).astype(int)) - leak(i, np.setdiff1d(sold, [i])))
             for i in range(4)
         ]
-        assert np.allclose(data.prices(np.array(sells)), asked, rtol=1e-11, atol=1e-13)
-        assert np.allclose(data.leaked(np.array(sells)), [leak(i, sold) for i in range(4)], rtol=1e-11, atol=1e-13)
+        assert np.allclose(prices(data, np.array(sells)), asked, rtol=1e-11, atol=1e-13)
+        assert np.allclose(
+            leaked(data, np.array(sells)), [leak(i, sold) for i in range(4)], rtol=1e-11, atol=1e-13
+        )
 
 
 @settings(deadline=None, max_examples=60)
@@ -102,8 +124,8 @@ def test_leaks_grow_and_prices_fall_in_the_set_of_sellers(seed, n, draw):
     data = random_data(seed, n)
     more = np.array(draw.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     fewer = more & np.array(draw.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    assert np.all(data.leaked(more) >= data.leaked(fewer) - 1e-11)
-    assert np.all(data.prices(more) <= data.prices(fewer) + 1e-11)
+    assert np.all(leaked(data, more) >= leaked(data, fewer) - 1e-11)
+    assert np.all(prices(data, more) <= prices(data, fewer) + 1e-11)
 
 
 def test_leaks_are_not_submodular_in_another_owners_datum():
@@ -114,7 +136,7 @@ def test_leaks_are_not_submodular_in_another_owners_datum():
     data = Correlated([1.0] * 3, [[1, 0.6, 0], [0.6, 1, 0.6], [0, 0.6, 1]])
 
     def about_last(*sells):
-        return data.leaked(np.array(sells))[2]
+        return leaked(data, np.array(sells))[2]
 
     alone = about_last(True, False, False) - about_last(False, False, False)
     beside = about_last(True, True, False) - about_last(False, True, False)
@@ -129,102 +151,30 @@ def test_variance_left_with_loud_quiet_and_no_noise():
         noise = 10.0**exponents
         noise[rng.integers(6)] = np.inf
         apart = np.where(np.eye(6, dtype=bool), np.inf, noise)
-        slow = data.variance - np.diagonal(leaked(data.covariance, apart))
-        assert np.allclose(remaining(data.covariance, noise), slow, rtol=0, atol=1e-9)
+        slow = data.variance - np.diagonal(leaked_information(data.covariance, apart))
+        assert np.allclose(remaining_variance(data.covariance, noise), slow, rtol=0, atol=1e-9)
     noise[2] = 0.0
-    slow = data.variance - np.diagonal(leaked(data.covariance, np.where(np.eye(6, dtype=bool), np.inf, noise)))
-    assert np.allclose(remaining(data.covariance, noise), slow, atol=1e-12)
+    slow = data.variance - np.diagonal(
+        leaked_information(data.covariance, np.where(np.eye(6, dtype=bool), np.inf, noise))
+    )
+    assert np.allclose(remaining_variance(data.covariance, noise), slow, atol=1e-12)
     same = np.ones((2, 2))  # one datum twice, seen as it is: nothing is left, and nothing breaks
-    assert leaked(same, np.zeros(2)) == pytest.approx([1, 1], abs=1e-12)
-    assert remaining(same, np.zeros(2)) == pytest.approx([0, 0], abs=1e-12)
-
-
-def test_nobody_and_everybody_sells():
-    """At r = 0.9 a price between 0.221959 and 0.5 sustains both; below, nobody sells; above, all do."""
-    data = Correlated([1.0, 1.0], 0.9)
-    assert selling_equilibria(data, 0.2).tolist() == [[False, False]]
-    assert selling_equilibria(data, 0.3).tolist() == [[False, False], [True, True]]
-    assert selling_equilibria(data, 0.6).tolist() == [[True, True]]
-    alike = Correlated([1.0, 1.0], 0.0)  # nothing leaks across: at exactly its price each may do either
-    assert len(selling_equilibria(alike, 0.5)) == 4
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_equilibria_against_every_deviation(seed):
-    """Second route: payoff offer - valuation * leak of every set and every change of one owner, and the two ends."""
-    rng = np.random.default_rng(seed)
-    data = random_data(seed, 6)
-    offers = data.prices(np.full(6, True)) * rng.uniform(0.9, 1.6, 6)
-    expected = []
-    for number in range(2**6):
-        sells = np.array([number >> i & 1 for i in range(6)], dtype=bool)
-        payoff = np.where(sells, offers, 0) - data.valuation * data.leaked(sells)
-        stays = True
-        for i in range(6):
-            other = sells.copy()
-            other[i] = not other[i]
-            stays &= payoff[i] >= offers[i] * other[i] - data.valuation[i] * data.leaked(other)[i]
-        if stays:
-            expected.append(sells.tolist())
-    found = selling_equilibria(data, offers)
-    assert found.tolist() == expected
-    least, greatest = extreme_sets(data, offers)
-    assert np.array_equal(least, found.all(axis=0)) and np.array_equal(greatest, found.any(axis=0))
-    assert least.tolist() in expected and greatest.tolist() in expected
-
-
-@pytest.mark.slow
-def test_fifteen_owners_exactly_and_a_hundred_by_their_ends():
-    data = random_data(1, 15)
-    offers = data.prices(np.full(15, True)) * 1.3
-    found = selling_equilibria(data, offers)
-    ends = extreme_sets(data, offers)
-    assert np.array_equal(ends[0], found.all(axis=0)) and np.array_equal(ends[1], found.any(axis=0))
-    many = random_data(2, 100)
-    least, greatest = extreme_sets(many, many.prices(np.full(100, True)) * 1.2)
-    assert least.sum() < greatest.sum() == 100
-    with pytest.raises(InputError, match="owners: all sets of sellers are gone through up to 15; found 100. Use"):
-        selling_equilibria(many, 1.0)
-
-
-def test_too_much_data():
-    """Owner 0 does not care (v = 0) and sells for nothing, which leaks r^2/2 about owner 1 (v = 9).
-
-    All together lose: value 1/2 + r^2/2 less 9 r^2/2, best is no sale as soon as 8 r^2 > 1. If no owner values
-    privacy above the learner's value, the learner buys all, and that is best.
-    """
-    bought = purchase(Correlated([0.0, 9.0], 0.5))
-    assert bought.sells.tolist() == [True, False] and bought.profit == pytest.approx(0.5 + 0.125)
-    assert bought.surplus == pytest.approx(0.5 + 0.125 - 9 * 0.125)
-    assert bought.best_surplus == 0 and not bought.best_sells.any()
-    little = purchase(Correlated([0.0, 9.0], 0.3))
-    assert little.best_sells.tolist() == [True, False] and little.surplus == little.best_surplus
-    for seed in range(8):
-        data = random_data(seed, 5, valuation=1 / 3)  # valuations up to 1
-        modest = purchase(data, value=1.0)
-        assert modest.sells.all() and modest.best_sells.all()
-
-
-def test_the_best_purchase_is_the_best_of_all_sets():
-    """4,096 sets, one by one."""
-    data = random_data(3, 12)
-    sets = (np.arange(2**12)[:, None] >> np.arange(12)) % 2 == 1
-    told = data.leaked(sets)
-    profit = 1.5 * told.sum(axis=1) - np.where(sets, data.prices(sets), 0.0).sum(axis=1)
-    bought = purchase(data, 1.5)
-    assert np.argmax(profit) > 2048 and bought.sells.tolist() == sets[np.argmax(profit)].tolist()
-    assert bought.profit == pytest.approx(profit.max())
-    assert bought.best_surplus == pytest.approx((told @ (1.5 - data.valuation)).max())
+    assert leaked_information(same, np.zeros(2)) == pytest.approx([1, 1], abs=1e-12)
+    assert remaining_variance(same, np.zeros(2)) == pytest.approx([0, 0], abs=1e-12)
 
 
 def markets(data, *, policy=None, high=4.0, cost=0.05, benefit=0.2):
     n = len(data)
-    people = Owners(tuple(map(str, range(n))), 1, 0.0, high, Quadratic(cost), benefit=benefit, isolated=0.5)
+    people = Owners(
+        tuple(map(str, range(n))), 1, 0.0, high, Quadratic(cost), benefit=benefit, isolated=0.5
+    )
     return Game(people, CorrelatedLoss(policy or Posted(0.4), data), LinearLaw(1.0, 0.1, 0.02), 2.0)
 
 
 LEAKING = [
-    pytest.param(Correlated(np.linspace(0.3, 2, 4), 0.6, [1, 2, 0.5, 1], [2.0, 1, 1, 3]), id="one factor"),
+    pytest.param(
+        Correlated(np.linspace(0.3, 2, 4), 0.6, [1, 2, 0.5, 1], [2.0, 1, 1, 3]), id="one factor"
+    ),
     pytest.param(random_data(8, 4), id="matrix"),
 ]
 POLICIES = [Posted(0.4), Posted([0.1, 0.2, 0.3, 0.6]), Proportional(3.0, "epsilon"), Marginal(0.5)]
@@ -238,9 +188,11 @@ def test_the_loss_inside_the_game(data, policy):
     plain = Game(game.owners, policy, game.forecast, game.value)
     for profile in (np.array([0.3, 1.0, 0.0, 3.0]), np.zeros(4), np.array([0.0, 2.0, 0, 0])):
         noise = np.divide(data.noise, profile**2, out=np.full(4, np.inf), where=profile > 0)
-        loss = data.valuation * leaked(data.covariance, noise)
-        assert np.allclose(game.policy.losses(profile), loss, rtol=1e-11, atol=1e-14)
-        assert np.allclose(game.payoffs(profile), plain.payoffs(profile) - loss, rtol=1e-11, atol=1e-13)
+        loss = data.valuation * leaked_information(data.covariance, noise)
+        assert np.allclose(game.policy.leakage_losses(profile), loss, rtol=1e-11, atol=1e-14)
+        assert np.allclose(
+            game.payoffs(profile), plain.payoffs(profile) - loss, rtol=1e-11, atol=1e-13
+        )
     profile = np.array([0.3, 1.0, 0.0, 3.0])
     candidates = np.tile([0.0, 0.05, 0.7, 3.9], (4, 1))
     fast = game.deviation_payoffs(profile, candidates)
@@ -248,19 +200,25 @@ def test_the_loss_inside_the_game(data, policy):
         changed = profile.copy()
         changed[i] = candidates[i, at]
         assert fast[i, at] == pytest.approx(game.payoffs(changed)[i], rel=1e-10, abs=1e-12)
-    assert np.allclose(game.deviation_payoffs(profile, candidates[[2, 0]], owners=[2, 0]), fast[[2, 0]], rtol=1e-13)
+    assert np.allclose(
+        game.deviation_payoffs(profile, candidates[[2, 0]], owners=[2, 0]), fast[[2, 0]], rtol=1e-13
+    )
     at = np.tile(np.geomspace(0.11, 3.3, 12), (4, 1))
     deviations = game.deviations(profile)
     slope = (deviations.payoffs(at + 1e-6 * at) - deviations.payoffs(at - 1e-6 * at)) / (2e-6 * at)
-    assert np.allclose(deviations.slopes(at), slope, rtol=1e-5, atol=1e-6 * np.abs(slope).max())
+    assert np.allclose(
+        deviations.marginal_surplus(at), slope, rtol=1e-5, atol=1e-6 * np.abs(slope).max()
+    )
 
 
 def test_one_factor_is_the_matrix_with_that_number():
     """Two routes to one market: owners who meet in one sum, and the n by n inverse; also their equilibria."""
-    valuation, noise = np.linspace(0.3, 2, 5), np.linspace(1, 3, 5)
+    valuation = np.linspace(0.3, 2, 5)
+    noise = np.linspace(1, 3, 5)
     number = Correlated(valuation, 0.6, 1.5, noise)
     matrix = Correlated(valuation, np.where(np.eye(5, dtype=bool), 1.0, 0.6), 1.5, noise)
-    fast, slow = markets(number), markets(matrix)
+    fast = markets(number)
+    slow = markets(matrix)
     assert fast.policy.one_factor and not slow.policy.one_factor
     for profile in np.random.default_rng(0).uniform(0, 4, (5, 5)):
         assert np.allclose(fast.payoffs(profile), slow.payoffs(profile), rtol=1e-12)
@@ -273,16 +231,23 @@ def test_one_factor_is_the_matrix_with_that_number():
 
 def test_what_others_sell_lowers_what_mine_costs_me():
     """More from the others, more from me: at equal prices correlated owners sell more than independent ones."""
-    apart, close = (markets(Correlated([1.0] * 3, r), policy=Posted(0.9), cost=0.5, benefit=0.0) for r in (0.0, 0.8))
-    assert np.all(close.best_responses(np.full(3, 2.0)) > 1e-3 + close.best_responses(np.full(3, 0.2)))
-    assert np.allclose(apart.best_responses(np.full(3, 2.0)), apart.best_responses(np.full(3, 0.2)), rtol=1e-12)
+    apart, close = (
+        markets(Correlated([1.0] * 3, r), policy=Posted(0.9), cost=0.5, benefit=0.0)
+        for r in (0.0, 0.8)
+    )
+    assert np.all(
+        close.best_responses(np.full(3, 2.0)) > 1e-3 + close.best_responses(np.full(3, 0.2))
+    )
+    assert np.allclose(
+        apart.best_responses(np.full(3, 2.0)), apart.best_responses(np.full(3, 0.2)), rtol=1e-12
+    )
 
 
 def test_a_leaking_sale_by_hand():
     """Uncorrelated, noise 1/e^2: I = e^2/(1 + e^2), its slope 2 e/(1 + e^2)^2; at e = 1 price 1/2 is met at valuation 1.
 
-    A second derivative of 2 (1 - 3 e^2)/(1 + e^2)^3 < 0 there makes it a minimum: the best choice is the other root
-    of e = (1 + e^2)^2/4, or an end.
+    A second derivative of 2 (1 - 3 e^2)/(1 + e^2)^3 < 0 there makes it a minimum: the best choice
+    is the other root of e = (1 + e^2)^2/4, or an end.
     """
     people = Owners(("A", "B"), 1, 0.0, 0.9, Linear(0.0))
     game = Game(people, CorrelatedLoss(Posted(0.5), Correlated([1.0, 1.0], 0.0)), None, 0.0)
@@ -290,17 +255,23 @@ def test_a_leaking_sale_by_hand():
     lower = roots[(np.abs(roots.imag) < 1e-12) & (roots.real < 0.9)].real
     assert np.allclose(game.best_responses(np.ones(2)), lower, rtol=1e-12)
     told = lower**2 / (1 + lower**2)
-    assert welfare_after_loss(game, np.repeat(lower, 2)) == pytest.approx(float(-2 * told[0]))
+    assert welfare(game, np.repeat(lower, 2)) - game.policy.leakage_losses(
+        np.repeat(lower, 2)
+    ).sum() == pytest.approx(float(-2 * told[0]))
     assert welfare(game, np.repeat(lower, 2)) == 0
 
 
 def test_epsilon_without_noise_and_without_sale():
-    for data in (Correlated([2.0, 3.0], 0.6), Correlated([2.0, 3.0], [[1, 0.6], [0.6, 1]]), Correlated([2.0, 3.0], 1)):
+    for data in (
+        Correlated([2.0, 3.0], 0.6),
+        Correlated([2.0, 3.0], [[1, 0.6], [0.6, 1]]),
+        Correlated([2.0, 3.0], 1),
+    ):
         policy = CorrelatedLoss(Posted(0.0), data)
-        assert np.array_equal(policy.losses(np.zeros(2)), np.zeros(2))
+        assert np.array_equal(policy.leakage_losses(np.zeros(2)), np.zeros(2))
         r = data.covariance[0, 1]
-        assert policy.losses(np.array([np.inf, 0.0])) == pytest.approx([2.0, 3 * r**2])
-        assert policy.losses(np.array([np.inf, np.inf])) == pytest.approx([2.0, 3.0])
+        assert policy.leakage_losses(np.array([np.inf, 0.0])) == pytest.approx([2.0, 3 * r**2])
+        assert policy.leakage_losses(np.array([np.inf, np.inf])) == pytest.approx([2.0, 3.0])
 
 
 def test_a_large_market_of_correlated_owners():
@@ -317,13 +288,28 @@ def test_a_large_market_of_correlated_owners():
     [
         ({"valuation": 1.0}, "owners.valuation: needs one number per owner; found 1"),
         ({"valuation": [1, -1]}, "owners.valuation: must be a number of at least 0, .*; found -1"),
-        ({"correlation": 1.2}, "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2"),
-        ({"valuation": [1, 1, 1], "correlation": -0.6}, "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]"),
+        (
+            {"correlation": 1.2},
+            "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2",
+        ),
+        (
+            {"valuation": [1, 1, 1], "correlation": -0.6},
+            "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]",
+        ),
         ({"correlation": "much"}, 'owners.correlation: must be a number, .*; found "much"'),
-        ({"correlation": [["a", 1]]}, "owners.correlation: must be a number or a square matrix of numbers"),
-        ({"correlation": np.eye(3)}, "owners.correlation: must be a number or 2 by 2 numbers; found shape \\(3, 3\\)"),
+        (
+            {"correlation": [["a", 1]]},
+            "owners.correlation: must be a number or a square matrix of numbers",
+        ),
+        (
+            {"correlation": np.eye(3)},
+            "owners.correlation: must be a number or 2 by 2 numbers; found shape \\(3, 3\\)",
+        ),
         ({"correlation": [[1, 0.2], [0.3, 1]]}, "owners.correlation: must be symmetric with ones"),
-        ({"correlation": [[1, 2], [2, 1]]}, "owners.correlation: must have no negative eigenvalue; found -1"),
+        (
+            {"correlation": [[1, 2], [2, 1]]},
+            "owners.correlation: must have no negative eigenvalue; found -1",
+        ),
         ({"correlation": [[1, np.nan], [np.nan, 1]]}, "owners.correlation: must be finite"),
         ({"noise": 0}, "owners.noise: must be a number above 0, .*; found 0"),
         ({"variance": [1, 1, 1]}, "owners.variance: needs one number per owner, 2 in all; found 3"),
@@ -359,11 +345,9 @@ def test_the_other_policy_sees_its_own_sums_only():
 
 def test_misuse():
     data = Correlated([1.0, 1.0], 0.5)
-    with pytest.raises(InputError, match="policy.price: needs one number per owner, 2 in all; found 3"):
-        selling_equilibria(data, [1.0, 2, 3])
-    with pytest.raises(ValueError, match="sells must be true or false for each of 2 owners"):
-        data.prices([1.0, 0.0])
-    with pytest.raises(ValueError, match="policy.price: needs one number per owner, 2 in all; found 3"):
+    with pytest.raises(
+        ValueError, match="policy.price: needs one number per owner, 2 in all; found 3"
+    ):
         CorrelatedLoss(Posted([1.0, 2, 3]), data)
 
     class Whole(ProfilePolicy):

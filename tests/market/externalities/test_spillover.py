@@ -9,13 +9,13 @@ import pytest
 from markets import market, rng
 
 from learning.errors import InputError
-from market.columns import column, difference
+from market.columns import column, finite_difference
 from market.costs.base import Cost
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.externalities.correlated_loss import CorrelatedLoss
-from market.externalities.correlation import Correlated, leaked
-from market.externalities.spillover import Externalities, spilling, valuations
+from market.externalities.correlation import Correlated, leaked_information
+from market.externalities.spillover import Externalities, leak_valuations, spillover_game
 from market.game.game import Game
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
@@ -35,8 +35,14 @@ class Told(Cost):
     def value(self, epsilon, sizes):
         return column(np.asarray(self.price), epsilon) * epsilon**2 / (epsilon**2 + NOISE)
 
-    def slope(self, epsilon, sizes):
-        return column(np.asarray(self.price), epsilon) * 2 * NOISE * epsilon / (epsilon**2 + NOISE) ** 2
+    def marginal_cost(self, epsilon, sizes):
+        return (
+            column(np.asarray(self.price), epsilon)
+            * 2
+            * NOISE
+            * epsilon
+            / (epsilon**2 + NOISE) ** 2
+        )
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6, MATRIX], ids=["none", "number", "matrix"])
@@ -44,65 +50,86 @@ def test_where_cost_is_what_a_sale_tells_all_that_is_told_is_lost(correlation):
     """Second route: Acemoglu's game, the loss of what all sales leak, from the inverse of the covariance."""
     worth = np.array([1.0, 2.0, 5.0])
     game = market(Told(worth), Posted(0.4), 3, high=4.0)
-    spilled = spilling(game, Externalities(correlation, NOISE))
-    assert valuations(game.owners, Externalities(correlation, NOISE)) == pytest.approx(worth, rel=1e-12)
+    spilled = spillover_game(game, Externalities(correlation, NOISE))
+    assert leak_valuations(game.owners, Externalities(correlation, NOISE)) == pytest.approx(
+        worth, rel=1e-12
+    )
     data = Correlated(worth, correlation, 1.0, NOISE)
     free = replace(game.owners, cost=Linear(0.0))
     other = Game(free, CorrelatedLoss(Posted(0.4), data), None, 0.0)
     candidates = np.tile([0.0, 0.3, 2.0, 4.0], (3, 1))
     found = spilled.deviation_payoffs(PROFILE, candidates)
-    assert found == pytest.approx(other.deviation_payoffs(PROFILE, candidates), rel=1e-12, abs=1e-12)
+    assert found == pytest.approx(
+        other.deviation_payoffs(PROFILE, candidates), rel=1e-12, abs=1e-12
+    )
     with np.errstate(divide="ignore"):
-        lost = worth * leaked(data.covariance, NOISE / PROFILE**2)
+        lost = worth * leaked_information(data.covariance, NOISE / PROFILE**2)
     assert spilled.payoffs(PROFILE) == pytest.approx(0.4 * PROFILE - lost, rel=1e-9)
-    own = game.costs(PROFILE) - spilled.policy.spared(PROFILE)
-    assert own + spilled.policy.losses(PROFILE) == pytest.approx(lost, rel=1e-9)
+    own = game.costs(PROFILE) - spilled.policy.spared_costs(PROFILE)
+    assert own + spilled.policy.leakage_losses(PROFILE) == pytest.approx(lost, rel=1e-9)
     assert worth * spilled.policy.told(PROFILE)[1] == pytest.approx(lost, rel=1e-9)
 
 
 @pytest.mark.parametrize("cost", [Linear([1.0, 1.5, 2.0]), Quadratic([1.0, 1.5, 2.0])])
 @pytest.mark.parametrize("correlation", [0.6, MATRIX], ids=["number", "matrix"])
 def test_slopes_are_those_of_payments_and_loss_rises_with_what_is_sold(cost, correlation):
-    game = spilling(market(cost, Proportional(6.0, "epsilon"), 3, high=5.0), Externalities(correlation))
-    deviations, candidates = game.deviations(PROFILE), np.tile(np.geomspace(0.05, 5, 9), (3, 1))
-    slopes = difference(lambda at: deviations.policy.payments(at, deviations), candidates)
-    assert deviations.policy.slopes(candidates, deviations) == pytest.approx(slopes, rel=1e-7, abs=1e-8)
+    game = spillover_game(
+        market(cost, Proportional(6.0, "epsilon"), 3, high=5.0), Externalities(correlation)
+    )
+    deviations = game.deviations(PROFILE)
+    candidates = np.tile(np.geomspace(0.05, 5, 9), (3, 1))
+    slopes = finite_difference(lambda at: deviations.policy.payments(at, deviations), candidates)
+    assert deviations.policy.marginal_payments(candidates, deviations) == pytest.approx(
+        slopes, rel=1e-7, abs=1e-8
+    )
     for owner in range(3):
         alone = game.deviations(PROFILE, [owner])
         rows = candidates[[owner]]
-        assert alone.policy.slopes(rows, alone) == pytest.approx(slopes[[owner]], rel=1e-7, abs=1e-8)
-    free = spilling(market(cost, Posted(0.0), 3, high=5.0), Externalities(correlation))
+        assert alone.policy.marginal_payments(rows, alone) == pytest.approx(
+            slopes[[owner]], rel=1e-7, abs=1e-8
+        )
+    free = spillover_game(market(cost, Posted(0.0), 3, high=5.0), Externalities(correlation))
     assert np.all(np.diff(free.deviation_payoffs(PROFILE, candidates), axis=1) < 0)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_share_is_counted_of_all_that_records_tell(share):
     """Second route: a cost known per unit of variance told; others who tell nearly all of it cost that, times the share."""
-    per_unit, most = 3.0, 1.5
+    per_unit = 3.0
+    most = 1.5
     owners = market(Told(per_unit), Posted(0.4), 3, high=[most, 1e6, 1e6]).owners
     game = Game(owners, Posted(0.4), None, 0.0)
-    spilled = spilling(game, Externalities([[1, 0.5**0.5, 0.5**0.5], [0.5**0.5, 1, 0], [0.5**0.5, 0, 1]], NOISE, share))
-    lost = spilled.policy.losses(np.array([0.0, 1e6, 1e6]))[0]
-    assert lost == pytest.approx(share * per_unit, rel=1e-6)  # two of variance 1/2 each make up the first one's whole
+    spilled = spillover_game(
+        game,
+        Externalities([[1, 0.5**0.5, 0.5**0.5], [0.5**0.5, 1, 0], [0.5**0.5, 0, 1]], NOISE, share),
+    )
+    lost = spilled.policy.leakage_losses(np.array([0.0, 1e6, 1e6]))[0]
+    assert lost == pytest.approx(
+        share * per_unit, rel=1e-6
+    )  # two of variance 1/2 each make up the first one's whole
     alone = game.costs(np.array([most, 0.0, 0.0]))[0]
     assert lost == pytest.approx(share * alone * (1 + NOISE / most**2), rel=1e-6)
 
 
 def test_with_nothing_in_common_it_is_the_same_game():
     game = market(Quadratic([1.0, 1.5, 2.0]), Proportional(6.0, "epsilon"), 3, high=5.0)
-    spilled = spilling(game, Externalities(0.0))
-    assert np.array_equal(solve(spilled, rng=rng(), starts=1).epsilon, solve(game, rng=rng(), starts=1).epsilon)
+    spilled = spillover_game(game, Externalities(0.0))
+    assert np.array_equal(
+        solve(spilled, rng=rng(), starts=1).epsilon, solve(game, rng=rng(), starts=1).epsilon
+    )
 
 
 def test_what_is_in_common_makes_owners_sell_more_for_less_cost():
     """Two at price 2 and cost e^2/2: e R(e) + e^2/2 R'(e) = 2, with q = 1 - r^2 t/(1 + t), solved at the equilibrium."""
     game = market(Quadratic(1.0), Posted(2.0), 2, high=5.0)
-    found = solve(spilling(game, Externalities(0.5)), rng=rng(), starts=1)
-    e, step = found.epsilon[0], 1e-6
+    found = solve(spillover_game(game, Externalities(0.5)), rng=rng(), starts=1)
+    e = found.epsilon[0]
+    step = 1e-6
 
     def cost(at):
         told = e**2 / NOISE
-        left, own = 1 - 0.25 * told / (1 + told), at**2 / NOISE
+        left = 1 - 0.25 * told / (1 + told)
+        own = at**2 / NOISE
         return at**2 / 2 * left**2 * (1 + own) / (1 + left * own)
 
     assert found.converged and found.epsilon[1] == pytest.approx(e, rel=1e-9) and e > 2
@@ -112,17 +139,31 @@ def test_what_is_in_common_makes_owners_sell_more_for_less_cost():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"correlation": 1.5}, r"externalities.correlation: of 2 owners' data lies in \[-1, 1\]; found 1.5"),
-        ({"correlation": 0.5, "share": 1.5}, "externalities.share: must be a number from 0 to 1; found 1.5"),
+        (
+            {"correlation": 1.5},
+            r"externalities.correlation: of 2 owners' data lies in \[-1, 1\]; found 1.5",
+        ),
+        (
+            {"correlation": 0.5, "share": 1.5},
+            "externalities.share: must be a number from 0 to 1; found 1.5",
+        ),
         ({"correlation": 0.5, "noise": 0.0}, "externalities.noise: must be a number above 0"),
-        ({"correlation": [[1.0, 2.0], [2.0, 1.0]]}, "externalities.correlation: must have no negative eigenvalue"),
-        ({"correlation": -0.9}, r"externalities.correlation: of 3 owners' data lies in \[-0.5, 1\]"),
+        (
+            {"correlation": [[1.0, 2.0], [2.0, 1.0]]},
+            "externalities.correlation: must have no negative eigenvalue",
+        ),
+        (
+            {"correlation": -0.9},
+            r"externalities.correlation: of 3 owners' data lies in \[-0.5, 1\]",
+        ),
         ({"correlation": [[1.0]]}, "externalities.correlation: must be a number or 3 by 3 numbers"),
     ],
 )
 def test_what_owners_cannot_have_in_common(given, message):
     with pytest.raises(InputError, match=message):
         common = Externalities(**given)
-        common.of(2 if common.correlation == [[1.0, 2.0], [2.0, 1.0]] else 3)
-    with pytest.raises(InputError, match="externalities: must be left out where the policy settles whole profiles"):
-        spilling(market(Linear(1.0), Shapley(), 3, forecast=None), Externalities(0.5))
+        common.correlation_of(2 if common.correlation == [[1.0, 2.0], [2.0, 1.0]] else 3)
+    with pytest.raises(
+        InputError, match="externalities: must be left out where the policy settles whole profiles"
+    ):
+        spillover_game(market(Linear(1.0), Shapley(), 3, forecast=None), Externalities(0.5))

@@ -10,26 +10,25 @@ from markets import market, random_market
 from scipy.optimize import minimize_scalar
 from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
-from learning.forecast.fitness import forecast
-from learning.forecast.settings import Settings
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
 from market.costs import COSTS
-from market.costs.functions import Leakage, Linear, Quadratic
-from market.costs.harm import ExpectedHarm
+from market.costs.functions import ExpectedHarm, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.game.game import CERTIFIED, relative, sums_over_others
+from market.game.game import CERTIFIED, relative_regret, sums_over_others
 from market.game.search import (
-    _certifying_grid,
-    _peaks,
-    _with_claim,
-    argmax,
+    certifying_grid,
+    climb_to_maxima,
     equal_sections,
     golden_section,
+    grid_with_claim,
     highest_point,
     local_maxima,
+    local_peaks,
     log_grid,
-    refine,
+    smallest_maximiser,
 )
 from market.policies import POLICIES
 from market.policies.base import ProfilePolicy
@@ -59,7 +58,8 @@ def test_posted_price_per_bit_against_leakage():
 
 def test_tullock_response():
     """R x/(x + o) - c x is greatest at sqrt(R o/c) - o, where that is positive."""
-    costs, profile = np.array([0.7, 1.3, 2.9, 40.0]), np.array([1.0, 2.0, 0.5, 1.5])
+    costs = np.array([0.7, 1.3, 2.9, 40.0])
+    profile = np.array([1.0, 2.0, 0.5, 1.5])
     game = market(Linear(costs), Proportional(30.0, "epsilon"), 4)
     others = profile.sum() - profile
     expected = np.maximum(np.sqrt(30 * others / costs) - others, 0.0)
@@ -70,13 +70,20 @@ def test_tullock_response():
 
 def test_marginal_first_order_condition():
     """Interior: c'(e) = 2 V gain / e^3; quadratic cost a e^2/2 gives e = (2 V gain / a)^(1/4), whatever others do."""
-    value, gain, slope = 300.0, 0.004, np.array([0.5, 1.0, 3.0, 10.0])
-    game = market(Quadratic(slope), Marginal(), 4, low=0.01, forecast=LinearLaw(1.0, 0.1, gain), value=value)
+    value = 300.0
+    gain = 0.004
+    slope = np.array([0.5, 1.0, 3.0, 10.0])
+    game = market(
+        Quadratic(slope), Marginal(), 4, low=0.01, forecast=LinearLaw(1.0, 0.1, gain), value=value
+    )
     expected = (2 * value * gain / slope) ** 0.25
     for start in np.random.default_rng(0).uniform(0.01, 20, (5, 4)):
         response = game.best_responses(start)
         assert np.allclose(response, expected, rtol=1e-12)
-        assert np.allclose(game.owners.cost.slope(response, game.owners.sizes), 2 * value * gain / response**3)
+        assert np.allclose(
+            game.owners.cost.marginal_cost(response, game.owners.sizes),
+            2 * value * gain / response**3,
+        )
 
 
 def test_a_concave_cost_needs_a_global_search():
@@ -84,19 +91,27 @@ def test_a_concave_cost_needs_a_global_search():
     rng = np.random.default_rng(3)
     n = 40
     game = market(
-        Leakage(10 ** rng.uniform(-2, 1, n), values=10), Posted(rng.uniform(0.1, 2, n)), n, low=0.01, high=8.0
+        Leakage(10 ** rng.uniform(-2, 1, n), values=10),
+        Posted(rng.uniform(0.1, 2, n)),
+        n,
+        low=0.01,
+        high=8.0,
     )
     response = game.best_responses(np.ones(n))
     grid = np.tile(np.linspace(0.01, 8.0, 100_001), (n, 1))
     payoffs = game.deviation_payoffs(np.ones(n), grid)
-    assert np.all(game.deviation_payoffs(np.ones(n), response[:, None])[:, 0] >= payoffs.max(axis=1) - 1e-13)
+    assert np.all(
+        game.deviation_payoffs(np.ones(n), response[:, None])[:, 0] >= payoffs.max(axis=1) - 1e-13
+    )
     assert 0 < (response == 0.01).sum() < n and (response == 8.0).any()
 
 
 def test_a_participation_jump_at_zero():
     """A benefit of 5 * (0.9 - psi) comes with any epsilon > 0, at a cost: one owner takes it, the dear one stays out."""
     law = LinearLaw(1.0, 0.1, 0.02)
-    game = market(Quadratic([1.0, 400.0]), Posted(0.0), 2, forecast=law, value=0.0, benefit=5.0, isolated=0.9)
+    game = market(
+        Quadratic([1.0, 400.0]), Posted(0.0), 2, forecast=law, value=0.0, benefit=5.0, isolated=0.9
+    )
     response = game.best_responses(np.array([0.0, 0.0]))
     alone = (2 * 5 * 0.02 / 1.0) ** 0.25  # c'(e) = 2 * benefit * gain / e^3
     assert response[0] == pytest.approx(alone, rel=1e-12)
@@ -109,70 +124,95 @@ def test_a_participation_jump_at_zero():
 def test_ties_go_to_the_smaller_epsilon():
     game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
     assert game.best_responses(np.full(3, 7.0)).tolist() == [0.0, 0.1, 5.0]
-    low, high = np.array([0.5]), np.array([3.5])  # three peaks of one height, at 1, 2 and 3
+    low = np.array([0.5])  # three peaks of one height, at 1, 2 and 3
+    high = np.array([3.5])
     waves = every(lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x))
-    assert argmax(*local_maxima(waves, low, high)) == pytest.approx([1.0], abs=1e-12)
+    assert smallest_maximiser(*local_maxima(waves, low, high)) == pytest.approx([1.0], abs=1e-12)
 
 
 def test_an_interval_of_one_point_and_an_owner_that_may_not_share():
     game = market(Quadratic(1.0), Posted(1.0), 3, low=[0.0, 2.0, 0.0], high=[0.0, 2.0, 5.0])
-    assert game.best_responses(np.array([0.0, 2.0, 1.0])) == pytest.approx([0.0, 2.0, 1.0], abs=1e-12)
+    assert game.best_responses(np.array([0.0, 2.0, 1.0])) == pytest.approx(
+        [0.0, 2.0, 1.0], abs=1e-12
+    )
     regret, scale = game.certificate(np.array([0.0, 2.0, 0.0]))
-    assert regret == pytest.approx([0, 0, 0.5]) and relative(regret, scale)[:2].tolist() == [0, 0]
+    assert regret == pytest.approx([0, 0, 0.5]) and relative_regret(regret, scale)[:2].tolist() == [
+        0,
+        0,
+    ]
 
 
 def test_regret_of_a_wrong_profile_is_the_gain_forgone():
     """Posted price p, cost a e^2/2: at e the owner forgoes (p - a e)^2 / (2 a)."""
-    slopes, price, wrong = np.array([1.0, 2.0, 5.0]), 3.0, np.array([1.0, 4.0, 0.6])
+    slopes = np.array([1.0, 2.0, 5.0])
+    price = 3.0
+    wrong = np.array([1.0, 4.0, 0.6])
     game = market(Quadratic(slopes), Posted(price), 3)
     gain = (price - slopes * wrong) ** 2 / (2 * slopes)
     assert np.allclose(game.regret(wrong), gain, rtol=1e-12, atol=1e-13)
     best = price / slopes  # the last half of it earns price best / 2 and costs slope best^2 3/8
-    assert np.allclose(game.certificate(wrong)[1], gain + price * best / 2 + slopes * best**2 * 3 / 8, rtol=1e-5)
+    assert np.allclose(
+        game.certificate(wrong)[1], gain + price * best / 2 + slopes * best**2 * 3 / 8, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("high", [5.0, 20.0, 40.0, 500.0])
 def test_what_an_owner_would_never_choose_forgives_no_gain(high):
     """5000 e - 1000 (exp(e) - 1) is greatest at ln 5, however far beyond, at a cost of up to 10^220, the interval goes on."""
     game = market(ExpectedHarm(1.0), Posted(5000.0), 4, low=0.01, high=high, sizes=1000.0)
-    wrong, best = np.array([0.01, 0.5, 1.609, 3.0]), np.log(5)
+    wrong = np.array([0.01, 0.5, 1.609, 3.0])
+    best = np.log(5)
     gain = 5000 * (best - wrong) - 1000 * (5 - np.exp(wrong))
     moved = 5000 * best / 2 + 1000 * (5 - np.sqrt(5))
     regret, scale = game.certificate(wrong)
     assert np.allclose(regret, gain, rtol=1e-6) and np.allclose(scale, gain + moved, rtol=1e-6)
-    assert relative(regret, scale).min() > CERTIFIED and gain[0] == pytest.approx(4007.24, abs=0.01)
+    assert relative_regret(regret, scale).min() > CERTIFIED and gain[0] == pytest.approx(
+        4007.24, abs=0.01
+    )
 
 
 def test_what_is_paid_or_lost_whatever_an_owner_does_forgives_no_gain():
     """A fixed cost that cannot be escaped, and a payment counted from a floor of 1e-6: 1e9 and 1e11 in money."""
-    plain, law = np.array([0.5, 1.3]), LinearLaw(1.0, 0.1, 0.1)
+    plain = np.array([0.5, 1.3])
+    law = LinearLaw(1.0, 0.1, 0.1)
     regrets = []
     for fixed, policy in [(0.0, Marginal()), (1e9, Marginal()), (0.0, Marginal(reference="floor"))]:
-        game = market(Quadratic(2.0), policy, 2, low=1e-6, forecast=law, value=1.0, fixed_cost=fixed)
-        regrets.append(relative(*game.certificate(plain)))
+        game = market(
+            Quadratic(2.0), policy, 2, low=1e-6, forecast=law, value=1.0, fixed_cost=fixed
+        )
+        regrets.append(relative_regret(*game.certificate(plain)))
     assert np.allclose(regrets, regrets[0], rtol=1e-2) and regrets[0].min() > 0.01
 
 
 def test_regret_is_a_part_of_what_is_at_stake_in_any_unit_of_money():
-    games = [market(Quadratic(unit), Proportional(9 * unit, "epsilon"), 2, low=0.05) for unit in (1.0, 1e-12, 1e12)]
-    parts = [relative(*game.certificate(np.array([0.3, 2.5]))) for game in games]
+    games = [
+        market(Quadratic(unit), Proportional(9 * unit, "epsilon"), 2, low=0.05)
+        for unit in (1.0, 1e-12, 1e12)
+    ]
+    parts = [relative_regret(*game.certificate(np.array([0.3, 2.5]))) for game in games]
     assert np.allclose(parts, parts[0], rtol=1e-9) and 0 < parts[0].min() < parts[0].max() < 1
-    away = relative(*market(Linear(1.0), Posted(0.5), 1).certificate(np.array([3.0])))
+    away = relative_regret(*market(Linear(1.0), Posted(0.5), 1).certificate(np.array([3.0])))
     assert away.tolist() == [1.0]  # best off where nothing is at stake
 
 
 def dense_search(game, profile, points=1501):
     """The highest surplus of each owner (n,): equal ratios and equal steps, and the best cells searched by SciPy."""
-    low, high = game.owners.epsilon_min[:, None], game.owners.epsilon_max[:, None]
-    start, part = np.where(low > 0, low, 1e-9 * high), np.linspace(0, 1, points)
-    jumps = game.deviations(profile).breakpoints()
-    grid = np.sort(np.hstack([low, start * (high / start) ** part, low + (high - low) * part, jumps]), axis=1)
+    low = game.owners.epsilon_min[:, None]
+    high = game.owners.epsilon_max[:, None]
+    start = np.where(low > 0, low, 1e-9 * high)
+    part = np.linspace(0, 1, points)
+    jumps = game.deviations(profile).payment_jumps()
+    grid = np.sort(
+        np.hstack([low, start * (high / start) ** part, low + (high - low) * part, jumps]), axis=1
+    )
     heights = game.deviation_payoffs(profile, np.clip(grid, low, high))
     best = heights.max(axis=1)
     for row, top in enumerate(heights[:, 1:-1].argmax(axis=1) + 1):
         one = game.deviations(profile, np.array([row]))
         ends = {"bounds": (grid[row, top - 1], grid[row, top + 1]), "options": {"xatol": 1e-12}}
-        found = minimize_scalar(lambda e, one=one: -one.payoffs(np.full((1, 1), e))[0, 0], method="bounded", **ends)
+        found = minimize_scalar(
+            lambda e, one=one: -one.payoffs(np.full((1, 1), e))[0, 0], method="bounded", **ends
+        )
         best[row] = max(best[row], -found.fun)
     return best
 
@@ -180,13 +220,20 @@ def dense_search(game, profile, points=1501):
 def wide_market(cost, policy, seed):
     """Two or three owners with prices over four decades, on intervals that end between 1 and 500, and a profile."""
     draw = np.random.default_rng([seed, *map(ord, cost + policy)])
-    n, high, low = int(draw.integers(2, 4)), 500 ** draw.random(), draw.choice([0.001, 0.05])
-    terms, given = dict(COST_PARAMETERS[cost]), dict(POLICY_PARAMETERS[policy][seed % len(POLICY_PARAMETERS[policy])])
+    n = int(draw.integers(2, 4))
+    high = 500 ** draw.random()
+    low = draw.choice([0.001, 0.05])
+    terms = dict(COST_PARAMETERS[cost])
+    given = dict(POLICY_PARAMETERS[policy][seed % len(POLICY_PARAMETERS[policy])])
     terms["price"] = terms["price"] * 10 ** draw.uniform(-2, 2) * draw.uniform(0.5, 2, n)
     for name in {"price", "budget"} & set(given):
         scale = max(np.exp(-high), 1e-40) if policy.startswith("thesis") else 1.0
         given[name] = given[name] * scale * 10 ** draw.uniform(-1.5, 1.5)
-    law = LinearLaw(1.0, 0.1, 0.02) if seed % 2 else Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))
+    law = (
+        LinearLaw(1.0, 0.1, 0.02)
+        if seed % 2
+        else Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))
+    )
     made = market(COSTS[cost](**terms), POLICIES[policy](**given), n, low=low, high=high, forecast=law,
                   value=10 ** draw.uniform(0, 3), sizes=draw.uniform(0.5, 2, n), benefit=draw.choice([0.0, 1.0]),
                   isolated=0.6, fixed_cost=draw.choice([0.0, 0.1]))  # fmt: skip
@@ -198,7 +245,8 @@ def test_no_gain_is_missed_however_wide_the_interval():
     """Every cost with every policy: neither response nor regret falls short of a dense search by 1e-9 of what is at stake."""
     for number, (cost, policy) in enumerate(product(COST_PARAMETERS, POLICY_PARAMETERS)):
         game, profile = wide_market(cost, policy, number)
-        best, own = dense_search(game, profile), game.payoffs(profile)
+        best = dense_search(game, profile)
+        own = game.payoffs(profile)
         response = game.deviations(profile).payoffs(game.best_responses(profile)[:, None])[:, 0]
         regret, scale = game.certificate(profile)
         slack = 1e-9 * scale + 1e-14 * (np.abs(own) + np.abs(best) + game.value)
@@ -206,15 +254,23 @@ def test_no_gain_is_missed_however_wide_the_interval():
         assert np.all(best - own - regret <= slack), (cost, policy)
 
 
-@pytest.mark.parametrize("cost", [Leakage(0.05), Linear(1.0), Quadratic(0.5)], ids=["leakage", "linear", "quadratic"])
+@pytest.mark.parametrize(
+    "cost", [Leakage(0.05), Linear(1.0), Quadratic(0.5)], ids=["leakage", "linear", "quadratic"]
+)
 @pytest.mark.parametrize("policy", [Posted(0.8), Proportional(9.0, "epsilon"), Marginal(0.7)])
-@pytest.mark.parametrize("law", [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))])
+@pytest.mark.parametrize(
+    "law", [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
+)
 def test_the_certificate_agrees_with_the_response(cost, policy, law):
     """Regret is the gain of moving to the best response, to 1e-8 of what is at stake, though found another way."""
-    game = market(cost, policy, 3, low=0.05, forecast=law, value=30.0, sizes=40.0, benefit=2.0, isolated=0.5)
+    game = market(
+        cost, policy, 3, low=0.05, forecast=law, value=30.0, sizes=40.0, benefit=2.0, isolated=0.5
+    )
     profile = np.array([0.05, 1.0, 6.0])
     regret, scale = game.certificate(profile)
-    gain = game.deviation_payoffs(profile, game.best_responses(profile)[:, None])[:, 0] - game.payoffs(profile)
+    gain = game.deviation_payoffs(profile, game.best_responses(profile)[:, None])[
+        :, 0
+    ] - game.payoffs(profile)
     assert np.all(np.abs(regret - gain) <= 1e-8 * scale)
     assert regret.max() > 1e-3 * scale.max()
 
@@ -228,7 +284,8 @@ def test_others_do_not_cancel():
 
 def test_the_two_searches_share_nothing():
     """Neither grid nor refinement: the two find the same peak of a function with many."""
-    low, high = np.array([0.1, 0.0]), np.array([10.0, 3.0])
+    low = np.array([0.1, 0.0])
+    high = np.array([10.0, 3.0])
 
     def value(x):
         return np.sin(3 * x) - (x - 2) ** 2 / 9
@@ -237,12 +294,13 @@ def test_the_two_searches_share_nothing():
         return 3 * np.cos(3 * x) - 2 * (x - 2) / 9
 
     fine = value(np.linspace(0, 10, 2_000_001)).max()
-    found = argmax(*local_maxima(every(value, slope), low, high))
+    found = smallest_maximiser(*local_maxima(every(value, slope), low, high))
     assert np.allclose(value(found), fine, rtol=1e-11) and np.allclose(slope(found), 0, atol=1e-12)
     for claim in (low, high, found):
         place, best = highest_point(every(value), low, high, (claim, value(claim)), 0.0)
         assert np.allclose(best, fine, rtol=1e-10) and np.allclose(value(place), fine, rtol=1e-10)
-    ours, theirs = log_grid(low, high, 48), log_grid(low, high, 34, shift=0.37)
+    ours = log_grid(low, high, 48)
+    theirs = log_grid(low, high, 34, shift=0.37)
     shared = [np.intersect1d(a, b) for a, b in zip(ours, theirs, strict=True)]
     assert [len(s) for s in shared] == [2, 2]  # the ends
 
@@ -250,16 +308,21 @@ def test_the_two_searches_share_nothing():
 @pytest.mark.parametrize("claimed", [0.55, 2.6, 4.7])
 def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
     """Three peaks near 0.55, 2.6 and 4.7, the second highest: whichever is claimed, the best value is that of the second."""
-    low, high = np.array([0.1]), np.array([6.0])
+    low = np.array([0.1])
+    high = np.array([6.0])
 
     def value(x):
         return np.sin(3 * x) - (x - 2) ** 2 / 9
 
     fine = np.linspace(0.1, 6, 2_000_001)
     around = every(value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9)
-    top = argmax(*local_maxima(around, np.array([claimed - 0.3]), np.array([claimed + 0.3])))
+    top = smallest_maximiser(
+        *local_maxima(around, np.array([claimed - 0.3]), np.array([claimed + 0.3]))
+    )
     asked = []
-    found = highest_point(every(lambda x: asked.append(x) or value(x)), low, high, (top, value(top)), 1e-10)[1]
+    found = highest_point(
+        every(lambda x: asked.append(x) or value(x)), low, high, (top, value(top)), 1e-10
+    )[1]
     assert (len(asked) == 1) == (claimed == 2.6)  # a claim that holds needs no more than the grid
     assert found == pytest.approx(value(fine).max(), rel=1e-10)
     assert (found - value(top) > 0.1) == (claimed != 2.6)
@@ -267,17 +330,21 @@ def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
 
 def test_a_claim_close_to_the_highest_is_beaten_by_what_it_misses():
     """1 - (x - 2)^2 claimed at 2 (1 + d) forgoes 4 d^2, for d far below the steps of any grid."""
-    low, high = np.array([0.0, 0.5]), np.array([6.0, 4.0])
+    low = np.array([0.0, 0.5])
+    high = np.array([6.0, 4.0])
     for miss in (1e-2, 1e-3, 3e-4, 1e-4):
         claim = np.full(2, 2 * (1 + miss))
-        found = highest_point(every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2), 1e-10)[1]
+        found = highest_point(
+            every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2), 1e-10
+        )[1]
         assert np.allclose(found, 1, rtol=0, atol=1e-3 * 4 * miss**2 + 1e-12)
 
 
 def test_few_brackets_cut_at_once_end_where_the_golden_ratio_ends():
     """Peaks of 1 - |x - c|^1.5 anywhere in a bracket, at its ends too: both find them to the same width."""
     peaks = np.linspace(1, 4, 13)
-    left, right = np.full((13, 1), 1.0), np.full((13, 1), 4.0)
+    left = np.full((13, 1), 1.0)
+    right = np.full((13, 1), 4.0)
     for section in (golden_section, equal_sections):
         place, height = section(lambda x: 1 - np.abs(x - peaks[:, None]) ** 1.5, left, right)
         assert np.abs(place - peaks).max() < 2 * 3 * 0.618**26 and np.all(height > 1 - 1e-7)
@@ -288,17 +355,17 @@ def test_the_claim_is_looked_at_closely_wherever_it_is(alike):
     """Three points of their own in one gap of the grid: in order, around the claim, also at ends, on and next to points."""
     low = np.full(9, 0.5) if alike else np.linspace(0.0, 0.8, 9)
     high = np.full(9, 4.0) if alike else np.linspace(2.0, 40.0, 9)
-    grid = _certifying_grid(low[:1], high[:1]) if alike else _certifying_grid(low, high)
+    grid = certifying_grid(low[:1], high[:1]) if alike else certifying_grid(low, high)
     fourth = np.broadcast_to(grid[3], 9)
     for claim in (low, high, fourth, fourth * (1 + 1e-4), fourth * (1 - 1e-4), (low + high) / 2):
-        made = _with_claim(grid, claim, low, high)
+        made = grid_with_claim(grid, claim, low, high)
         assert made.shape == (9, len(grid) + 3) and (np.diff(made, axis=1) >= 0).all()
         assert np.array_equal(made[:, [0, -1]], np.stack([low, high]).T)
         inside = np.clip(claim, np.where(low > 0, low, 1e-9 * high) * 1.002, high * 0.998)
         close = np.abs(made / inside[:, None] - 1)
         assert (np.sort(close, axis=1)[:, :2] <= [1e-15, 1.01e-3]).all()
     shut = np.array([2.0])
-    assert (_with_claim(_certifying_grid(shut, shut), shut, shut, shut) == 2.0).all()
+    assert (grid_with_claim(certifying_grid(shut, shut), shut, shut, shut) == 2.0).all()
 
 
 @pytest.mark.parametrize("points", [5, 48, 300])
@@ -306,7 +373,7 @@ def test_peaks_are_those_of_argmax_ties_and_long_grids_included(points):
     """The highest local maxima, first those of lower column; a row with fewer repeats its first."""
     heights = np.random.default_rng(points).integers(0, 9, (400, points)).astype(float)
     heights[:3] = [np.zeros(points), np.arange(points), -np.arange(points)]
-    found = _peaks(np.asfortranarray(heights), 3)
+    found = local_peaks(np.asfortranarray(heights), 3)
     for row, columns in zip(heights, found, strict=True):
         risen = np.append(True, row[1:] > row[:-1]) & np.append(row[1:] <= row[:-1], True)
         expected = sorted(np.flatnonzero(risen), key=lambda column, row=row: -row[column])[:3]
@@ -316,24 +383,31 @@ def test_peaks_are_those_of_argmax_ties_and_long_grids_included(points):
 def test_some_owners_in_a_row_keep_their_names():
     owners = market(Linear(1.0), Posted(1.0), 5).owners
     for rows in ([1, 2, 3], [0], [], [3, 1], [0, 0]):
-        assert owners.take(np.array(rows, dtype=int)).names == tuple(owners.names[row] for row in rows)
+        assert owners.take(np.array(rows, dtype=int)).names == tuple(
+            owners.names[row] for row in rows
+        )
 
 
 def test_chosen_owners_are_looked_at_in_blocks_as_among_all(monkeypatch):
     """10,000 owners of whom some thousands may move: the same owners, sums and payoffs as when all are looked at."""
-    game, draw = market(Linear(np.linspace(1, 2, 10_000)), Proportional(9.0), 10_000), np.random.default_rng(0)
-    profile, chosen = draw.uniform(0.1, 5, 10_000), draw.random(10_000) < 0.6
+    game = market(Linear(np.linspace(1, 2, 10_000)), Proportional(9.0), 10_000)
+    draw = np.random.default_rng(0)
+    profile = draw.uniform(0.1, 5, 10_000)
+    chosen = draw.random(10_000) < 0.6
     others = game.others(profile)
     monkeypatch.setattr("market.game.game.BLOCK_OWNERS", 4096)
-    parts = game.blocks(profile, others, chosen)
-    assert len(parts) == 2 and np.array_equal(np.concatenate([part.index for part in parts]), np.flatnonzero(chosen))
+    parts = game.deviation_blocks(profile, others, chosen)
+    assert len(parts) == 2 and np.array_equal(
+        np.concatenate([part.index for part in parts]), np.flatnonzero(chosen)
+    )
     found = np.concatenate([part.payoffs(profile[part.index, None]) for part in parts])[:, 0]
     np.testing.assert_allclose(found, game.payoffs(profile)[chosen], rtol=1e-12)
 
 
 def test_sums_over_others_are_those_of_the_profile_asked_for():
     """They are kept for the last profile: another one, or the same changed in place, gets its own."""
-    game, profile = market(Linear(1.0), Proportional(9.0), 3), np.array([1.0, 2.0, 3.0])
+    game = market(Linear(1.0), Proportional(9.0), 3)
+    profile = np.array([1.0, 2.0, 3.0])
     before = game.others(profile).copy()
     profile[0] = 4.0
     assert not np.array_equal(game.others(profile), before)
@@ -342,51 +416,67 @@ def test_sums_over_others_are_those_of_the_profile_asked_for():
 
 def test_a_search_that_climbs_follows_maxima_that_move():
     """Peaks of sin(3 x) + s x: from those of s = 0.1 to those of s = -0.2, and from 0 where that is no maximum any more."""
-    low, high = np.array([0.5, 0.0]), np.array([6.0, 2.0])
+    low = np.array([0.5, 0.0])
+    high = np.array([6.0, 2.0])
 
     def functions(s):
         return every(lambda x: np.sin(3 * x) + s * x, lambda x: 3 * np.cos(3 * x) + s)
 
     places, _ = local_maxima(functions(0.1), low, high)
-    found, heights = refine(functions(-0.2), low, high, places)
+    found, heights = climb_to_maxima(functions(-0.2), low, high, places)
     anew, tops = local_maxima(functions(-0.2), low, high)
     assert np.allclose(heights.max(axis=1), tops.max(axis=1), rtol=1e-14)
     assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], anew[:, 0], rtol=1e-9)
     at_zero = np.zeros((2, 1))  # x (s - x): at 0 while s < 0, at s/2 after
-    found, heights = refine(every(lambda x: x * (1.5 - x), lambda x: 1.5 - 2 * x), np.zeros(2), high, at_zero)
+    found, heights = climb_to_maxima(
+        every(lambda x: x * (1.5 - x), lambda x: 1.5 - 2 * x), np.zeros(2), high, at_zero
+    )
     assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], 0.75, rtol=1e-9)
 
 
 def test_a_maximum_known_twice_is_climbed_to_once():
     """A row with one maximum names it twice; neither name may be left behind at where it was."""
-    low, high = (
-        np.array([0.1, 0.1]),
-        np.array([1.6, 3.0]),
-    )  # sin 3x has one maximum in the first interval, two in the second
-    places, heights = local_maxima(every(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x)), low, high)
-    assert places[0, 1] == places[0, 0] and heights[0, 1] == heights[0, 0] and places[1, 1] != places[1, 0]
+    low = np.array([0.1, 0.1])  # sin 3x has one maximum in the first interval, two in the second
+    high = np.array([1.6, 3.0])
+    places, heights = local_maxima(
+        every(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x)), low, high
+    )
+    assert (
+        places[0, 1] == places[0, 0]
+        and heights[0, 1] == heights[0, 0]
+        and places[1, 1] != places[1, 0]
+    )
     known = np.full((1, 2), 2 - 1e-8)
-    found = refine(every(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x), np.zeros(1), np.full(1, 6.0), known)
-    assert argmax(*found) == pytest.approx([2], rel=0, abs=1e-12)
+    found = climb_to_maxima(
+        every(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x), np.zeros(1), np.full(1, 6.0), known
+    )
+    assert smallest_maximiser(*found) == pytest.approx([2], rel=0, abs=1e-12)
 
 
 def real_forecast(sizes):
     rows = ([[0.5, 2.0]], [np.eye(2)], [np.diag([0.5, 2.0])], [[0.5, 0.5]], [np.zeros(2)], [1.0])
     problem = Problem(*(np.array(row, dtype=float).reshape(np.shape(row)) for row in rows))
     given = {"gradient_bound": 20.0, "dispersion": 2.5, "basis": "oracle"}
-    return forecast(problem, Settings("averaged"), sizes=sizes, mechanism=Laplace(), **given)
+    return forecast_fitness(
+        problem, Settings("averaged"), sizes=sizes, mechanism=Laplace(), **given
+    )
 
 
 def large_markets(n=60):
     draw = np.random.default_rng(4)
-    sizes, price = draw.integers(50, 200, n).astype(float), draw.uniform(0.5, 2, n)
+    sizes = draw.integers(50, 200, n).astype(float)
+    price = draw.uniform(0.5, 2, n)
     yield market(Leakage(price), Proportional(4.0 * n), n, sizes=sizes / 100)
     yield market(Leakage(1e-3 * price), Marginal(price), n, low=0.05, high=10.0, forecast=real_forecast(sizes),
                  value=5e3, sizes=sizes, benefit=draw.uniform(0, 9, n), isolated=0.2)  # fmt: skip
-    yield market(Quadratic(price), Marginal(), n, low=0.05, forecast=LinearLaw(1.0, 0.1, 0.02), value=30.0)
+    yield market(
+        Quadratic(price), Marginal(), n, low=0.05, forecast=LinearLaw(1.0, 0.1, 0.02), value=30.0
+    )
 
 
-@pytest.mark.parametrize("which", range(3), ids=["no forecast", "real forecast", "forecast of all rows only"])
+@pytest.mark.parametrize(
+    "which", range(3), ids=["no forecast", "real forecast", "forecast of all rows only"]
+)
 def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     """60 owners in blocks of 7: responses, regret and solver as without blocks, where the forecast has parts."""
     whole = list(large_markets())[which]
@@ -396,8 +486,10 @@ def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     monkeypatch.setattr("market.game.game.BLOCK_OWNERS", 7)
     monkeypatch.setattr("market.equilibrium.aggregative.BLOCK_OWNERS", 7)
     cut = list(large_markets())[which]
-    assert len(cut.blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
-    assert all(map(np.array_equal, (cut.best_responses(profile), *cut.certificate(profile)), expected))
+    assert len(cut.deviation_blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
+    assert all(
+        map(np.array_equal, (cut.best_responses(profile), *cut.certificate(profile)), expected)
+    )
     again = solve(cut, rng=np.random.default_rng(0), starts=1)
     assert settled.converged and again.converged
     assert np.allclose(again.epsilon, settled.epsilon, rtol=0, atol=1e-7)
@@ -406,15 +498,22 @@ def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
 def test_some_owners_see_what_all_see():
     """The moves of some, in any order, are the rows of everybody's moves, also under a forecast that knows sizes."""
     game = list(large_markets(9))[1]
-    profile, order = np.linspace(0.1, 9, 9), np.array([4, 0, 7])
+    profile = np.linspace(0.1, 9, 9)
+    order = np.array([4, 0, 7])
     candidates = np.tile([0.05, 1.0, 8.0], (9, 1))
-    everyone, some = game.deviations(profile), game.deviations(profile, order)
+    everyone = game.deviations(profile)
+    some = game.deviations(profile, order)
     assert np.array_equal(some.payoffs(candidates[order]), everyone.payoffs(candidates)[order])
-    assert np.array_equal(some.slopes(candidates[order]), everyone.slopes(candidates)[order])
-    part, sums = game.forecast.part(order), np.array([[30.0, 300.0], [4.0, 200.0], [900.0, 100.0]])
+    assert np.array_equal(
+        some.marginal_surplus(candidates[order]), everyone.marginal_surplus(candidates)[order]
+    )
+    part = game.forecast.part(order)
+    sums = np.array([[30.0, 300.0], [4.0, 200.0], [900.0, 100.0]])
     assert np.array_equal(part.excess(sums), game.forecast.excess(sums))
     backwards = np.arange(9)[::-1]
-    assert np.array_equal(game.deviations(profile, backwards).payoffs(candidates), everyone.payoffs(candidates)[::-1])
+    assert np.array_equal(
+        game.deviations(profile, backwards).payoffs(candidates), everyone.payoffs(candidates)[::-1]
+    )
 
 
 class Doubled(ProfilePolicy):
@@ -439,4 +538,6 @@ def test_regret_of_some_owners_is_that_of_all(weights):
     game = random_market(3, weights=weights)
     epsilon = np.random.default_rng(3).uniform(game.owners.epsilon_min, game.owners.epsilon_max)
     chosen = np.arange(len(epsilon))[1:]
-    np.testing.assert_allclose(game.regret(epsilon, chosen), game.regret(epsilon)[chosen], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        game.regret(epsilon, chosen), game.regret(epsilon)[chosen], rtol=1e-9, atol=1e-12
+    )

@@ -4,17 +4,22 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from market.columns import take
+from market.columns import take_owners
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.posted import Posted
-from scenarios.report.sentences_offer import Pen
+from scenarios.report.offer import Pen
 
 
 def market(policy, cost=None, high=10.0):
-    return Game(Owners(("A", "B", "C"), 100, 0.0, high, cost or Quadratic([1.0, 4.0, 20.0])), policy, None, 0.0)
+    return Game(
+        Owners(("A", "B", "C"), 100, 0.0, high, cost or Quadratic([1.0, 4.0, 20.0])),
+        policy,
+        None,
+        0.0,
+    )
 
 
 def test_owners_stop_where_nothing_more_is_paid():
@@ -41,7 +46,7 @@ def test_each_owner_has_a_limit_of_its_own_when_they_are_taken_apart():
     game = market(policy, Linear(1.0))
     np.testing.assert_array_equal(game.best_responses(np.zeros(3)), [0.5, 10.0, 2.0])
     np.testing.assert_array_equal(game.best_responses(np.zeros(3), np.array([2, 0])), [2.0, 0.5])
-    assert take(policy, np.array([2])).limit.tolist() == [2.0]
+    assert take_owners(policy, np.array([2])).limit.tolist() == [2.0]
     shut = market(policy, Linear(1.0), high=0.4)  # a limit beyond what an owner may sell is none
     np.testing.assert_array_equal(shut.best_responses(np.zeros(3)), [0.4, 0.4, 0.4])
 
@@ -50,9 +55,11 @@ def test_what_is_worth_buying_is_asked_of_the_market():
     policy = Posted(6.0, until="worth")
     with pytest.raises(InputError, match="policy.until: needs a market with a forecast"):
         market(policy).payments(np.ones(3))
-    settled = policy.settled(market(policy).owners, lambda: np.array([0.7, np.inf, 0.1]))
-    np.testing.assert_array_equal(market(settled, Linear(1.0)).best_responses(np.zeros(3)), [0.7, 10.0, 0.1])
-    assert Posted(6.0).settled(market(policy).owners) == Posted(6.0)
+    settled = policy.prepared_for(market(policy).owners, lambda: np.array([0.7, np.inf, 0.1]))
+    np.testing.assert_array_equal(
+        market(settled, Linear(1.0)).best_responses(np.zeros(3)), [0.7, 10.0, 0.1]
+    )
+    assert Posted(6.0).prepared_for(market(policy).owners) == Posted(6.0)
 
 
 def test_the_sentence_says_where_it_ends():

@@ -17,8 +17,9 @@ from market.analysis.regulation import floor_prices
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
-from market.policies.shapley import Shapley, _orders
+from market.policies.shapley import Shapley, arrival_orders
 from scenarios.run import Run
+from scenarios.schema.loading import load
 from scenarios.summary.market import owners_part
 
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
@@ -52,6 +53,9 @@ class Unasked(PooledLaw):
     @property
     def sizes(self):
         return np.ones(self.n_owners)
+
+    def sums_at(self, epsilon):
+        return self.terms(epsilon).sum(axis=0)
 
     def asks(self, sums):
         return np.False_
@@ -99,11 +103,15 @@ def spread(n, seed=0):
 @pytest.mark.parametrize("epsilon", PROFILES, ids=["all", "some", "none"])
 def test_payments_are_averages_over_every_order(law, epsilon):
     game = Game(owners(), Shapley(0.7), law, 20.0)
-    assert np.allclose(game.payments(epsilon), by_orders(game, epsilon, 0.7), rtol=1e-12, atol=1e-13)
+    assert np.allclose(
+        game.payments(epsilon), by_orders(game, epsilon, 0.7), rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("law", [*LAWS, PooledLaw()], ids=["line", "envelope", "pooled"])
-@pytest.mark.parametrize("policy", [Shapley(0.7), Shapley(0.7, method="sampled", samples=10)], ids=["exact", "sampled"])
+@pytest.mark.parametrize(
+    "policy", [Shapley(0.7), Shapley(0.7, method="sampled", samples=10)], ids=["exact", "sampled"]
+)
 def test_efficiency(law, policy):
     """Nothing is left over: the payments are share * V * (psi(nobody) - psi(everybody)), in a sample too."""
     for epsilon in PROFILES:
@@ -118,10 +126,16 @@ def test_symmetry_null_owner_and_additivity():
     epsilon = np.array([2.0, 0.0, 2.0, 5.0])
     for law in [*LAWS, PooledLaw()]:
         paid = Game(owners(), Shapley(), law, 20.0).payments(epsilon)
-        assert paid[0] == pytest.approx(paid[2], rel=1e-13) and paid[1] == 0 and abs(paid[3] - paid[0]) > 1e-3
+        assert (
+            paid[0] == pytest.approx(paid[2], rel=1e-13)
+            and paid[1] == 0
+            and abs(paid[3] - paid[0]) > 1e-3
+        )
     both = Game(owners(), Shapley(), SumOfLaws(LAWS[1], PooledLaw()), 20.0)
     one, two = (Game(owners(), Shapley(), law, 20.0) for law in (LAWS[1], PooledLaw()))
-    assert np.allclose(both.payments(epsilon), one.payments(epsilon) + two.payments(epsilon), rtol=1e-13)
+    assert np.allclose(
+        both.payments(epsilon), one.payments(epsilon) + two.payments(epsilon), rtol=1e-13
+    )
 
 
 def test_under_a_line_by_hand():
@@ -152,19 +166,25 @@ def test_reversed_orders_help():
     game = market(Quadratic(1.0), Shapley(), 10, forecast=PooledLaw(), value=20.0)
     truth = game.payments(epsilon)
     misses = [
-        Game(game.owners, Shapley(method="sampled", samples=200, seed=seed), PooledLaw(), 20.0).payments(epsilon)
+        Game(
+            game.owners, Shapley(method="sampled", samples=200, seed=seed), PooledLaw(), 20.0
+        ).payments(epsilon)
         - truth
         for seed in range(40)
     ]
     errors = Shapley(method="sampled", samples=200).standard_error(epsilon, game)
-    assert np.sqrt(np.mean(np.square(misses))) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.25)
+    assert np.sqrt(np.mean(np.square(misses))) == pytest.approx(
+        np.sqrt(np.mean(errors**2)), rel=0.25
+    )
     assert np.abs(np.mean(misses, axis=0)).max() < 4 * errors.max() / np.sqrt(40)
 
 
-@pytest.mark.parametrize(("n", "samples", "count"), [(5, 400, 400), (13, 400, 390), (30, 400, 400), (7, 4, 4)])
+@pytest.mark.parametrize(
+    ("n", "samples", "count"), [(5, 400, 400), (13, 400, 390), (30, 400, 400), (7, 4, 4)]
+)
 def test_the_drawn_orders(n, samples, count):
     """Every row an order; every second the reverse of the one before; every owner equally often first."""
-    orders = _orders(n, samples, 3)
+    orders = arrival_orders(n, samples, 3)
     assert len(orders) == count <= samples and np.array_equal(
         np.sort(orders, axis=1), np.tile(np.arange(n), (count, 1))
     )
@@ -184,20 +204,25 @@ def test_a_move_is_priced_by_the_same_orders():
         for at, candidate in enumerate(candidates[owner]):
             changed = epsilon.copy()
             changed[owner] = candidate
-            assert fast[owner, at] == pytest.approx(game.payoffs(changed)[owner], rel=1e-12, abs=1e-13)
+            assert fast[owner, at] == pytest.approx(
+                game.payoffs(changed)[owner], rel=1e-12, abs=1e-13
+            )
     some = game.deviation_payoffs(epsilon, candidates[[3, 11]], owners=[3, 11])
     assert np.allclose(some, fast[[3, 11]], rtol=1e-13)
     paid = game.payments(epsilon)
-    _orders.cache_clear()
+    arrival_orders.cache_clear()
     assert np.array_equal(game.payments(epsilon), paid)
     one = Shapley(samples=40, seed=1)
-    assert not np.allclose(Game(game.owners, one, PooledLaw(), 20.0).payments(epsilon), 2 * game.payments(epsilon))
+    assert not np.allclose(
+        Game(game.owners, one, PooledLaw(), 20.0).payments(epsilon), 2 * game.payments(epsilon)
+    )
 
 
 @pytest.mark.parametrize("law", [LAWS[0], PooledLaw()], ids=["line", "pooled"])
 def test_a_shapley_market_settles(law):
     """Under a line the payment to an owner falls by V g/e^2 whoever else is there, as under the marginal policy: a e =
-    2 V g / e^3. Under the curve the certificate and a general search over moves agree that nobody gains."""
+    2 V g / e^3. Under the curve the certificate and a general search over moves agree that nobody
+    gains."""
     slope = np.array([0.5, 1.0, 3.0])
     game = market(Quadratic(slope), Shapley(), 3, low=0.05, high=10.0, forecast=law, value=30.0)
     found = solve(game, rng=np.random.default_rng(0), starts=3)
@@ -213,17 +238,23 @@ def test_a_shapley_market_settles(law):
 def test_payments_that_bend_often_are_searched_finely():
     """Each of 2^11 coalitions changes its horizon at another epsilon: surplus has many maxima close together."""
     slopes = np.linspace(1, 2, 12)
-    game = market(Quadratic(slopes), Shapley(), 12, low=0.05, high=10.0, forecast=PooledLaw(), value=360.0)
+    game = market(
+        Quadratic(slopes), Shapley(), 12, low=0.05, high=10.0, forecast=PooledLaw(), value=360.0
+    )
     found = solve(game, rng=np.random.default_rng(0), starts=1)
     assert found.converged
     grid = np.tile(np.geomspace(0.05, 10, 501), (12, 1))
-    assert np.all(game.deviation_payoffs(found.epsilon, grid).max(axis=1) < game.payoffs(found.epsilon) + 1e-6)
+    assert np.all(
+        game.deviation_payoffs(found.epsilon, grid).max(axis=1) < game.payoffs(found.epsilon) + 1e-6
+    )
     assert floor_prices(game, 0.1).policy.grain == Shapley().grain and "points" in Shapley().grain
 
 
 def test_twelve_owners_exactly_in_time():
     """2^12 coalitions: a round of best responses of all takes well under a second."""
-    game = market(Quadratic(1.0), Shapley(), 12, low=0.05, high=10.0, forecast=PooledLaw(), value=30.0)
+    game = market(
+        Quadratic(1.0), Shapley(), 12, low=0.05, high=10.0, forecast=PooledLaw(), value=30.0
+    )
     begun = time.perf_counter()
     response = game.best_responses(np.ones(12))
     assert time.perf_counter() - begun < 3 and response.shape == (12,)
@@ -235,10 +266,8 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
     planner = SimpleNamespace(forecast=Unasked(n_owners=n))
-    scenario, settled = (
-        SimpleNamespace(externalities=None, unions=(), behaviours=()),
-        SimpleNamespace(epsilon=spread(n)),
-    )
+    scenario = load("three_insurers")
+    settled = SimpleNamespace(epsilon=spread(n))
     run = Run(scenario, data, planner, game, settled, trained=None)
     rows = owners_part(run, 0.1)
     errors = [row["payment_std_error"] for row in rows]
@@ -249,10 +278,16 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"share": -1.0}, "policy.share: must be a number above 0, or a list with one per owner; found -1.0."),
+        (
+            {"share": -1.0},
+            "policy.share: must be a number above 0, or a list with one per owner; found -1.0.",
+        ),
         ({"samples": 5}, "policy.samples: must be an even whole number of at least 4; found 5."),
         ({"seed": -1}, "policy.seed: must be a whole number of at least 0; found -1."),
-        ({"method": "guess"}, 'policy.method: must be "auto", "exact" or "sampled"; found "guess".'),
+        (
+            {"method": "guess"},
+            'policy.method: must be "auto", "exact" or "sampled"; found "guess".',
+        ),
     ],
 )
 def test_what_a_shapley_policy_cannot_be(changes, message):

@@ -8,22 +8,26 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from buying import buy
 
 from learning.declaration import NonNegative, parameter
-from market.procurement import MECHANISMS, AtBudget, at_budget, buy, compare, equilibria_in_reports, misreports
 from market.procurement.auctions import ProportionalShare, ShapleyShare
-from market.procurement.comparison import ESTIMATES
+from market.procurement.comparison import ESTIMATES, compare_mechanisms
 from market.procurement.cost_laws import Bimodal, Uniform
 from market.procurement.mechanism import NONE, ProcurementMechanism, ProcurementProblem
+from market.procurement.mechanisms import MECHANISMS
 from market.procurement.offers import PostedPrice
-from market.procurement.spending import spending
+from market.procurement.reports import best_misreports, equilibria_in_reports
+from market.procurement.spending import AtBudget, at_budget, mechanism_at_budget
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 FORECAST = MeanEstimate(500.0, 50.0)
 
 
 def problem(budget, n_owners, law):
-    return ProcurementProblem(budget, n_owners, law, PrecisionValuation(1.0, records=500.0), FORECAST)
+    return ProcurementProblem(
+        budget, n_owners, law, PrecisionValuation(1.0, records=500.0), FORECAST
+    )
 
 
 def alone(mechanism):
@@ -39,14 +43,17 @@ def table(dpmarket, *asked):
         return {row["name"]: row for row in csv.DictReader(file)}, printed
 
 
-# ---- what the command said wrongly ----------------------------------------------------------------------------------
+# ---- what the command said wrongly
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_all_spend_the_money_on_average(dpmarket):
     """The ladder spent 9 to 26 of 30. Bar: the money, within 3 standard errors of 40 markets and 2 %."""
     only = "ladder,min_cost,fair_query,posted,vcg"
-    rows, printed = table(dpmarket, "--only", only, "--owners", "10", "--budget", "12", "--markets", "40")
+    rows, printed = table(
+        dpmarket, "--only", only, "--owners", "10", "--budget", "12", "--markets", "40"
+    )
     for name, row in rows.items():
         assert abs(float(row["spend"]) - 12) <= 3 * float(row["spend_std_error"]) + 0.24, name
         assert row["equal"] == "True"
@@ -56,7 +63,9 @@ def test_all_spend_the_money_on_average(dpmarket):
 @pytest.mark.slow
 def test_where_lying_pays_the_row_stands_at_an_equilibrium(dpmarket):
     """The proportional row stood at the truth, where a lie gains a tenth of the money and more."""
-    rows, printed = table(dpmarket, "--only", "proportional,posted", "--owners", "6", "--markets", "6")
+    rows, printed = table(
+        dpmarket, "--only", "proportional,posted", "--owners", "6", "--markets", "6"
+    )
     row = rows["proportional"]
     assert row["reports"] == "equilibrium" and rows["posted"]["reports"] == "truth"
     assert float(row["found"]) == 1 and float(row["largest_gain"]) <= 1e-6 * 30 * (1 + 1e-9)
@@ -77,7 +86,9 @@ def test_the_learners_gain_is_what_it_says(dpmarket):
 
 
 def test_a_folder_to_write_into_is_refused_before_anything_is_printed(dpmarket):
-    status, printed, errors = dpmarket("mechanisms", "--out", ".", "--markets", "1", "--only", "posted")
+    status, printed, errors = dpmarket(
+        "mechanisms", "--out", ".", "--markets", "1", "--only", "posted"
+    )
     assert status == 2 and printed == "" and errors.count("\n") == 1
     assert "--out: must be a new file, or an earlier table of this kind" in errors
 
@@ -86,16 +97,20 @@ def test_a_folder_to_write_into_is_refused_before_anything_is_printed(dpmarket):
 @pytest.mark.parametrize(("width", "budget"), [(80, "2"), (120, "2"), (80, "0.01")])
 def test_the_tables_fit_the_terminal(dpmarket, monkeypatch, width, budget):
     """No name is cut, no line is longer than the terminal is wide."""
-    from scenarios.command import terminal
+    from exchange import terminal
 
-    narrow = functools.partial(terminal.Console.__init__, highlight=False, markup=False, width=width)
+    narrow = functools.partial(
+        terminal.Console.__init__, highlight=False, markup=False, width=width
+    )
     monkeypatch.setattr(terminal.Terminal, "__init__", lambda self: narrow(self))
     few = "virtual_cost,proportional,shapley,min_cost"
     asked = ["--owners", "5", "--markets", "4", "--budget", budget, "--costs", "uniform"]
     status, printed, _ = dpmarket("mechanisms", "--only", few, *asked)
     lines = printed.splitlines()
     assert status == 0 and max(map(len, lines)) <= width and "…" not in printed
-    assert [sum(line.startswith(name + " ") for line in lines) for name in few.split(",")] == [3] * 4
+    assert [sum(line.startswith(name + " ") for line in lines) for name in few.split(",")] == [
+        3
+    ] * 4
     assert "±" in printed
 
 
@@ -109,14 +124,17 @@ def test_costs_and_the_order_of_owners_are_drawn_apart(dpmarket, monkeypatch):
         return settle(self, reports, chances)
 
     monkeypatch.setattr(PostedPrice, "settle", spy)
-    status, _, _ = dpmarket("mechanisms", "--only", "posted", "--owners", "400", "--markets", "1", "--budget", "200")
+    status, _, _ = dpmarket(
+        "mechanisms", "--only", "posted", "--owners", "400", "--markets", "1", "--budget", "200"
+    )
     reports, chances = next((r, c) for r, c in reversed(seen) if r.size == c.size == 400)
     # of independent columns the correlation of ranks has a standard deviation of 1/20; it was 0.8
     ranked = [np.argsort(np.argsort(one.ravel())) for one in (reports, chances)]
     assert status == 0 and abs(np.corrcoef(*ranked)[0, 1]) < 0.2
 
 
-# ---- equal spending -------------------------------------------------------------------------------------------------
+# ---- equal spending
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -134,16 +152,20 @@ def test_every_mechanism_spends_the_same(made):
         fresh = drawn if tuned.truthful else drawn[:20]
         each = np.zeros(len(fresh))
         for odds, version in zip(tuned.odds, tuned.versions, strict=True):
-            chances = np.stack([version.draw(10, rng=np.random.default_rng([3, m])) for m in range(len(fresh))])
-            reports = fresh if tuned.truthful else equilibria_in_reports(version, fresh, chances).reports
+            chances = np.stack(
+                [version.draw(10, rng=np.random.default_rng([3, m])) for m in range(len(fresh))]
+            )
+            reports = (
+                fresh if tuned.truthful else equilibria_in_reports(version, fresh, chances).reports
+            )
             each += odds * version.settle(reports, chances)[1].sum(axis=1)
         assert abs(each.mean() - 20) <= 4 * each.std() / np.sqrt(len(fresh)) + 0.1, name
 
 
 def test_a_count_of_owners_is_bought_by_lottery():
     """Min cost buys from k or k + 1 owners: its odds spend the money between what these spend."""
-    made = spending(MECHANISMS["min_cost"], problem(20.0, 20, Uniform(0.2, 3.0)))
-    few, more = (version.sellers(20) for version in made.versions)
+    made = mechanism_at_budget(MECHANISMS["min_cost"], problem(20.0, 20, Uniform(0.2, 3.0)))
+    few, more = (version.seller_count(20) for version in made.versions)
     assert more == few + 1 and 0 < made.odds[0] < 1 and made.truthful and made.spend == 20
 
 
@@ -162,7 +184,9 @@ class Stubborn(ProcurementMechanism):
 @pytest.mark.parametrize(("budget", "words"), [(50.0, "at most 8"), (2.0, "at least 8")])
 def test_what_cannot_spend_the_money_is_marked(monkeypatch, dpmarket, budget, words):
     monkeypatch.setitem(MECHANISMS, "stubborn", Stubborn)
-    rows, printed = table(dpmarket, "--only", "stubborn", "--owners", "8", "--markets", "2", "--budget", str(budget))
+    rows, printed = table(
+        dpmarket, "--only", "stubborn", "--owners", "8", "--markets", "2", "--budget", str(budget)
+    )
     assert rows["stubborn"]["equal"] == "False" and float(rows["stubborn"]["spend"]) == 8
     assert words in " ".join(printed.split()) and "8 !" in printed
 
@@ -170,13 +194,19 @@ def test_what_cannot_spend_the_money_is_marked(monkeypatch, dpmarket, budget, wo
 @pytest.mark.slow
 def test_mechanisms_stand_side_by_side(made):
     """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones, bar
-    the standard error of the difference; nobody loses, nobody gains more than is told, and rows stand alone. Who asks
-    Dealer's broker for more undercuts and is undercut, without an end: that row says so."""
+    the standard error of the difference; nobody loses, nobody gains more than is told, and rows
+    stand alone. Who asks Dealer's broker for more undercuts and is undercut, without an end: that
+    row says so."""
     costs = Bimodal().draw((12, 10), rng=np.random.default_rng(3))
-    rows = {row.name: row for row in compare(made, costs, forecast=FORECAST, value=1.0, seed=1)}
+    rows = {
+        row.name: row
+        for row in compare_mechanisms(made, costs, forecast=FORECAST, value=1.0, seed=1)
+    }
     assert list(rows) == list(made) == list(MECHANISMS)
     for row in rows.values():
-        assert row.largest_loss <= 1e-12 and (row.reports == "bound") == (row.name == "compensated") == (row.found < 1)
+        assert row.largest_loss <= 1e-12 and (row.reports == "bound") == (
+            row.name == "compensated"
+        ) == (row.found < 1)
         assert row.largest_gain <= (0 if row.truthful else 20e-6) or row.reports == "bound"
         assert (
             0 < row.count_error.mean <= 0.5
@@ -187,11 +217,14 @@ def test_mechanisms_stand_side_by_side(made):
         if row.truthful:
             assert rows["virtual_cost"].fitness.mean <= row.fitness.mean + 2 * row.fitness.std_error
     assert rows["proportional"].lie.mean > 0.1
-    again = compare({"posted": made["posted"]}, costs, forecast=FORECAST, value=1.0, seed=1)
+    again = compare_mechanisms(
+        {"posted": made["posted"]}, costs, forecast=FORECAST, value=1.0, seed=1
+    )
     assert again == [rows["posted"]]  # whoever else is compared
 
 
-# ---- equilibria in reports ------------------------------------------------------------------------------------------
+# ---- equilibria in reports
+# ------------------------------------------------------------------------------------------
 
 
 def test_two_owners_of_a_contest_by_hand():
@@ -206,20 +239,29 @@ def test_two_owners_of_a_contest_by_hand():
 @pytest.mark.parametrize("count", [3, 4, 6])
 def test_owners_alike_in_a_contest_understate_their_costs(count):
     """With t = (sum of reports)/(k - 1) a report earns R (1 - r/t)(1 - c/t). The first-order condition of k owners alike
-    gives t = c (1 + 1/(k - 1)^2) and r = t (k - 1)/k < c: nobody moves from there, and somebody does from nearby."""
+    gives t = c (1 + 1/(k - 1)^2) and r = t (k - 1)/k < c: nobody moves from there, and somebody
+    does from nearby."""
     cost = 2.0
     report = cost * (1 + 1 / (count - 1) ** 2) * (count - 1) / count
-    costs, mechanism = np.full((1, count), cost), ProportionalShare(10.0)
-    still = equilibria_in_reports(mechanism, costs, np.empty((1, 0)), start=np.full((1, count), report))
+    costs = np.full((1, count), cost)
+    mechanism = ProportionalShare(10.0)
+    still = equilibria_in_reports(
+        mechanism, costs, np.empty((1, 0)), start=np.full((1, count), report)
+    )
     assert report < cost and still.found.all() and np.allclose(still.reports, report, rtol=1e-4)
-    near = equilibria_in_reports(mechanism, costs, np.empty((1, 0)), start=np.full((1, count), 0.9 * report))
+    near = equilibria_in_reports(
+        mechanism, costs, np.empty((1, 0)), start=np.full((1, count), 0.9 * report)
+    )
     assert not np.allclose(near.visited[0], near.reports)
 
 
-@pytest.mark.parametrize("make", [lambda: ProportionalShare(9.0), lambda: ShapleyShare(9.0, 0.6, FORECAST)])
+@pytest.mark.parametrize(
+    "make", [lambda: ProportionalShare(9.0), lambda: ShapleyShare(9.0, 0.6, FORECAST)]
+)
 def test_nobody_gains_at_an_equilibrium(make):
     """Second route: 4,000 random reports of every owner, the others' as found; and others' orders of moving."""
-    mechanism, rng = make(), np.random.default_rng(8)
+    mechanism = make()
+    rng = np.random.default_rng(8)
     costs = rng.uniform(0.2, 3.0, (5, 7))
     found = equilibria_in_reports(mechanism, costs, np.empty((5, 0)), owners=np.arange(7))
     assert found.found.all() and found.gain.max() <= 9e-6 * (1 + 1e-9)
@@ -227,9 +269,10 @@ def test_nobody_gains_at_an_equilibrium(make):
     for market, owner in np.ndindex(5, 7):
         reports = np.repeat(found.reports[market][None], len(tried), axis=0)
         reports[:, owner] = tried
-        surplus = [p[..., owner] - costs[market, owner] * e[..., owner] for e, p in [mechanism.settle(reports, NONE)]][
-            0
-        ]
+        surplus = [
+            p[..., owner] - costs[market, owner] * e[..., owner]
+            for e, p in [mechanism.settle(reports, NONE)]
+        ][0]
         sold, paid = mechanism.settle(found.reports[market], NONE)
         assert surplus.max() - (paid[owner] - costs[market, owner] * sold[owner]) <= 2e-5
 
@@ -245,7 +288,9 @@ def test_who_may_not_misreport_reports_the_truth():
             seen.append(reports[..., -37:].max(axis=-1).max())
             return super().settle(reports, chances)
 
-    row = compare({"p": alone(Watched(6.0))}, costs, forecast=FORECAST, value=2.0, seed=0)[0]
+    row = compare_mechanisms(
+        {"p": alone(Watched(6.0))}, costs, forecast=FORECAST, value=2.0, seed=0
+    )[0]
     assert row.tried == 83 / 120 and max(seen) == 2.0
 
 
@@ -267,7 +312,9 @@ def test_without_an_equilibrium_the_worst_that_is_led_to_is_told():
     costs = np.array([[0.5, 2.0], [0.3, 0.4]])
     found = equilibria_in_reports(Pennies(), costs, np.empty((2, 0)))
     assert not found.found.any() and found.gain.min() > 1
-    row = compare({"pennies": alone(Pennies())}, costs, forecast=FORECAST, value=1.0, seed=0)[0]
+    row = compare_mechanisms(
+        {"pennies": alone(Pennies())}, costs, forecast=FORECAST, value=1.0, seed=0
+    )[0]
     assert row.reports == "bound" and row.found == 0
     worst = FORECAST.excess(FORECAST.terms(np.array([0.0, 0.5])).sum(axis=0))
     assert row.fitness.mean == pytest.approx(float(worst))
@@ -278,69 +325,105 @@ def test_a_mechanism_that_wrongly_claims_to_be_truthful_is_found_out():
     class PayAsAsked(ProcurementMechanism):
         """The two cheapest sell a unit at the price they asked."""
 
-        title, truthful, budget = "pay as asked", True, np.inf
+        title = "pay as asked"
+        truthful = True
+        budget = np.inf
 
         def settle(self, reports, chances):
             wins = np.argsort(np.argsort(reports, axis=-1, kind="stable"), axis=-1) < 2
             return wins * 1.0, wins * reports
 
     costs = np.array([[3.5, 1.0, 4.0, 2.0], [5.0, 1.5, 2.5, 3.0]])
-    row = compare({"asked": alone(PayAsAsked())}, costs, forecast=FORECAST, value=1.0, seed=0)[0]
-    assert row.reports == "equilibrium" and row.truthful  # as it says; the row stands where owners go
+    row = compare_mechanisms(
+        {"asked": alone(PayAsAsked())}, costs, forecast=FORECAST, value=1.0, seed=0
+    )[0]
+    assert (
+        row.reports == "equilibrium" and row.truthful
+    )  # as it says; the row stands where owners go
     assert row.spend.mean == pytest.approx(np.mean([2 * 3.5, 2 * 3.0]), rel=1e-5)
     assert row.lie.mean == pytest.approx(np.mean([2.5, 1.5]), rel=1e-5)
 
 
-# ---- standard errors ------------------------------------------------------------------------------------------------
+# ---- standard errors
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_seeds_scatter_as_the_standard_errors_say():
     """40 seeds, 20 markets each. Of t with 19 degrees of freedom the standard deviation is 1.06, known to about 12 %
     from 40 values and, with skew, less well: bar 0.7 to 1.45, and the mean of z within 0.6 of 0."""
-    law, rows = Uniform(0.2, 3.0), []
+    law = Uniform(0.2, 3.0)
+    rows = []
     made = at_budget(problem(6.0, 4, law), ["posted", "ladder", "proportional"])
     for seed in range(40):
         costs = law.draw((20, 4), rng=np.random.default_rng([seed, 77]))
-        rows.append({r.name: r for r in compare(made, costs, forecast=FORECAST, value=6 / FORECAST.outside, seed=seed)})
+        rows.append(
+            {
+                r.name: r
+                for r in compare_mechanisms(
+                    made, costs, forecast=FORECAST, value=6 / FORECAST.outside, seed=seed
+                )
+            }
+        )
     for name in made:
         for figure in ("fitness", "spend", "net_gain", "surplus", "lie"):
             mean, error = np.array([getattr(row[name], figure) for row in rows]).T
             if mean.std() <= 1e-6 * abs(mean.mean()):  # the same in every market
                 continue
             z = (mean - mean.mean()) / error
-            assert 0.7 < z.std(ddof=1) < 1.45 and abs(z.mean()) < 0.6, (name, figure, z.std(), z.mean())
+            assert 0.7 < z.std(ddof=1) < 1.45 and abs(z.mean()) < 0.6, (
+                name,
+                figure,
+                z.std(),
+                z.mean(),
+            )
 
 
 def test_standard_errors_are_those_of_independent_markets():
     """By hand from `buy`, market by market; nan from one market."""
     law = Uniform(0.5, 2.0)
-    made, costs = at_budget(problem(5.0, 5, law), ["posted"]), law.draw((6, 5), rng=np.random.default_rng(2))
-    row = compare(made, costs, forecast=FORECAST, value=2.0, seed=4)[0]
-    each = [buy(made["posted"].versions[0], one, rng=np.random.default_rng([4, m])) for m, one in enumerate(costs)]
-    spend, left = (
-        [one.spend for one in each],
-        [one.surplus(c).sum() for one, c in zip(each, costs, strict=True)],
-    )
+    made = at_budget(problem(5.0, 5, law), ["posted"])
+    costs = law.draw((6, 5), rng=np.random.default_rng(2))
+    row = compare_mechanisms(made, costs, forecast=FORECAST, value=2.0, seed=4)[0]
+    each = [
+        buy(made["posted"].versions[0], one, rng=np.random.default_rng([4, m]))
+        for m, one in enumerate(costs)
+    ]
+    spend = [one.spend for one in each]
+    left = [one.surplus(c).sum() for one, c in zip(each, costs, strict=True)]
     assert row.spend == pytest.approx((np.mean(spend), np.std(spend, ddof=1) / np.sqrt(6)))
     assert row.surplus == pytest.approx((np.mean(left), np.std(left, ddof=1) / np.sqrt(6)))
-    one = compare(made, costs[:1], forecast=FORECAST, value=2.0, seed=4)[0]
+    one = compare_mechanisms(made, costs[:1], forecast=FORECAST, value=2.0, seed=4)[0]
     assert all(np.isnan(getattr(one, figure).std_error) for figure in ESTIMATES)
 
 
 def test_the_gain_from_lying_is_the_searchs():
     costs = Uniform(0.5, 2.0).draw((4, 3), rng=np.random.default_rng(2))
-    row = compare({"p": alone(ProportionalShare(6.0))}, costs, forecast=FORECAST, value=2.0, seed=0)[0]
-    lies = misreports(ProportionalShare(6.0), costs, rng=np.random.default_rng(0)).gain.max(axis=1)
+    row = compare_mechanisms(
+        {"p": alone(ProportionalShare(6.0))}, costs, forecast=FORECAST, value=2.0, seed=0
+    )[0]
+    lies = best_misreports(ProportionalShare(6.0), costs, rng=np.random.default_rng(0)).gain.max(
+        axis=1
+    )
     assert row.lie.mean == pytest.approx(lies.mean(), rel=1e-12)
 
 
-# ---- the command ----------------------------------------------------------------------------------------------------
+# ---- the command
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_the_command_compares_mechanisms(dpmarket, tmp_path):
-    few = ["--markets", "2", "--owners", "6", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
+    few = [
+        "--markets",
+        "2",
+        "--owners",
+        "6",
+        "--costs",
+        "uniform:low=1,high=2",
+        "--out",
+        str(tmp_path / "t.csv"),
+    ]
     asked = [*few, "--only", "fair_query,min_cost,posted,ladder,vcg,proportional,shapley"]
     status, out, err = dpmarket("mechanisms", *asked)
     assert status == 0 and err == ""
@@ -364,12 +447,21 @@ def test_the_command_compares_mechanisms(dpmarket, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--costs", "unifrm"], "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?"),
-        (["--costs", "uniform:lo=1"], "--costs: must be parameters of uniform; found 'lo'. Did you mean \"low\"?"),
+        (
+            ["--costs", "unifrm"],
+            "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?",
+        ),
+        (
+            ["--costs", "uniform:lo=1"],
+            "--costs: must be parameters of uniform; found 'lo'. Did you mean \"low\"?",
+        ),
         (["--costs", "uniform:low=x"], "--costs: low must be a number; found 'x'."),
         (["--costs", "uniform:low=3,high=1"], "--costs: high: must be above 3; found 1.0."),
         (["--budget", "0"], "--budget: must be a number above 0; found 0.0."),
-        (["--only", "postd"], "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?"),
+        (
+            ["--only", "postd"],
+            "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?",
+        ),
         (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
         (["--out", "."], "--out: must be a new file, or an earlier table of this kind"),
         (["--value", "-1"], "'--value'"),

@@ -10,7 +10,13 @@ from scipy.sparse import coo_matrix
 from valuations import SquareRootValuation
 
 from learning.errors import InputError
-from market.procurement.contracts import Menu, VirtualCost, iron, lower_hull, virtual_cost
+from market.procurement.contracts import (
+    Menu,
+    VirtualCost,
+    iron_virtual_costs,
+    lower_hull,
+    virtual_cost,
+)
 from market.procurement.cost_laws import COST_LAWS, Bimodal, LogNormal, Uniform
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
@@ -19,7 +25,9 @@ LAWS = {
     "lognormal": [LogNormal(1.0, 0.5), LogNormal(0.3, 1.2, ceiling=2.0)],
     "bimodal": [Bimodal(), Bimodal(0.1, 3.0, 0.7, 0.4)],
 }
-LAW_CASES = [pytest.param(law, id=f"{name}{i}") for name in COST_LAWS for i, law in enumerate(LAWS[name])]
+LAW_CASES = [
+    pytest.param(law, id=f"{name}{i}") for name in COST_LAWS for i, law in enumerate(LAWS[name])
+]
 VALUATIONS = [
     SquareRootValuation(2.0),
     PrecisionValuation(3.0),
@@ -33,11 +41,16 @@ def best_lottery(costs, odds, valuation, levels, neighbours=False):
     """The learner's best expected gain by a linear program over all mechanisms with lotteries on ``levels``.
 
     Variables: the odds w_kl that type k sells level l, and its payment t_k. Maximise
-    sum f_k (sum_l w_kl V(e_l) - t_k) subject to: w_k is a lottery, t_k >= c_k E[e | w_k], and no type gains by
-    passing for another (for its neighbours only, which is enough as costs are linear).
+    sum f_k (sum_l w_kl V(e_l) - t_k) subject to: w_k is a lottery, t_k >= c_k E[e | w_k], and no
+    type gains by passing for another (for its neighbours only, which is enough as costs are
+    linear).
     """
-    n, m = len(costs), len(levels)
-    rows, columns, entries, limits = [], [], [], []
+    n = len(costs)
+    m = len(levels)
+    rows = []
+    columns = []
+    entries = []
+    limits = []
 
     def below(limit, sold=(), paid=()):
         row = len(limits)
@@ -56,7 +69,9 @@ def best_lottery(costs, odds, valuation, levels, neighbours=False):
         for j in range(n):
             if j != k and (not neighbours or abs(j - k) == 1):
                 below(0.0, [(k, costs[k]), (j, -costs[k])], [(k, -1.0), (j, 1.0)])
-    lotteries = coo_matrix((np.ones(n * m), (np.repeat(np.arange(n), m), np.arange(n * m))), (n, n * m + n))
+    lotteries = coo_matrix(
+        (np.ones(n * m), (np.repeat(np.arange(n), m), np.arange(n * m))), (n, n * m + n)
+    )
     gain = np.concatenate([np.outer(odds, valuation.value(levels)).ravel(), -odds])
     found = linprog(
         -gain,
@@ -88,7 +103,7 @@ def gain_over(law, mechanism, valuation):
 
 def expected_gain(menu):
     """The learner's value less payment, per owner, on average over the types of a menu."""
-    return float(menu.odds @ (menu.valuation.value(menu.epsilon) - menu.payments))
+    return float(menu.type_odds @ (menu.valuation.value(menu.epsilon) - menu.payments))
 
 
 @pytest.mark.parametrize("law", LAW_CASES)
@@ -96,14 +111,18 @@ def test_a_law_is_one_law(law):
     """cdf = integral of pdf; the quantile inverts it; draws follow it (Kolmogorov's bound at odds 1e-4)."""
     low, high = law.support
     assert law.cdf(np.array(low)) == 0 and law.cdf(np.array(high)) == pytest.approx(1, abs=1e-12)
-    assert np.all(law.pdf(np.array([low - 0.1, high + 0.1])) == 0) and law.cdf(np.array(2 * high)) == 1
+    assert (
+        np.all(law.pdf(np.array([low - 0.1, high + 0.1])) == 0) and law.cdf(np.array(2 * high)) == 1
+    )
     for cost in np.linspace(low, high, 6)[1:]:
         known = [float(law.quantile(np.array(part))) for part in (0.01, 0.2, 0.5, 0.8, 0.99)]
         mass = quad(law.pdf, low, cost, points=[x for x in known if x < cost] or None, limit=400)[0]
         assert mass == pytest.approx(float(law.cdf(np.array(cost))), rel=1e-7)
     part = np.linspace(0.001, 0.999, 97)
     assert np.allclose(law.cdf(law.quantile(part)), part, rtol=1e-9)
-    assert np.all(np.diff(law.quantile(np.linspace(0, 1, 50))) > 0) and law.quantile(1.0) == pytest.approx(high)
+    assert np.all(np.diff(law.quantile(np.linspace(0, 1, 50))) > 0) and law.quantile(
+        1.0
+    ) == pytest.approx(high)
     drawn = np.sort(law.draw(20_000, rng=np.random.default_rng(3)))
     assert drawn.min() >= low and drawn.max() <= high
     assert np.abs(law.cdf(drawn) - (np.arange(20_000) + 0.5) / 20_000).max() < 2.2 / np.sqrt(20_000)
@@ -123,12 +142,30 @@ def test_stated_valuations_have_two_peaks():
         (lambda: LogNormal(0.0), "costs.median: must be a number above 0; found 0"),
         (lambda: LogNormal(1.0, np.inf), "costs.spread: must be a number above 0; found inf"),
         (lambda: Bimodal(share=1.0), "costs.share: must be a number above 0 and below 1; found 1"),
-        (lambda: Bimodal(low=[1.0, 2.0]), r"costs.low: must be a number above 0; found \[1.0, 2.0\]"),
-        (lambda: PrecisionValuation(-1.0), "valuation.scale: must be a number of at least 0; found -1"),
-        (lambda: VirtualCost("uniform", VALUATIONS[0]), 'mechanism.law: must be a CostLaw; found "uniform"'),
-        (lambda: Menu([1.0, 1.0], [0.5, 0.5], VALUATIONS[0]), "mechanism.costs: must rise from type to type"),
-        (lambda: Menu([1.0, 2.0], [1.0], VALUATIONS[0]), "mechanism.odds: needs one number per type; found 1 for 2"),
-        (lambda: Menu([1.0, 2.0], [1.0, 0.0], VALUATIONS[0]), "mechanism.odds: must be a number above 0, .*; found 0"),
+        (
+            lambda: Bimodal(low=[1.0, 2.0]),
+            r"costs.low: must be a number above 0; found \[1.0, 2.0\]",
+        ),
+        (
+            lambda: PrecisionValuation(-1.0),
+            "valuation.scale: must be a number of at least 0; found -1",
+        ),
+        (
+            lambda: VirtualCost("uniform", VALUATIONS[0]),
+            'mechanism.law: must be a CostLaw; found "uniform"',
+        ),
+        (
+            lambda: Menu([1.0, 1.0], [0.5, 0.5], VALUATIONS[0]),
+            "mechanism.costs: must rise from type to type",
+        ),
+        (
+            lambda: Menu([1.0, 2.0], [1.0], VALUATIONS[0]),
+            "mechanism.odds: needs one number per type; found 1 for 2",
+        ),
+        (
+            lambda: Menu([1.0, 2.0], [1.0, 0.0], VALUATIONS[0]),
+            "mechanism.odds: must be a number above 0, .*; found 0",
+        ),
         (
             lambda: Menu([1.0], [1.0], VALUATIONS[0], budget=-1.0),
             "mechanism.budget: must be a number of at least 0; found -1",
@@ -165,18 +202,26 @@ def test_demand_is_what_maximises_worth_less_price(valuation):
         assert valuation.value(wanted) - price * wanted == pytest.approx(best, rel=1e-9, abs=1e-12)
     assert valuation.demand(np.array([0.0]))[0] == pytest.approx(valuation.epsilon_max, rel=1e-12)
     assert valuation.demand(np.array([np.inf]))[0] == pytest.approx(0, abs=1e-200)
-    assert valuation.value(np.array(0.0)) == 0 and type(valuation)(0.0).demand(np.array([1.0]))[0] == 0
+    assert (
+        valuation.value(np.array(0.0)) == 0 and type(valuation)(0.0).demand(np.array([1.0]))[0] == 0
+    )
 
 
 def test_the_estimate_is_the_best_weighting():
     """Variance of sum q_i y_i with sum q = 1 is least at q ~ 1/v_i, and then 1 / sum 1/v_i (Lagrange)."""
-    sizes, epsilon = np.array([10.0, 40.0, 5.0]), np.array([1.0, 0.2, 3.0])
+    sizes = np.array([10.0, 40.0, 5.0])
+    epsilon = np.array([1.0, 0.2, 3.0])
     estimate = MeanEstimate(sizes, public_records=8.0, deviation=0.4, width=2.0)
     variance = np.append(0.16 / sizes + 2 * (2.0 / (sizes * epsilon)) ** 2, 0.16 / 8)
     found = minimize(
-        lambda q: q**2 @ variance, np.full(4, 0.25), constraints={"type": "eq", "fun": lambda q: q.sum() - 1}, tol=1e-14
+        lambda q: q**2 @ variance,
+        np.full(4, 0.25),
+        constraints={"type": "eq", "fun": lambda q: q.sum() - 1},
+        tol=1e-14,
     )
-    assert estimate.excess(estimate.terms(epsilon).sum(axis=0)) == pytest.approx(found.fun / 0.16, rel=1e-6)
+    assert estimate.excess(estimate.terms(epsilon).sum(axis=0)) == pytest.approx(
+        found.fun / 0.16, rel=1e-6
+    )
     assert estimate.excess(estimate.terms(np.zeros(3)).sum(axis=0)) == estimate.outside
     assert estimate.terms(np.ones((3, 7))).shape == (3, 7, 1)
 
@@ -184,15 +229,18 @@ def test_the_estimate_is_the_best_weighting():
 def test_two_contracts_by_hand():
     """V = 2 sqrt(e), costs 1 and 2, even odds: e = 1 and 1/9, pay 1.111111 and 0.222222.
 
-    The cheap type is efficient: V' = 1/sqrt(e) = 1. The dear one is bought at 2 + (1/2)/(1/2) (2 - 1) = 3, so
-    e = 1/9; it is paid its cost, 2/9; the cheap one its cost 1 and what it would gain as a dear one, (2 - 1)/9.
+    The cheap type is efficient: V' = 1/sqrt(e) = 1. The dear one is bought at 2 + (1/2)/(1/2) (2 -
+    1) = 3, so e = 1/9; it is paid its cost, 2/9; the cheap one its cost 1 and what it would gain as
+    a dear one, (2 - 1)/9.
     """
     menu = Menu([1.0, 2.0], [0.5, 0.5], SquareRootValuation(2.0))
     assert np.allclose(menu.virtual_costs, [1, 3], rtol=1e-15)
     assert np.allclose(menu.epsilon, [1, 1 / 9], rtol=1e-13)
     assert np.allclose(menu.payments, [10 / 9, 2 / 9], rtol=1e-13)
     epsilon, payments = menu.settle(np.array([0.2, 1.0, 1.5, 2.0, 2.1]), np.zeros(5))
-    assert np.allclose(epsilon, [1, 1, 1 / 9, 1 / 9, 0]) and np.allclose(payments, [10 / 9, 10 / 9, 2 / 9, 2 / 9, 0])
+    assert np.allclose(epsilon, [1, 1, 1 / 9, 1 / 9, 0]) and np.allclose(
+        payments, [10 / 9, 10 / 9, 2 / 9, 2 / 9, 0]
+    )
 
 
 def test_two_contracts_against_a_constrained_solver():
@@ -226,17 +274,23 @@ def test_two_contracts_against_a_constrained_solver():
 def test_a_menu_is_best_among_all_mechanisms(valuation):
     """Against the linear program, all pairs of types constrained, odds that need ironing among them.
 
-    The program's levels contain the menu's, so it can do as well; were the menu not optimal, it would do better.
+    The program's levels contain the menu's, so it can do as well; were the menu not optimal, it
+    would do better.
     """
-    rng, ironed = np.random.default_rng(11), 0
+    rng = np.random.default_rng(11)
+    ironed = 0
     for _ in range(12):
         costs = np.sort(rng.uniform(0.1, 4, 5))
         odds = rng.dirichlet(np.full(5, 0.7)) * 0.9 + 0.02
         menu = Menu(costs, odds, valuation)
-        levels = np.unique(np.concatenate([[0.0], menu.epsilon, np.geomspace(1e-3, valuation.epsilon_max, 60)]))
-        best = best_lottery(menu.costs, menu.odds, valuation, levels)
+        levels = np.unique(
+            np.concatenate([[0.0], menu.epsilon, np.geomspace(1e-3, valuation.epsilon_max, 60)])
+        )
+        best = best_lottery(menu.costs, menu.type_odds, valuation, levels)
         assert expected_gain(menu) == pytest.approx(best, rel=1e-7, abs=1e-9)
-        plain = costs + np.concatenate([[0], np.cumsum(menu.odds)[:-1]]) / menu.odds * np.diff(costs, prepend=costs[0])
+        plain = costs + np.concatenate([[0], np.cumsum(menu.type_odds)[:-1]]) / menu.odds * np.diff(
+            costs, prepend=costs[0]
+        )
         ironed += bool(np.any(np.diff(plain) < 0))
     assert ironed >= 3
 
@@ -257,20 +311,27 @@ def test_virtual_cost_is_best_among_all_mechanisms(law, valuation):
 def test_menus_approach_virtual_cost_from_below(law, valuation):
     """A menu is one of the mechanisms that virtual cost is the best of, and with enough contracts nearly as good."""
     best = gain_over(law, VirtualCost(law, valuation), valuation)
-    gains = [gain_over(law, Menu.from_law(law, types, valuation), valuation) for types in (2, 8, 300)]
+    gains = [
+        gain_over(law, Menu.from_law(law, types, valuation), valuation) for types in (2, 8, 300)
+    ]
     assert gains[0] <= best * (1 + MESH) and gains[1] <= best * (1 + MESH)
     assert gains[2] == pytest.approx(best, rel=0.02) and gains[2] <= best * (1 + MESH)
     assert expected_gain(Menu.from_law(law, 300, valuation)) == pytest.approx(gains[2], rel=1e-3)
-    assert Menu.from_law(law, 4, valuation, coverage=0.5).costs[-1] == pytest.approx(float(law.quantile(np.array(0.5))))
+    assert Menu.from_law(law, 4, valuation, coverage=0.5).costs[-1] == pytest.approx(
+        float(law.quantile(np.array(0.5)))
+    )
 
 
 def test_virtual_cost_in_closed_form():
     """Costs uniform on [a, b]: virtual cost 2c - a, so V = 2 sqrt(e) buys 1/(2c - a)^2, and the integral is
     int_c^b dz/(2z - a)^2 = (1/(2c - a) - 1/(2b - a))/2."""
-    low, high = 1.0, 4.0
+    low = 1.0
+    high = 4.0
     law = Uniform(low, high)
     nodes, ironed = virtual_cost(law)
-    assert np.allclose(ironed, 2 * nodes - low, rtol=1e-12) and nodes[0] == low and nodes[-1] == high
+    assert (
+        np.allclose(ironed, 2 * nodes - low, rtol=1e-12) and nodes[0] == low and nodes[-1] == high
+    )
     cost = np.linspace(low, high, 57)
     epsilon, payments = VirtualCost(law, SquareRootValuation(2.0)).settle(cost, np.zeros(57))
     exact = cost / (2 * cost - low) ** 2 + (1 / (2 * cost - low) - 1 / (2 * high - low)) / 2
@@ -283,10 +344,12 @@ def test_virtual_cost_in_closed_form():
 def test_the_payment_is_cost_plus_the_integral(law, valuation):
     """t(c) = c e(c) + int_c^cmax e(z) dz of the very rule that is used, by quadrature over its mesh."""
     mechanism = VirtualCost(law, valuation)
-    nodes = mechanism.rule[0]
+    nodes = mechanism.contract_mesh[0]
     for cost in law.quantile(np.array([0.05, 0.3, 0.7, 0.95])):
         line = np.concatenate([[cost], nodes[nodes > cost]])
-        middle = 0.5 * (line[1:] + line[:-1])  # Simpson's rule is exact for a rule linear between nodes
+        middle = 0.5 * (
+            line[1:] + line[:-1]
+        )  # Simpson's rule is exact for a rule linear between nodes
         at = [mechanism.settle(x, np.zeros(len(x)))[0] for x in (line, middle)]
         area = (np.diff(line) * (at[0][:-1] + 4 * at[1] + at[0][1:]) / 6).sum()
         epsilon, payment = mechanism.settle(np.array([cost]), np.zeros(1))
@@ -299,11 +362,17 @@ def test_ironing_keeps_what_owners_cost_together(law):
     adjacent violators among 2,000 equally likely types."""
     nodes, ironed = virtual_cost(law)
     assert np.all(np.diff(ironed) >= 0)
-    assert average(law, lambda cost: np.interp(cost, nodes, ironed)) == pytest.approx(law.support[1], rel=0.01)
+    assert average(law, lambda cost: np.interp(cost, nodes, ironed)) == pytest.approx(
+        law.support[1], rel=0.01
+    )
     costs = law.quantile(np.arange(1, 2001) / 2000)
-    pooled = iron(costs + np.arange(2000) * np.diff(costs, prepend=costs[0]), np.full(2000, 1 / 2000))
+    pooled = iron_virtual_costs(
+        costs + np.arange(2000) * np.diff(costs, prepend=costs[0]), np.full(2000, 1 / 2000)
+    )
     apart = np.abs(np.interp(costs, nodes, ironed) / pooled - 1)[100:1900]
-    assert np.mean(apart > 0.03) < 0.01 and apart.max() < 0.15  # few types stand for the gap between two peaks
+    assert (
+        np.mean(apart > 0.03) < 0.01 and apart.max() < 0.15
+    )  # few types stand for the gap between two peaks
 
 
 def test_a_law_with_two_peaks_is_ironed():
@@ -321,14 +390,16 @@ def test_hulls_and_pools():
     """The hull's values are the largest convex function below the points: no point lies under it."""
     rng = np.random.default_rng(2)
     for _ in range(50):
-        x, y = np.sort(rng.random(12)), rng.random(12)
+        x = np.sort(rng.random(12))
+        y = rng.random(12)
         hull = lower_hull(x, y)
         assert hull[0] == 0 and hull[-1] == 11
         assert np.all(y >= np.interp(x, x[hull], y[hull]) - 1e-12)
         assert np.all(np.diff(np.diff(y[hull]) / np.diff(x[hull])) > -1e-9)
     assert lower_hull(np.array([0.0, 1, 1, 2]), np.array([0.0, 0.5, 5, 2])).tolist() == [0, 1, 3]
-    values, odds = rng.random(9), rng.dirichlet(np.ones(9))
-    ironed = iron(values, odds)
+    values = rng.random(9)
+    odds = rng.dirichlet(np.ones(9))
+    ironed = iron_virtual_costs(values, odds)
     assert np.all(np.diff(ironed) >= 0) and ironed @ odds == pytest.approx(values @ odds)
     # least squares with the same constraint has the same solution
     found = minimize(

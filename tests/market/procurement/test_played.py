@@ -9,15 +9,20 @@ import pytest
 from scipy.stats import beta
 
 from learning.errors import InputError
-from market.procurement.auctions import ProportionalShare
-from market.procurement.certificate import _gains, certify
+from market.procurement.auctions import PayAsBid, ProportionalShare
+from market.procurement.certificate import certify_strategy, expected_gains
 from market.procurement.cost_laws import Bimodal, Uniform
-from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, ranks
+from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, report_ranks
 from market.procurement.mechanisms import MECHANISMS
 from market.procurement.offers import PostedPrice
-from market.procurement.pay_as_bid import PayAsBid
-from market.procurement.played import Learning, learn, play
-from market.procurement.strategies import ReportingGame, Strategy, draw_levels, scaled, smoothed
+from market.procurement.played import Learning, learn_reports, play_reporting_game
+from market.procurement.strategies import (
+    ReportingGame,
+    Strategy,
+    draw_levels,
+    scaled_truth,
+    smooth_strategy,
+)
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 UNIT = Uniform(0.0, 1.0)
@@ -33,7 +38,7 @@ class ThirdPrice(ProcurementMechanism):
     budget = np.inf
 
     def settle(self, reports, chances):
-        ordered, place = ranks(reports)
+        ordered, place = report_ranks(reports)
         return np.where(place == 0, 1.0, 0.0), np.where(place == 0, ordered[..., 2:3], 0.0)
 
 
@@ -44,10 +49,13 @@ def pay_as_bid(n_owners, sellers=1, reserve=np.inf, law=UNIT):
 
 def known(n_owners, sellers=1, reserve=1.0):
     """The symmetric equilibrium of that game at GRID: the k-th cost of the others, or the reserve if that is less, given
-    that it is above one's own; by the law of order statistics of uniform costs, a beta law, integrated numerically."""
+    that it is above one's own; by the law of order statistics of uniform costs, a beta law,
+    integrated numerically."""
     others = beta(sellers, n_owners - sellers)
     nodes = np.linspace(GRID[:-1], 1.0, 201)
-    above = np.trapezoid(np.minimum(nodes, reserve) * others.pdf(np.clip(nodes, 1e-12, 1 - 1e-12)), nodes, axis=0)
+    above = np.trapezoid(
+        np.minimum(nodes, reserve) * others.pdf(np.clip(nodes, 1e-12, 1 - 1e-12)), nodes, axis=0
+    )
     reports = np.append(above / np.maximum(others.sf(GRID[:-1]), 1e-12), 1.0)
     return Strategy(GRID, (reports - GRID)[:, None]), others.sf(GRID)
 
@@ -69,7 +77,14 @@ def test_the_closed_form_is_the_text_books():
 def test_pay_as_bid_is_learned_from_wherever_owners_start(n_owners, factor):
     """From the truth, from three times the costs, and from nothing."""
     game, (right, wins) = pay_as_bid(n_owners), known(n_owners)
-    found = play(game, seed=0, learning=["small_steps"], start=scaled(UNIT, 33, factor), rounds=60, searched=200_000)
+    found = play_reporting_game(
+        game,
+        seed=0,
+        learning=["small_steps"],
+        start=scaled_truth(UNIT, 33, factor),
+        rounds=60,
+        searched=200_000,
+    )
     assert farthest(found.strategy, right, wins) <= NEAR
     assert found.certificate.loss <= 4 * found.certificate.std_error + 0.005 < found.truth.loss
 
@@ -77,7 +92,7 @@ def test_pay_as_bid_is_learned_from_wherever_owners_start(n_owners, factor):
 @pytest.mark.slow
 def test_two_of_four_sell_at_what_they_report():
     game, (right, wins) = pay_as_bid(4, 2), known(4, 2)
-    found = play(game, seed=0, learning=["small_steps"], rounds=60, searched=200_000)
+    found = play_reporting_game(game, seed=0, learning=["small_steps"], rounds=60, searched=200_000)
     assert farthest(found.strategy, right, wins) <= NEAR
     assert found.certificate.loss <= 4 * found.certificate.std_error + 0.005
 
@@ -85,12 +100,18 @@ def test_two_of_four_sell_at_what_they_report():
 @pytest.mark.slow
 def test_a_reserve_is_learned():
     game, (right, wins) = pay_as_bid(2, reserve=0.6), known(2, reserve=0.6)
-    found = play(game, seed=0, learning=["small_steps"], rounds=60, searched=100_000)
+    found = play_reporting_game(game, seed=0, learning=["small_steps"], rounds=60, searched=100_000)
     assert farthest(found.strategy, right, wins, below=0.55) <= NEAR
 
 
 def test_one_owner_alone_asks_for_the_reserve():
-    found = play(pay_as_bid(1, reserve=0.6), seed=0, learning=["best_response"], rounds=20, searched=1_000_000)
+    found = play_reporting_game(
+        pay_as_bid(1, reserve=0.6),
+        seed=0,
+        learning=["best_response"],
+        rounds=20,
+        searched=1_000_000,
+    )
     assert np.abs(found.strategy.report(np.linspace(0, 0.55, 12)) - 0.6).max() <= 0.02
     assert (
         0.6 - 1.25 / 199 <= found.truth.loss <= 0.6
@@ -101,61 +122,90 @@ def test_one_owner_alone_asks_for_the_reserve():
 def test_a_mechanism_of_ones_own_is_played():
     """Third price, four owners with costs from 1 to 2: report 2 - 1.5 (2 - c), less than the cost (Krishna, chapter 3).
 
-    Who costs less than 1.1 sells at nearly any such report, and gains next to nothing by the last 0.07 of it; who costs
-    more than 1.6 seldom sells.
+    Who costs less than 1.1 sells at nearly any such report, and gains next to nothing by the last
+    0.07 of it; who costs more than 1.6 seldom sells.
     """
-    found = play(
-        ReportingGame(ThirdPrice(), Uniform(1.0, 2.0), 4), seed=0, learning=["small_steps"], searched=1_000_000
+    found = play_reporting_game(
+        ReportingGame(ThirdPrice(), Uniform(1.0, 2.0), 4),
+        seed=0,
+        learning=["small_steps"],
+        searched=1_000_000,
     )
     costs = np.linspace(1.1, 1.6, 11)
     assert np.abs(found.strategy.report(costs) - (2 - 1.5 * (2 - costs))).max() <= 0.05
     assert np.all(found.strategy.report(np.array([1.0, 1.05])) < 0.65)
-    assert found.truth.gains and found.certificate.loss <= 4 * found.certificate.std_error < found.truth.loss
+    assert (
+        found.truth.gains
+        and found.certificate.loss <= 4 * found.certificate.std_error < found.truth.loss
+    )
 
 
 def test_a_certificate_finds_what_is_wrong_by_how_much():
     """Two owners: at the truth who costs c gains (1 - c)^2 / 4; where both report 1/2, who costs c gains (1/2 - c) / 2."""
     game = pay_as_bid(2)
-    truth = certify(game, scaled(UNIT, 2), seed=3, reports=1_000_000)
-    assert abs(truth.loss - 0.25) <= 4 * truth.std_error <= 0.1 and truth.bound >= 0.25 and truth.gains
-    tied = certify(game, Strategy(np.array([0.0, 1.0]), np.array([[0.5], [-0.5]])), seed=3, reports=1_000_000)
+    truth = certify_strategy(game, scaled_truth(UNIT, 2), seed=3, reports=1_000_000)
+    assert (
+        abs(truth.loss - 0.25) <= 4 * truth.std_error <= 0.1 and truth.bound >= 0.25 and truth.gains
+    )
+    tied = certify_strategy(
+        game, Strategy(np.array([0.0, 1.0]), np.array([[0.5], [-0.5]])), seed=3, reports=1_000_000
+    )
     assert abs(tied.loss - 0.25) <= 4 * tied.std_error and np.isclose(tied.report, 0.5)
-    right, wrong = known(2)[0], scaled(UNIT, 33, 1.2)
-    assert certify(game, right, seed=3, reports=1_000_000).loss < 0.005
-    assert certify(game, wrong, seed=3, reports=1_000_000).loss > 0.05
+    right = known(2)[0]
+    wrong = scaled_truth(UNIT, 33, 1.2)
+    assert certify_strategy(game, right, seed=3, reports=1_000_000).loss < 0.005
+    assert certify_strategy(game, wrong, seed=3, reports=1_000_000).loss > 0.05
 
 
 def test_standard_errors_are_those_of_gains_market_by_market():
     rng = np.random.default_rng(1)
-    types, sold, paid, own = rng.random((3, 1)), rng.random((4, 50)), rng.random((4, 50)), rng.random((3, 50))
+    types = rng.random((3, 1))
+    sold = rng.random((4, 50))
+    paid = rng.random((4, 50))
+    own = rng.random((3, 50))
     gains = paid - types[..., None] * sold - own[:, None, :]
-    mean, spread = _gains(types, sold, paid, own)
-    assert np.allclose(mean, gains.mean(axis=2)) and np.allclose(spread, gains.std(axis=2, ddof=1) / np.sqrt(50))
+    mean, spread = expected_gains(types, sold, paid, own)
+    assert np.allclose(mean, gains.mean(axis=2)) and np.allclose(
+        spread, gains.std(axis=2, ddof=1) / np.sqrt(50)
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, kind in MECHANISMS.items() if kind.truthful])
 def test_truthful_mechanisms_bring_owners_to_the_truth(name):
     """From thrice the costs; best responses prefer the truth only where no report is better."""
-    problem = ProcurementProblem(6.0, 5, Bimodal(), PrecisionValuation(1.0, records=100.0), MeanEstimate(100.0))
+    problem = ProcurementProblem(
+        6.0, 5, Bimodal(), PrecisionValuation(1.0, records=100.0), MeanEstimate(100.0)
+    )
     game = ReportingGame(MECHANISMS[name].for_budget(problem), problem.law, 5)
-    found = play(game, seed=2, start=scaled(problem.law, 33, 3.0), searched=100_000)
-    assert not found.strategy.markups.any() and found.certificate.loss <= 1e-9 and not found.truth.gains
+    found = play_reporting_game(
+        game, seed=2, start=scaled_truth(problem.law, 33, 3.0), searched=100_000
+    )
+    assert (
+        not found.strategy.markups.any()
+        and found.certificate.loss <= 1e-9
+        and not found.truth.gains
+    )
 
 
 @pytest.mark.parametrize("mechanism", [ProportionalShare(0.0), PostedPrice(0.0, 1.0, 1.0)])
 def test_without_money_nobody_lies(mechanism):
-    found = play(ReportingGame(mechanism, UNIT, 3), seed=0, searched=200_000)
-    assert not found.strategy.markups.any() and found.certificate.loss == found.certificate.bound == 0
+    found = play_reporting_game(ReportingGame(mechanism, UNIT, 3), seed=0, searched=200_000)
+    assert (
+        not found.strategy.markups.any() and found.certificate.loss == found.certificate.bound == 0
+    )
 
 
 @pytest.mark.slow
 def test_regret_matching_mixes_and_loses_less_than_the_truth():
     game = pay_as_bid(3)
     learning = Learning(game, seed=0, learning="regret_matching")
-    strategy = learn(learning, 60)
+    strategy = learn_reports(learning, 60)
     assert strategy.markups.shape[1] > 1
-    lost = [certify(game, one, seed=1, reports=1_000_000).loss for one in (strategy, scaled(UNIT, 33))]
+    lost = [
+        certify_strategy(game, one, seed=1, reports=1_000_000).loss
+        for one in (strategy, scaled_truth(UNIT, 33))
+    ]
     assert lost[0] < lost[1] / 2
 
 
@@ -166,14 +216,16 @@ def test_a_mixed_strategy_reports_each_of_its_columns():
 
 
 def test_smoothing_keeps_lines_and_ends_falls():
-    line = scaled(UNIT, 33, 1.5)
-    assert np.allclose(smoothed(line, 4).markups, line.markups)
+    line = scaled_truth(UNIT, 33, 1.5)
+    assert np.allclose(smooth_strategy(line, 4).markups, line.markups)
     bumpy = Strategy(line.costs, line.markups + 0.1 * (np.arange(len(line.costs)) % 2)[:, None])
-    assert np.all(np.diff(smoothed(bumpy, 2).report(line.costs)) >= 0)
+    assert np.all(np.diff(smooth_strategy(bumpy, 2).report(line.costs)) >= 0)
 
 
 def test_the_same_seed_gives_the_same_reports_and_an_owner_more_the_same_costs():
-    one, two, other = (learn(Learning(pay_as_bid(3), seed=seed), 5).markups.tobytes() for seed in (1, 1, 2))
+    one, two, other = (
+        learn_reports(Learning(pay_as_bid(3), seed=seed), 5).markups.tobytes() for seed in (1, 1, 2)
+    )
     assert one == two != other
     few, many = (draw_levels(n, 7, rng=np.random.default_rng(5), spread=True) for n in (3, 5))
     assert np.array_equal(few, many[:, :, :3])
@@ -182,5 +234,7 @@ def test_the_same_seed_gives_the_same_reports_and_an_owner_more_the_same_costs()
 
 
 def test_an_unknown_way_to_learn_is_refused():
-    with pytest.raises(InputError, match="learning: must be one of best_response, small_steps, regret_matching"):
+    with pytest.raises(
+        InputError, match="learning: must be one of best_response, small_steps, regret_matching"
+    ):
         Learning(pay_as_bid(2), seed=0, learning="guess")

@@ -8,29 +8,38 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from market.procurement.all_in import AllIn
-from market.procurement.compensation import Compensated, compensation, greedy, revenue_shares
+from market.procurement.auctions import AllIn
+from market.procurement.compensation import (
+    Compensated,
+    asked_compensation,
+    greedy_selection,
+)
 from market.procurement.mechanism import NONE
 from market.procurement.paid_quality import (
     PaidQuality,
     best_price,
     best_response,
     epsilon_at,
+    owner_utility,
     printed_response,
-    quality,
-    utility,
+    upload_quality,
 )
-from market.procurement.reports import misreports
+from market.procurement.reports import best_misreports
 
 
 def test_all_in_by_hand():
     """Owners of 2, 1 and 1 records, epsilon 1, 2 and 1, costs 2, 3 and 8: units 2, 2 and 1 at 1, 3 and 8. Budget 12:
-    2 at 1 cost 2; 4 at 3 cost 12, just all; 5 at 8 cost 40. So 4 units are paid 3 each. At 11 the second is passed over."""
+    2 at 1 cost 2; 4 at 3 cost 12, just all; 5 at 8 cost 40. So 4 units are paid 3 each. At 11 the
+    second is passed over."""
     mechanism = AllIn(12.0, [1.0, 2.0, 1.0], [2.0, 1.0, 1.0])
     epsilon, payments = mechanism.settle(np.array([2.0, 3.0, 8.0]), NONE)
     assert epsilon.tolist() == [1, 2, 0] and payments.tolist() == [6, 6, 0]
-    epsilon, payments = AllIn(11.0, [1.0, 2.0, 1.0], [2.0, 1.0, 1.0]).settle(np.array([2.0, 3.0, 3.5]), NONE)
-    assert epsilon.tolist() == [1, 0, 1] and np.allclose(payments, [22 / 3, 0, 11 / 3])  # 3 at 3.5 cost 10.5: it fits
+    epsilon, payments = AllIn(11.0, [1.0, 2.0, 1.0], [2.0, 1.0, 1.0]).settle(
+        np.array([2.0, 3.0, 3.5]), NONE
+    )
+    assert epsilon.tolist() == [1, 0, 1] and np.allclose(
+        payments, [22 / 3, 0, 11 / 3]
+    )  # 3 at 3.5 cost 10.5: it fits
     assert AllIn(0.5, 1.0).settle(np.array([1.0]), NONE)[1].tolist() == [0]
     epsilon, payments = AllIn(12.0, 1.0, [2.0, 1.0, 1.0]).settle(
         np.array([6.0, 4.5, 8.0]), NONE
@@ -42,21 +51,24 @@ def test_a_loser_of_all_in_throws_a_winner_out_unless_its_price_is_capped():
     """Costs 1 and 1.2, budget 1.9: the first sells, for 1.9. Reporting 0.9 the second does: 1.9 - 1.2 = 0.7, for two at 1
     would cost 2. Capped, the first is paid 1.2, and so would the liar be paid the first's 1."""
     costs = np.array([1.0, 1.2])
-    lies = misreports(AllIn(1.9, 1.0), costs, rng=np.random.default_rng(0))
+    lies = best_misreports(AllIn(1.9, 1.0), costs, rng=np.random.default_rng(0))
     assert np.allclose(lies.gain, [0, 0.7]) and lies.report[1] < 1
     assert np.allclose(AllIn(1.9, 1.0, capped=True).settle(costs, NONE)[1], [1.2, 0])
     rng = np.random.default_rng(3)
     for _ in range(20):
         capped = AllIn(rng.uniform(0.5, 6.0), rng.uniform(0.1, 1.0), capped=True)
-        found = misreports(capped, rng.uniform(0.2, 3.0, (20, int(rng.integers(1, 7)))), rng=rng)
+        found = best_misreports(
+            capped, rng.uniform(0.2, 3.0, (20, int(rng.integers(1, 7)))), rng=rng
+        )
         assert found.gain.max() <= 1e-9 and found.surplus.min() >= -1e-12
 
 
 def test_unequal_units_let_lies_gain_though_prices_are_capped():
     """Units 1 and 2: whom a budget has room for depends on who comes first, so that the cap is not what one may rise to."""
     rng = np.random.default_rng(0)
-    costs, sizes = rng.uniform(0.2, 3.0, (300, 4)), np.array([1.0, 2.0, 3.0, 1.0])
-    found = misreports(AllIn(6.0, 1.0, sizes, capped=True), costs, rng=rng)
+    costs = rng.uniform(0.2, 3.0, (300, 4))
+    sizes = np.array([1.0, 2.0, 3.0, 1.0])
+    found = best_misreports(AllIn(6.0, 1.0, sizes, capped=True), costs, rng=rng)
     assert found.surplus.min() >= -1e-12 and found.gain.max() > 0.1
 
 
@@ -74,12 +86,13 @@ def test_a_posted_price_for_quality_by_hand():
 
 def test_a_price_for_quality_is_the_best_that_an_owner_can_do():
     """Second route: a fine grid of epsilon at the price that the mechanism found, which the payments tell."""
-    costs, volume = np.array([0.3, 1.0, 2.5]), 20.0
+    costs = np.array([0.3, 1.0, 2.5])
+    volume = 20.0
     epsilon, payments = PaidQuality(5.0, volume).settle(costs, NONE)
     assert payments.sum() == pytest.approx(5.0, rel=1e-12)
-    price = payments[0] / quality(volume, epsilon[0])
+    price = payments[0] / upload_quality(volume, epsilon[0])
     grid = np.linspace(0, 10, 200_001)
-    tried = price * quality(volume, grid) - costs[:, None] * grid
+    tried = price * upload_quality(volume, grid) - costs[:, None] * grid
     assert np.allclose(grid[tried.argmax(axis=1)], epsilon, atol=1e-4)
     assert np.all(payments - costs * epsilon >= tried.max(axis=1) - 1e-9)
 
@@ -87,11 +100,11 @@ def test_a_price_for_quality_is_the_best_that_an_owner_can_do():
 def test_who_reports_more_makes_privacy_dearer_though_a_fixed_price_moves_for_nobody():
     """The budget is spent again at a higher price: a gain is found. At a fixed price no other response gains (Theorem 5)."""
     costs = np.array([0.3, 1.0, 2.5])
-    lies = misreports(PaidQuality(5.0, 20.0), costs, rng=np.random.default_rng(0))
+    lies = best_misreports(PaidQuality(5.0, 20.0), costs, rng=np.random.default_rng(0))
     assert lies.surplus.min() > 0 and lies.gain.min() > 0.01 and np.all(lies.report > 1.2 * costs)
-    truth = utility(5.0, 20.0, epsilon_at(5.0, 1.0, 20.0), 0.0, 1.0)
+    truth = owner_utility(5.0, 20.0, epsilon_at(5.0, 1.0, 20.0), 0.0, 1.0)
     for pretended in np.geomspace(0.1, 10, 41):
-        assert utility(5.0, 20.0, epsilon_at(5.0, pretended, 20.0), 0.0, 1.0) <= truth + 1e-12
+        assert owner_utility(5.0, 20.0, epsilon_at(5.0, pretended, 20.0), 0.0, 1.0) <= truth + 1e-12
 
 
 @pytest.mark.parametrize("volume_max", [5.0, 1e4])
@@ -105,14 +118,19 @@ def test_the_best_upload_and_epsilon_beat_a_grid_and_the_printed_equation(volume
         rng.uniform(0.5, 10, 40), rng.uniform(0.05, 2, 40), rng.uniform(0.05, 3, 40), strict=True
     ):
         best = best_response(price, cost, care, volume_max=volume_max)
-        most = float(utility(price, volumes, grid, cost, care).max())
+        most = float(owner_utility(price, volumes, grid, cost, care).max())
         assert most <= best.utility + 1e-9 and best.utility - most <= 0.01 * max(price, 1.0)
-        assert best.utility == pytest.approx(utility(price, best.volume, best.epsilon, cost, care), abs=1e-9)
+        assert best.utility == pytest.approx(
+            owner_utility(price, best.volume, best.epsilon, cost, care), abs=1e-9
+        )
         printed = printed_response(price, cost, care, volume_max=volume_max)
         assert printed.utility <= best.utility + 1e-9
         less.append(float(best.utility - printed.utility))
     assert max(less) > 0.1
-    exact = best_response(4.0, 1.0, 0.3), printed_response(4.0, 1.0, 0.3)  # at c = 1 the printed equation is right
+    exact = (
+        best_response(4.0, 1.0, 0.3),
+        printed_response(4.0, 1.0, 0.3),
+    )  # at c = 1 the printed equation is right
     assert np.allclose(*exact, rtol=1e-12)
 
 
@@ -122,16 +140,21 @@ def test_two_positive_roots_where_one_is_claimed():
     smaller, larger = np.sort(roots[roots > 0])
     assert printed_response(5.0, 1.0, 0.4).epsilon == pytest.approx(larger, rel=1e-12)
     at = [5.0 / 1.0 - (1 + e) / e for e in (smaller, larger)]
-    assert utility(5.0, at[0], smaller, 1.0, 0.4) < utility(5.0, at[1], larger, 1.0, 0.4)
+    assert owner_utility(5.0, at[0], smaller, 1.0, 0.4) < owner_utility(
+        5.0, at[1], larger, 1.0, 0.4
+    )
 
 
 def test_the_best_price_leaves_the_learner_most():
     """Alike owners: the gain along the price is (gamma - p) N q(p); no price of a grid does better."""
-    cost, care = np.full(5, 0.3), np.full(5, 0.4)
+    cost = np.full(5, 0.3)
+    care = np.full(5, 0.4)
     best = best_price(5.0, cost, care)
     for price in np.linspace(0.05, 4.95, 50):
         answer = best_response(price, cost, care)
-        assert (5.0 - price) * quality(answer.volume, answer.epsilon).sum() <= best.gain * (1 + 1e-5)
+        assert (5.0 - price) * upload_quality(answer.volume, answer.epsilon).sum() <= best.gain * (
+            1 + 1e-5
+        )
     assert 0 < best.price < 5 and np.all(best.response.utility > 0)
 
 
@@ -140,9 +163,9 @@ def test_compensations_by_hand():
     epsilon, payments = Compensated(9.0, 1.0, 2.0).settle(np.array([1.0, 2.0, 4.0]), NONE)
     assert epsilon.tolist() == [1, 1, 0] and np.allclose(payments, [2 * np.exp(0.5), 2 * np.e, 0])
     rng = np.random.default_rng(0)
-    costs, at = rng.exponential(1.0, 100), rng.uniform(0.1, 5.0, 100)
-    assert np.all(compensation(2.0, costs / 2.0, at) >= 2.0 + costs * at)
-    assert revenue_shares(10.0, [1.0, 4.0]).tolist() == [2, 8]
+    costs = rng.exponential(1.0, 100)
+    at = rng.uniform(0.1, 5.0, 100)
+    assert np.all(asked_compensation(2.0, costs / 2.0, at) >= 2.0 + costs * at)
 
 
 def test_the_greedy_choice_is_as_good_as_it_promises():
@@ -151,9 +174,11 @@ def test_the_greedy_choice_is_as_good_as_it_promises():
     subsets = np.array(list(product([False, True], repeat=7)))
     for alike in (True, False) * 30:
         worth = np.ones(7) if alike else rng.uniform(0.1, 1.0, 7)
-        cost, budget = rng.uniform(0.1, 1.0, 7), rng.uniform(1.0, 4.0)
+        cost = rng.uniform(0.1, 1.0, 7)
+        budget = rng.uniform(1.0, 4.0)
         affordable = subsets[subsets @ cost <= budget]
-        best, chosen = (affordable @ worth).max(), greedy(worth, cost, budget)
+        best = (affordable @ worth).max()
+        chosen = greedy_selection(worth, cost, budget)
         assert cost[chosen].sum() <= budget
         share = worth[chosen].sum() / best
         assert share >= 1 - 1e-12 if alike else share >= 1 - cost.max() / budget
@@ -163,8 +188,14 @@ def test_the_greedy_choice_is_as_good_as_it_promises():
     ("make", "message"),
     [
         (lambda: AllIn(1.0, 0.0), "mechanism.epsilon: must be a number above 0"),
-        (lambda: PaidQuality(1.0, volume=-1.0), "mechanism.volume: must be a number above 0; found -1"),
-        (lambda: Compensated(-1.0, 1.0, 1.0), "mechanism.budget: must be a number of at least 0; found -1"),
+        (
+            lambda: PaidQuality(1.0, volume=-1.0),
+            "mechanism.volume: must be a number above 0; found -1",
+        ),
+        (
+            lambda: Compensated(-1.0, 1.0, 1.0),
+            "mechanism.budget: must be a number of at least 0; found -1",
+        ),
     ],
 )
 def test_rivals_that_cannot_be(make, message):

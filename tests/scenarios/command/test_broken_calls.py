@@ -37,8 +37,16 @@ KNOWN = [  # each ended in another exception
     ("init", {"table": "t.csv", "target": 5}, "target: must be a text in quotes; found 5."),
     ("init", {"table": "\0"}, "a path: must have no NUL character."),
     ("sweep", {"study": "x" * 5000}, "File name too long"),
-    ("compare", {"scenarios": Path("a")}, "scenarios: must be a list, each a text in quotes or a path"),
-    ("load_scenario", {"source": "s.toml", "overrides": {1: 2}}, "overrides: must be a list, each a text in quotes"),
+    (
+        "compare",
+        {"scenarios": Path("a")},
+        "scenarios: must be a list, each a text in quotes or a path",
+    ),
+    (
+        "load_scenario",
+        {"source": "s.toml", "overrides": {1: 2}},
+        "overrides: must be a list, each a text in quotes",
+    ),
     ("run", {"scenario": "s.toml", "seed": "1"}, "seed: must be a whole number"),
     ("load", {"folder": None}, "folder: must be a text in quotes or a path; found None."),
 ]
@@ -53,7 +61,9 @@ def saved(folder):
     return folder
 
 
-@pytest.mark.parametrize(("name", "arguments", "words"), KNOWN, ids=[f"{case[0]} {len(case[2])}" for case in KNOWN])
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"), KNOWN, ids=[f"{case[0]} {len(case[2])}" for case in KNOWN]
+)
 def test_calls_that_ended_in_another_exception(saved, name, arguments, words):
     with pytest.raises(InputError) as caught:
         getattr(dpmarket, name)(**arguments)
@@ -65,7 +75,9 @@ def test_calls_that_ended_in_another_exception(saved, name, arguments, words):
 @given(data=st.data())
 def test_calls_with_arguments_of_every_kind(saved, data):
     name = data.draw(st.sampled_from(sorted(CALLS)))
-    arguments = CALLS[name] | {data.draw(st.sampled_from(sorted(CALLS[name]))): data.draw(st.sampled_from(ARGUMENTS))}
+    arguments = CALLS[name] | {
+        data.draw(st.sampled_from(sorted(CALLS[name]))): data.draw(st.sampled_from(ARGUMENTS))
+    }
     before = files_in(saved)
     try:
         getattr(dpmarket, name)(**arguments)
@@ -76,7 +88,17 @@ def test_calls_with_arguments_of_every_kind(saved, data):
 
 def look_at(result: dpmarket.Result) -> None:
     """Everything that a user may ask of a result; its drawings were looked at when it was opened."""
-    for view in ("owners", "claims", "trajectory", "validation", "payoff_curves", "periods", "paths", "talks", "headline"):
+    for view in (
+        "owners",
+        "claims",
+        "trajectory",
+        "validation",
+        "payoff_curves",
+        "periods",
+        "paths",
+        "talks",
+        "headline",
+    ):
         getattr(result, view)
     assert len(result.to_frame()) == 1 and result.to_latex() and result.to_csv() and repr(result)
     if result.model is not None:
@@ -89,7 +111,9 @@ def look_at(result: dpmarket.Result) -> None:
 def test_damaged_results(saved, data):
     shutil.rmtree("r", ignore_errors=True)
     shutil.copytree("whole", "r")
-    names = sorted(path.relative_to("r").as_posix() for path in Path("r").rglob("*") if path.is_file())
+    names = sorted(
+        path.relative_to("r").as_posix() for path in Path("r").rglob("*") if path.is_file()
+    )
     facts = [name for name in names if name.endswith((".json", ".csv", ".toml"))]
     done = data.draw(damages(Path("r"), facts * 3 + names))
     try:
@@ -99,9 +123,16 @@ def test_damaged_results(saved, data):
     else:
         look_at(opened)
         name = done.partition(":")[0]
-        same = (saved / "r" / name).is_file() and (saved / "r" / name).read_bytes() == (saved / "whole" / name).read_bytes()
+        same = (saved / "r" / name).is_file() and (saved / "r" / name).read_bytes() == (
+            saved / "whole" / name
+        ).read_bytes()
         assert same or opened.changed == (name,) or name not in dpmarket_facts(), done
-    check_refusal(data.draw(st.sampled_from([["report", "r"], ["contract", "r", "--out", "c.json", "--force"]])), saved)
+    check_refusal(
+        data.draw(
+            st.sampled_from([["report", "r"], ["contract", "r", "--out", "c.json", "--force"]])
+        ),
+        saved,
+    )
 
 
 def dpmarket_facts() -> tuple[str, ...]:
@@ -124,4 +155,7 @@ def test_a_result_that_was_changed_says_so(saved):
     assert (status, err) == (0, "") and "changed by hand since the run: result.json" in out
     assert "Changed by hand since the run: result.json." in Path("r/report.html").read_text()
     status, out, err = end_of(["contract", "r"])
-    assert status == 2 and "must be a result just as it was written; found result.json, changed since" in err
+    assert (
+        status == 2
+        and "must be a result just as it was written; found result.json, changed since" in err
+    )

@@ -17,7 +17,16 @@ __all__ = ["folder"]
 OWN = ["--owner", "Alpha", "--data", "x/own.csv", "--ledger", "x/alpha.ledger"]
 COMMANDS = [
     ["contract", "show", "x/contract.json"],
-    ["accept", "x/contract.json", "--owner", "Alpha", "--data", "x/own.csv", "--ledger", "x/new.ledger"],
+    [
+        "accept",
+        "x/contract.json",
+        "--owner",
+        "Alpha",
+        "--data",
+        "x/own.csv",
+        "--ledger",
+        "x/new.ledger",
+    ],
     ["answer", "x/contract.json", "x", *OWN, "--dry-run"],
     ["answer", "x/contract.json", "x/round-001.query.json", *OWN, "--out", "x/mine.json"],
     ["answer", "x/contract.json", "x", *OWN],
@@ -26,7 +35,16 @@ COMMANDS = [
     ["settle", "x/contract.json", "x"],
     ["settle", "x/contract.json", "--public", "x/own.csv"],
     ["settle", "x/contract.json", "x", "--statement", "x/alpha.statement.json", "--unfinished"],
-    ["settle", "x/contract.json", "--owner", "Alpha", "--ledger", "x/alpha.ledger", "--out", "x/s.json"],
+    [
+        "settle",
+        "x/contract.json",
+        "--owner",
+        "Alpha",
+        "--ledger",
+        "x/alpha.ledger",
+        "--out",
+        "x/s.json",
+    ],
 ]
 
 
@@ -37,8 +55,20 @@ def exchanged(folder):
     played(Path("x"), contract)
     Path("x/own.csv").write_text(table(contract, "Alpha"))
     assert end_of(["accept", "x/contract.json", *OWN])[0] == 0
-    assert end_of(["answer", "x/contract.json", "x/round-001.query.json", *OWN, "--out", "x/alpha.json"])[0] == 0
-    statement = ["--owner", "Alpha", "--ledger", "x/alpha.ledger", "--out", "x/alpha.statement.json"]
+    assert (
+        end_of(
+            ["answer", "x/contract.json", "x/round-001.query.json", *OWN, "--out", "x/alpha.json"]
+        )[0]
+        == 0
+    )
+    statement = [
+        "--owner",
+        "Alpha",
+        "--ledger",
+        "x/alpha.ledger",
+        "--out",
+        "x/alpha.statement.json",
+    ]
     assert end_of(["settle", "x/contract.json", *statement])[0] == 0
     shutil.copytree("x", "whole")
     shutil.copytree("x", "open")
@@ -53,7 +83,11 @@ def exchanged(folder):
 def test_damaged_files_of_an_exchange(exchanged, data):
     shutil.rmtree("x", ignore_errors=True)
     shutil.copytree(data.draw(st.sampled_from(["whole", "open"])), "x")
-    names = sorted(path.name for path in Path("x").iterdir() if path.is_file() and path.suffix in (".json", ".csv"))
+    names = sorted(
+        path.name
+        for path in Path("x").iterdir()
+        if path.is_file() and path.suffix in (".json", ".csv")
+    )
     data.draw(damages(Path("x"), [*names, "alpha.ledger", "contract.json", "contract.json"]))
     status = check_refusal(data.draw(st.sampled_from(COMMANDS)), exchanged)
     assert not list(Path("x").glob(".*.part")) and status in (0, 2, 3, 4)

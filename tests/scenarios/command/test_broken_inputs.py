@@ -1,7 +1,7 @@
 """Valid inputs, each broken in one way: a scenario, a table, a command line. All end well, or in one line and status 2.
 
-A few examples are tried here. ``BROKEN=1 pytest tests/scenarios/command -k broken`` tries as many as `broken.FULL` says,
-``BROKEN=10`` ten times as many.
+A few examples are tried here. ``BROKEN=1 pytest tests/scenarios/command -k broken`` tries as many
+as `broken.FULL` says, ``BROKEN=10`` ten times as many.
 """
 
 from __future__ import annotations
@@ -12,7 +12,19 @@ import warnings
 from typing import Any
 
 import pytest
-from broken import HUGE, ODD_TEXTS, OTHERS, check_end, end_of, examples, folder, fresh, nested, odd, places
+from broken import (
+    HUGE,
+    ODD_TEXTS,
+    OTHERS,
+    check_end,
+    end_of,
+    examples,
+    folder,
+    fresh,
+    nested,
+    odd,
+    places,
+)
 from commands import SCENARIO, rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +45,20 @@ def broken_scenarios(draw: st.DrawFn, whole: dict[str, Any]) -> str:
         inner = inner[part]
     key = place[-1]
     match draw(
-        st.sampled_from(["delete", "value", "value", "other", "other", "unknown", "nest", "list", "byte", "text"])
+        st.sampled_from(
+            [
+                "delete",
+                "value",
+                "value",
+                "other",
+                "other",
+                "unknown",
+                "nest",
+                "list",
+                "byte",
+                "text",
+            ]
+        )
     ):
         case "delete":
             del inner[key]
@@ -58,7 +83,11 @@ def broken_scenarios(draw: st.DrawFn, whole: dict[str, Any]) -> str:
             if kind == "byte":
                 return (
                     text[:at]
-                    + draw(st.sampled_from(["\0", "\x1b", '"', "[", "]", "=", "\n", "\ufeff", "'''", "#"]))
+                    + draw(
+                        st.sampled_from(
+                            ["\0", "\x1b", '"', "[", "]", "=", "\n", "\ufeff", "'''", "#"]
+                        )
+                    )
                     + text[at:]
                 )
             return text[:at]
@@ -73,8 +102,12 @@ def broken_scenarios(draw: st.DrawFn, whole: dict[str, Any]) -> str:
 @given(data=st.data())
 def test_broken_scenarios(folder, data):
     whole = fresh(folder)
-    (folder / "s.toml").write_text(data.draw(broken_scenarios(whole)), encoding="utf-8", errors="surrogateescape")
-    command = data.draw(st.sampled_from([["check", "s.toml"]] * 3 + [["run", "s.toml", "--no-train", "--out", "o"]]))
+    (folder / "s.toml").write_text(
+        data.draw(broken_scenarios(whole)), encoding="utf-8", errors="surrogateescape"
+    )
+    command = data.draw(
+        st.sampled_from([["check", "s.toml"]] * 3 + [["run", "s.toml", "--no-train", "--out", "o"]])
+    )
     check_end(command)
 
 
@@ -110,8 +143,13 @@ CHANGES = [
 def broken_tables(draw: st.DrawFn) -> bytes:
     """The bytes of a table in which one thing is other than it was."""
     lines = [line.split(",") for line in ["x,kind,y", *rows()]]
-    at, column = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, 2))
-    match draw(st.sampled_from(["cell", "cell", "cell", "column", "row", "header", "byte", "cut", "delimiter"])):
+    at = draw(st.integers(0, len(lines) - 1))
+    column = draw(st.integers(0, 2))
+    match draw(
+        st.sampled_from(
+            ["cell", "cell", "cell", "column", "row", "header", "byte", "cut", "delimiter"]
+        )
+    ):
         case "cell":
             lines[at][column] = draw(st.sampled_from(CELLS) | st.text(max_size=20))
         case "column":
@@ -131,7 +169,10 @@ def broken_tables(draw: st.DrawFn) -> bytes:
             whole = "\n".join(map(",".join, lines)).encode()
             place = draw(st.integers(0, len(whole)))
             if kind == "cut":
-                return draw(st.sampled_from([b"", b"PAR1", b"\x1f\x8b", b"PK\x03\x04", b"\xff\xfe"])) + whole[:place]
+                return (
+                    draw(st.sampled_from([b"", b"PAR1", b"\x1f\x8b", b"PK\x03\x04", b"\xff\xfe"]))
+                    + whole[:place]
+                )
             return whole[:place] + draw(st.binary(min_size=1, max_size=3)) + whole[place:]
     return "\n".join(map(",".join, lines)).encode("utf-8", "surrogatepass")
 
@@ -164,7 +205,23 @@ LINES = [
 WORDS = [
     *(text for text in ODD_TEXTS if "\0" not in text),
     *HUGE,
-    *("1e308", "nan", "inf", "0", "1,1,1", "pipe", ".", "/", "--set", "--out", "--seed", "s.toml", "=", "a=", "=b"),
+    *(
+        "1e308",
+        "nan",
+        "inf",
+        "0",
+        "1,1,1",
+        "pipe",
+        ".",
+        "/",
+        "--set",
+        "--out",
+        "--seed",
+        "s.toml",
+        "=",
+        "a=",
+        "=b",
+    ),
     *(
         "." * 2000 + "=1",
         "a" + ".a" * 2000 + "=1",
@@ -173,7 +230,12 @@ WORDS = [
         "title=\x1b[31m",
         "data.path=pipe",
     ),
-    *("data.path=.", "owners.cost.price=[1,2,3]", "learning.horizon=99999", "market.starts=1000000000000"),
+    *(
+        "data.path=.",
+        "owners.cost.price=[1,2,3]",
+        "learning.horizon=99999",
+        "market.starts=1000000000000",
+    ),
     "validation.runs=10000000000",
 ]
 
@@ -218,7 +280,11 @@ KNOWN = [  # each ended in a traceback, a warning of NumPy, hours or a terminal 
     (("check", "x" * 5000), 2, "must be a scenario file"),
     (("check", "s.toml", "--set", 'data.names=["A", "A "]'), 2, "differ by blanks alone"),
     (("check", "s.toml", "--set", 'data.names=["A", "A\\u00a0"]'), 2, "differ by blanks alone"),
-    (("check", "s.toml", "--set", 'data.names=["A", "B\\u202e"]'), 2, "with a character that cannot be seen"),
+    (
+        ("check", "s.toml", "--set", 'data.names=["A", "B\\u202e"]'),
+        2,
+        "with a character that cannot be seen",
+    ),
     (("run", "s.toml", "--set", "market.starts=100000000000"), 2, "at most 10000"),
     (("run", "s.toml", "--set", "market.max_rounds=9223372036854775808"), 2, "at most 100000"),
     (("run", "s.toml", "--set", "validation.runs=100000000000"), 2, "at most 100000"),
@@ -234,11 +300,27 @@ KNOWN = [  # each ended in a traceback, a warning of NumPy, hours or a terminal 
         2,
         "owners.cost.worlds: must be",
     ),
-    (("check", "s.toml", "--set", "owners.epsilon=[0, 1e308]"), 2, "0 or lie between 1e-09 and 1,000,000"),
-    (("forecast", "s.toml", "--epsilon", "1e308"), 2, "0 or lie between 1e-09 and 1,000,000, or be inf"),
-    (("forecast", "s.toml", "--epsilon", "1e-300"), 2, "0 or lie between 1e-09 and 1,000,000, or be inf"),
+    (
+        ("check", "s.toml", "--set", "owners.epsilon=[0, 1e308]"),
+        2,
+        "0 or lie between 1e-09 and 1,000,000",
+    ),
+    (
+        ("forecast", "s.toml", "--epsilon", "1e308"),
+        2,
+        "0 or lie between 1e-09 and 1,000,000, or be inf",
+    ),
+    (
+        ("forecast", "s.toml", "--epsilon", "1e-300"),
+        2,
+        "0 or lie between 1e-09 and 1,000,000, or be inf",
+    ),
     (("mechanisms", "--owners", "1000000000000"), 2, "--owners"),
-    (("mechanisms", "--owners", "100000", "--markets", "20"), 2, "at most 100,000 in all markets together"),
+    (
+        ("mechanisms", "--owners", "100000", "--markets", "20"),
+        2,
+        "at most 100,000 in all markets together",
+    ),
     (("mechanisms", "--records", BIG), 2, "--records"),
     (("audit", "s.toml", "--draws", "1000000000000"), 2, "--draws"),
 ]
@@ -268,7 +350,11 @@ def test_what_was_found_broken(folder, arguments, status, words):
 def test_numbers_that_nothing_can_be_computed_with(folder, key, size):
     fresh(folder)
     status, _, err = end_of(["check", "s.toml", "--set", f"{key}={size}{'}' * ('{' in key)}"])
-    assert status == 2 and ("beyond 1e+15, where numbers end" if size == "1e308" else "closer to 0 than 1e-50") in err
+    assert (
+        status == 2
+        and ("beyond 1e+15, where numbers end" if size == "1e308" else "closer to 0 than 1e-50")
+        in err
+    )
 
 
 def test_numbers_lost_on_the_way_are_told_in_one_line(folder, monkeypatch):
@@ -277,11 +363,17 @@ def test_numbers_lost_on_the_way_are_told_in_one_line(folder, monkeypatch):
 
     fresh(folder)
     for error, words in (
-        (RuntimeWarning("overflow encountered in exp"), "too large, or too near 0, to compute with (overflow"),
+        (
+            RuntimeWarning("overflow encountered in exp"),
+            "too large, or too near 0, to compute with (overflow",
+        ),
         (OverflowError("int too large"), "too large, or too near 0"),
         (MemoryError("2 TiB"), "needs more memory than there is (2 TiB)"),
         (RecursionError(), "nested too deeply"),
-        (FileNotFoundError(2, "No such file or directory"), "the system: No such file or directory"),
+        (
+            FileNotFoundError(2, "No such file or directory"),
+            "the system: No such file or directory",
+        ),
     ):
 
         def raising(scenario, error=error):

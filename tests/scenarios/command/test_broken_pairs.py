@@ -21,16 +21,34 @@ from scenarios.schema.toml import toml_lines
 
 __all__ = ["folder"]
 TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have
-    "learners": [[{"name": "Rival", "value": 50.0}], [{"name": "R", "value": {"per": "rmse", "money": 1.0}}]],
+    "learners": [
+        [{"name": "Rival", "value": 50.0}],
+        [{"name": "R", "value": {"per": "rmse", "money": 1.0}}],
+    ],
     "unions": [[{"members": ["A", "B"]}], [{"members": ["owner 1", "owner 2"]}]],
-    "behaviours": [[{"kind": "noisy", "precision": 1.0}], [{"kind": "poisoner", "share": 0.5}], [{"kind": "fixed"}]],
+    "behaviours": [
+        [{"kind": "noisy", "precision": 1.0}],
+        [{"kind": "poisoner", "share": 0.5}],
+        [{"kind": "fixed"}],
+    ],
     "time": [{"periods": 2}, {"periods": 2, "entry": [{"owners": ["owner 2"], "period": 2}]}],
-    "network": [{"trade": {"kind": "complete"}}, {"sight": {"kind": "ring"}}, {"trade": {"kind": "captive"}}],
+    "network": [
+        {"trade": {"kind": "complete"}},
+        {"sight": {"kind": "ring"}},
+        {"trade": {"kind": "captive"}},
+    ],
     "externalities": [{"share": 0.1}, {"kind": "correlation", "share": 0.5}],
     "audit": [{"chance": 0.1, "fine": 10.0}],
-    "trust": [{"aggregation": "secure"}, {"aggregation": "secure", "colluders": 1}, {"aggregation": "local"}],
+    "trust": [
+        {"aggregation": "secure"},
+        {"aggregation": "secure", "colluders": 1},
+        {"aggregation": "local"},
+    ],
     "learner.pricing": [{"kind": "menu"}, {"kind": "bandit"}],
-    "learner.value": [{"per": "rmse", "money": 1.0}, {"per": "cost", "miss": 1.0, "false_alarm": 2.0, "cases": 3.0}],
+    "learner.value": [
+        {"per": "rmse", "money": 1.0},
+        {"per": "cost", "miss": 1.0, "false_alarm": 2.0, "cases": 3.0},
+    ],
     "owners.benefit": [{"per": "rmse", "money": 1.0}, {"owner 1": 1.0, "owner 2": 2.0}],
     "owners.report": [0.1, 1.0],
     "owners.records": [{"owner 1": 5, "owner 2": 6}],
@@ -64,7 +82,11 @@ def harvested() -> dict[str, list[Any]]:
 
     for path in sorted(Path(str(files("scenarios") / "library")).rglob("*.toml")):
         content = tomllib.loads(path.read_text())
-        tables = [content.get("set", {}), *content.get("points", [])] if "studies" in path.parts else [content]
+        tables = (
+            [content.get("set", {}), *content.get("points", [])]
+            if "studies" in path.parts
+            else [content]
+        )
         for one in tables:
             for key, part in one.items():
                 gather(part, key)
@@ -89,7 +111,9 @@ def put(whole: dict[str, Any], dotted: str, value: Any) -> None:
 def nested_tables(part: Any) -> list[dict[str, Any]]:
     """Each table in a scenario, in lists too."""
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    return [part] * isinstance(part, dict) + [found for one in inner for found in nested_tables(one)]
+    return [part] * isinstance(part, dict) + [
+        found for one in inner for found in nested_tables(one)
+    ]
 
 
 @st.composite
@@ -115,7 +139,17 @@ def pairs(draw: st.DrawFn, whole: dict[str, Any]) -> str:
 def test_broken_pairs(folder, data):
     text = data.draw(pairs(fresh(folder)))
     (folder / "s.toml").write_text(text, encoding="utf-8", errors="surrogateescape")
-    run = ["run", "s.toml", "--no-train", "--out", "o", "--set", "market.starts=1", "--set", "market.max_rounds=20"]
+    run = [
+        "run",
+        "s.toml",
+        "--no-train",
+        "--out",
+        "o",
+        "--set",
+        "market.starts=1",
+        "--set",
+        "market.max_rounds=20",
+    ]
     check_refusal(data.draw(st.sampled_from([["check", "s.toml"]] * 40 + [run])), folder)
 
 
@@ -142,7 +176,9 @@ COMMANDS = [
     ["sweep", "study.toml", "--dry-run"], ["sweep", "study.toml", "--set", "data.target=none", "--workers", "1"],
     ["dashboard", "none", "--port", "0", "--no-browser"], ["dashboard", "s.toml", "--host", "nowhere.invalid"],
 ]  # fmt: skip
-SERVES = find_spec("solara") is not None  # a dashboard that comes up is there until somebody ends it
+SERVES = (
+    find_spec("solara") is not None
+)  # a dashboard that comes up is there until somebody ends it
 WORDS = [
     *(text for text in ODD_TEXTS if "\0" not in text), *HUGE, "1e308", "nan", "0", "1,1", "pipe", ".", "/", "/dev/full",
     "r", "x", "own.csv", "a.ledger", "s.toml", "study.toml", "game.toml", "x/model.json", "missing/deep/o", "t.csv/o",
@@ -163,8 +199,14 @@ def world(folder):
     contract = small_contract(2)
     played(folder / "x", contract)
     (folder / "own.csv").write_text(table(contract, "Alpha"))
-    shutil.copy(files("scenarios") / "library" / "games" / "two_hospitals.toml", folder / "game.toml")
-    for line in (["run", "s.toml", "--out", "r"], ["run", "game.toml", "--out", "og"], ["accept", *EXCHANGE]):
+    shutil.copy(
+        files("scenarios") / "library" / "games" / "two_hospitals.toml", folder / "game.toml"
+    )
+    for line in (
+        ["run", "s.toml", "--out", "r"],
+        ["run", "game.toml", "--out", "og"],
+        ["accept", *EXCHANGE],
+    ):
         assert end_of(line)[0] == 0, end_of(line)
     return folder
 
@@ -189,5 +231,10 @@ def test_broken_lines_of_every_command(world, line, at, how, word):
         case "option":
             line += ["--set", word]
     costly = line[0] in CHEAP and not CHEAP[line[0]] & set(line)
-    if not (costly or (SERVES and line[0] == "dashboard") or "--install-completion" in line or "--help" in line):
+    if not (
+        costly
+        or (SERVES and line[0] == "dashboard")
+        or "--install-completion" in line
+        or "--help" in line
+    ):
         check_refusal(line, world)

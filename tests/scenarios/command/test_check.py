@@ -15,28 +15,59 @@ BY_OWNER = SCENARIO.replace("split = [40, 40]", 'owner = "kind"')
 
 
 def test_every_fault_of_a_file_has_a_line(dpmarket, write):
-    broken = SCENARIO.replace("budget = 10.0", "budget = -1").replace("starts = 2", "starts = 0\nstart = 3")
-    scenario = write(scenario=broken.replace("split = [40, 40]", "split = [40, 40]\ncheck_rows = 1\nnames = ['A']"))
+    broken = SCENARIO.replace("budget = 10.0", "budget = -1").replace(
+        "starts = 2", "starts = 0\nstart = 3"
+    )
+    scenario = write(
+        scenario=broken.replace(
+            "split = [40, 40]", "split = [40, 40]\ncheck_rows = 1\nnames = ['A']"
+        )
+    )
     status, out, err = dpmarket("check", scenario)
     told = [line.split(": ")[2] for line in err.splitlines()]
-    assert status == 2 and out == "" and all(line.startswith(f"dpmarket: {scenario}: ") for line in err.splitlines())
-    assert sorted(told) == ["data.check_rows", "data.names", "market.start", "market.starts", "policy.budget"]
+    assert (
+        status == 2
+        and out == ""
+        and all(line.startswith(f"dpmarket: {scenario}: ") for line in err.splitlines())
+    )
+    assert sorted(told) == [
+        "data.check_rows",
+        "data.names",
+        "market.start",
+        "market.starts",
+        "policy.budget",
+    ]
     assert told[0] == "market.start"  # unknown keys first, as a run tells them
     assert dpmarket("run", scenario)[2] == err.splitlines(keepends=True)[0]
 
 
 def test_faults_of_lists_and_of_the_table_are_told_together(dpmarket, write):
-    lists = SCENARIO.replace("price = 1.0", "price = [1.0]").replace("[0.1, 5.0]", "[0.1, 5.0]\nbenefit = [1, 2, 3]")
+    lists = SCENARIO.replace("price = 1.0", "price = [1.0]").replace(
+        "[0.1, 5.0]", "[0.1, 5.0]\nbenefit = [1, 2, 3]"
+    )
     status, _, err = dpmarket("check", write(scenario=lists))
-    assert status == 2 and "owners.benefit" in err and "owners.cost.price" in err and err.count("\n") == 2
+    assert (
+        status == 2
+        and "owners.benefit" in err
+        and "owners.cost.price" in err
+        and err.count("\n") == 2
+    )
 
 
 def test_lists_are_counted_where_a_column_names_the_owners(dpmarket, write):
     """A run told of them after half a minute, at the market; now all commands do at once."""
     scenario = write(scenario=BY_OWNER.replace("price = 1.0", "price = [1.0, 2.0, 3.0]"))
-    for command in (("check", scenario), ("run", scenario, "--out", "r"), ("forecast", scenario, "--epsilon", "1")):
+    for command in (
+        ("check", scenario),
+        ("run", scenario, "--out", "r"),
+        ("forecast", scenario, "--epsilon", "1"),
+    ):
         status, out, err = dpmarket(*command)
-        assert status == 2 and out == "" and "owners.cost.price: must have one entry per owner, 2; found 3" in err
+        assert (
+            status == 2
+            and out == ""
+            and "owners.cost.price: must have one entry per owner, 2; found 3" in err
+        )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +77,10 @@ def test_lists_are_counted_where_a_column_names_the_owners(dpmarket, write):
         ("policy.budget=-3", "policy.budget: must be"),
         ("policy={price=2}", "policy.kind: is required"),
         ("policy.budget.x=1", "policy.budget: must be a table"),
-        ("learning.loss=hinge", "learning.regularisation: must be above 0"),  # the file is good without
+        (
+            "learning.loss=hinge",
+            "learning.regularisation: must be above 0",
+        ),  # the file is good without
         ("owners.cost.kind=quadratic", "owners.cost.price: is required"),
         ("data.target=yy", "t.csv: data.target: must name a column"),  # only the table tells
     ],
@@ -66,10 +100,15 @@ def test_the_file_is_blamed_for_its_own_faults(dpmarket, write):
 
 
 def test_owners_are_listed_in_the_order_of_lists(dpmarket, write):
-    status, out, _ = dpmarket("check", write(scenario=BY_OWNER.replace("price = 1.0", "price = [1.0, 2.5]")))
+    status, out, _ = dpmarket(
+        "check", write(scenario=BY_OWNER.replace("price = 1.0", "price = [1.0, 2.5]"))
+    )
     lines = [line.split() for line in out.splitlines()]
     assert status == 0 and ["owner", "records", "owners.cost.price"] in lines
-    assert [(line[0], line[-1]) for line in lines if line and line[0] in "ab"] == [("a", "1"), ("b", "2.5")]
+    assert [(line[0], line[-1]) for line in lines if line and line[0] in "ab"] == [
+        ("a", "1"),
+        ("b", "2.5"),
+    ]
 
 
 NAMED = {
@@ -110,7 +149,9 @@ def test_values_by_name_are_the_same_market_as_lists(write):
     ],
 )
 def test_values_by_name_are_one_for_each_owner(dpmarket, write, prices, words):
-    status, _, err = dpmarket("check", write(scenario=BY_OWNER.replace("price = 1.0", f"price = {prices}")))
+    status, _, err = dpmarket(
+        "check", write(scenario=BY_OWNER.replace("price = 1.0", f"price = {prices}"))
+    )
     assert status == 2 and "owners.cost.price: must" in err and words in err
 
 
@@ -136,7 +177,11 @@ CODE = "def payments(epsilon, game):\n    return {}\n"
 def test_code_that_a_run_refuses_is_refused(dpmarket, write, tmp_path, code, allowed, words):
     if code:
         (tmp_path / "p.py").write_text(code)
-    scenario = write(scenario=SCENARIO.replace('kind = "proportional"\nbudget = 10.0', 'kind = "user"\nfile = "p.py"'))
+    scenario = write(
+        scenario=SCENARIO.replace(
+            'kind = "proportional"\nbudget = 10.0', 'kind = "user"\nfile = "p.py"'
+        )
+    )
     status, out, err = dpmarket("check", scenario, *(["--allow-code"] if allowed else []))
     assert status == 2 and out == "" and words in err and err.count("\n") == 1
 
@@ -145,11 +190,16 @@ def test_code_that_a_run_refuses_is_refused(dpmarket, write, tmp_path, code, all
     "change, words",
     [
         ("owners.cost={kind='exponential', price=1.0}", "owners.cost: must be at most 1e+50"),
-        ("policy={kind='thesis_leakage', price=1.0}", "must end at 700 or below under a thesis policy"),
+        (
+            "policy={kind='thesis_leakage', price=1.0}",
+            "must end at 700 or below under a thesis policy",
+        ),
     ],
 )
 def test_budgets_that_costs_and_policies_cannot_take_are_refused(dpmarket, write, change, words):
-    status, out, err = dpmarket("check", write(), "--set", change, "--set", "owners.epsilon=[0, 5000]")
+    status, out, err = dpmarket(
+        "check", write(), "--set", change, "--set", "owners.epsilon=[0, 5000]"
+    )
     assert status == 2 and out == "" and words in err
 
 
@@ -157,12 +207,25 @@ def test_without_public_rows_what_nothing_public_shows_is_asked_for(dpmarket, wr
     lines = [f"{line.split(',')[0]},{line.split(',')[2]}" for line in rows()]
     scenario = SCENARIO.replace("public_rows = 30", "bounds = {x = [-3, 3], y = [-4, 4]}")
     status, _, err = dpmarket("check", write(lines, header="x,y", scenario=scenario))
-    assert status == 2 and "learning.theta_max: must be a number where there are no public rows" in err
     assert (
-        dpmarket("check", tmp := write(lines, header="x,y", scenario=scenario), "--set", "learning.theta_max=2")[0] == 0
+        status == 2 and "learning.theta_max: must be a number where there are no public rows" in err
     )
-    status, _, err = dpmarket("check", tmp, "--set", "learning={loss='network', regularisation=0.1, clip='none'}")
-    assert status == 2 and 'learning.clip: must be "optimal" or a number above 0 with loss "network"' in err
+    assert (
+        dpmarket(
+            "check",
+            tmp := write(lines, header="x,y", scenario=scenario),
+            "--set",
+            "learning.theta_max=2",
+        )[0]
+        == 0
+    )
+    status, _, err = dpmarket(
+        "check", tmp, "--set", "learning={loss='network', regularisation=0.1, clip='none'}"
+    )
+    assert (
+        status == 2
+        and 'learning.clip: must be "optimal" or a number above 0 with loss "network"' in err
+    )
 
 
 def test_the_version_is_told(dpmarket):
@@ -187,7 +250,9 @@ def test_shells_complete_scenarios(monkeypatch, dpmarket):
     assert out.split() == ["three_insurers", "three_insurers_health"]
 
 
-def test_records_that_several_owners_hold_are_warned_of_in_the_report_too(dpmarket, write, tmp_path):
+def test_records_that_several_owners_hold_are_warned_of_in_the_report_too(
+    dpmarket, write, tmp_path
+):
     scenario = write([*rows(60), *rows(60)])
     status, out, err = dpmarket("run", scenario, "--no-train", "--out", "r")
     assert status == 0 and err == "" and out.count("identical to another") == 1
@@ -212,6 +277,10 @@ except SystemExit as stop:
 def test_a_check_loads_nothing_that_it_does_not_use():
     """Half of its second goes into pandas and NumPy; what only runs use would be two more."""
     done = subprocess.run(
-        [sys.executable, "-c", LOADED.format(heavy=HEAVY)], capture_output=True, text=True, env=os.environ, check=True
+        [sys.executable, "-c", LOADED.format(heavy=HEAVY)],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+        check=True,
     )
     assert done.stdout.splitlines()[-1].split() == ["status", "0", "heavy"]

@@ -9,7 +9,7 @@ import pytest
 from commands import SCENARIO, rows
 
 from scenarios.opened import open_result
-from scenarios.schema.loading import library
+from scenarios.schema.loading import library_scenarios
 from scenarios.tables.paths import bundled_table
 
 
@@ -49,14 +49,30 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
 @pytest.mark.slow
 def test_paths_and_talks_are_written_and_read_where_they_are_asked_for(dpmarket, write, tmp_path):
     clocks = ("--set", "learning.algorithm=asynchronous", "--set", "learning.regularisation=1e-3")
-    plan = ("--set", "learning.horizon=30", "--set", "learning.step_size=60", "--set", "validation.paths=true")
+    plan = (
+        "--set",
+        "learning.horizon=30",
+        "--set",
+        "learning.step_size=60",
+        "--set",
+        "validation.paths=true",
+    )
     status, _, err = dpmarket("run", write(), "--out", "r", *clocks, *plan)
     assert status == 0 and err == ""
     found = open_result(tmp_path / "r")
-    assert found.paths["round"].tolist() == list(range(31)) and set(found.paths["point"]) == {"last"}
-    assert (found.paths["q25"] <= found.paths["median"]).all() and (found.paths["median"] <= found.paths["q75"]).all()
-    assert found.paths["median"].iloc[-1] == pytest.approx(found["validation"]["relative_fitness"]["median"])
-    assert found.talks["tick"].tolist() == list(range(1, 31)) and found.talks["time"].is_monotonic_increasing
+    assert found.paths["round"].tolist() == list(range(31)) and set(found.paths["point"]) == {
+        "last"
+    }
+    assert (found.paths["q25"] <= found.paths["median"]).all() and (
+        found.paths["median"] <= found.paths["q75"]
+    ).all()
+    assert found.paths["median"].iloc[-1] == pytest.approx(
+        found["validation"]["relative_fitness"]["median"]
+    )
+    assert (
+        found.talks["tick"].tolist() == list(range(1, 31))
+        and found.talks["time"].is_monotonic_increasing
+    )
     assert set(found.talks["owner"]) <= {*found.owners.index, ""}
 
 
@@ -64,7 +80,9 @@ def test_paths_and_talks_are_written_and_read_where_they_are_asked_for(dpmarket,
 def test_a_resolved_scenario_runs_again_to_the_same_numbers(dpmarket, write, tmp_path):
     dpmarket("run", write(), "--out", "r")
     dpmarket("run", tmp_path / "r" / "scenario.toml", "--out", "again")
-    first, second = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("r", "again"))
+    first, second = (
+        json.loads((tmp_path / name / "result.json").read_text()) for name in ("r", "again")
+    )
     for part in ("owners", "equilibrium", "forecast", "validation"):
         assert first[part] == second[part]
 
@@ -73,7 +91,10 @@ def test_a_resolved_scenario_runs_again_to_the_same_numbers(dpmarket, write, tmp
 def test_same_seed_same_bytes_and_another_seed_other_ones(dpmarket, write, tmp_path):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         dpmarket("run", write(), "--out", name, "--seed", seed)
-    read = {n: {p.name: p.read_bytes() for p in sorted((tmp_path / n).rglob("*")) if p.is_file()} for n in "abc"}
+    read = {
+        n: {p.name: p.read_bytes() for p in sorted((tmp_path / n).rglob("*")) if p.is_file()}
+        for n in "abc"
+    }
     assert read["a"] == read["b"]
     assert read["a"]["validation.csv"] != read["c"]["validation.csv"]
 
@@ -116,11 +137,15 @@ def test_bad_values_are_refused_in_one_line(dpmarket, write, tmp_path, change, w
 
 
 def test_no_such_scenario(dpmarket, tmp_path):
-    refused(dpmarket("run", "three_insurer", "--out", "r"), tmp_path, "three_insurer", "three_insurers")
+    refused(
+        dpmarket("run", "three_insurer", "--out", "r"), tmp_path, "three_insurer", "three_insurers"
+    )
 
 
 def test_no_toml(dpmarket, write, tmp_path):
-    refused(dpmarket("run", write(scenario="title = = 3"), "--out", "r"), tmp_path, "s.toml", "TOML")
+    refused(
+        dpmarket("run", write(scenario="title = = 3"), "--out", "r"), tmp_path, "s.toml", "TOML"
+    )
 
 
 def test_missing_cells_are_counted_and_the_remedy_named(dpmarket, write, tmp_path):
@@ -128,7 +153,13 @@ def test_missing_cells_are_counted_and_the_remedy_named(dpmarket, write, tmp_pat
     lines[6], lines[96], lines[99] = ",a,1.0", ",a,1.0", "inf,b,2.0"  # the last 30 are public
     as_is = ("--set", "data.order=as_is")
     refused(
-        dpmarket("run", write(lines), "--out", "r", *as_is), tmp_path, "data.missing", "2", "row 97", "drop", "fill"
+        dpmarket("run", write(lines), "--out", "r", *as_is),
+        tmp_path,
+        "data.missing",
+        "2",
+        "row 97",
+        "drop",
+        "fill",
     )
     status, out, _ = dpmarket("check", write(lines), "--set", "data.missing=drop", *as_is)
     assert (
@@ -151,7 +182,10 @@ def test_an_owner_without_a_record(dpmarket, write, tmp_path):
         "data.owner",
         "'c'",
     )
-    lines = [*rows(), "1.0,c,2.0"]  # with the order as it is, the last rows are public: nothing is left of c
+    lines = [
+        *rows(),
+        "1.0,c,2.0",
+    ]  # with the order as it is, the last rows are public: nothing is left of c
     refused(
         dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.order=as_is"),
         tmp_path,
@@ -237,14 +271,25 @@ def test_forecast_refuses_bad_budgets(dpmarket, write, budgets):
 def test_strict_tells_a_missed_forecast_by_status_3(dpmarket, tmp_path):
     """An insurer that multiplies its gradients by 10 spoils the model: the forecast misses, and the result says why."""
     poisoner = "\n[[behaviours]]\nkind = 'poisoner'\nfactor = 10.0\nowners = ['Aurora Health']\n"
-    (tmp_path / "s.toml").write_text(library()["three_insurers"].read_text() + poisoner)
-    arguments = ("run", "s.toml", "--set", "market.starts=2", "--set", "validation.runs=20", "--out", "r")
+    (tmp_path / "s.toml").write_text(library_scenarios()["three_insurers"].read_text() + poisoner)
+    arguments = (
+        "run",
+        "s.toml",
+        "--set",
+        "market.starts=2",
+        "--set",
+        "validation.runs=20",
+        "--out",
+        "r",
+    )
     assert dpmarket(*arguments)[0] == 0
     status, out, _ = dpmarket(*arguments, "--strict")
     assert status == 3 and "DISAGREE" in out
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert not result["validation"]["agrees"]
-    assert {"outside_interval", "gradients_changed"} <= {fact["cause"] for fact in result["validation"]["explanation"]}
+    assert {"outside_interval", "gradients_changed"} <= {
+        fact["cause"] for fact in result["validation"]["explanation"]
+    }
     assert "sent gradients times 10" in " ".join(out.split())
 
 
@@ -256,7 +301,10 @@ def test_gz_and_delimiters_read_alike(dpmarket, write, tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "u.csv").write_text(text.replace(",", ";"))
     for name in ("t.csv.gz", "u.csv"):
-        assert dpmarket("forecast", scenario, "--epsilon", "1", "--set", f"data.path={name}")[1] == reference
+        assert (
+            dpmarket("forecast", scenario, "--epsilon", "1", "--set", f"data.path={name}")[1]
+            == reference
+        )
 
 
 def test_unknown_command_and_option(dpmarket, tmp_path):

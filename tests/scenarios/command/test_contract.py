@@ -7,14 +7,14 @@ from commands import call, lay
 from exchanges import small_contract
 from quick import quick_module
 
+from exchange.command.contract import print_contract
+from exchange.contract import Contract, compute_claims, parse_contract
+from exchange.sentences import contract_lines
+from learning.canonical import encode_canonical
 from learning.errors import InputError
-from learning.exchange.canonical import canonical
-from learning.exchange.contract import Contract, claims_of, contract_of
-from scenarios.command.contract import print_contract
-from scenarios.exchange.sentences import contract_lines
 from scenarios.planning import prepare
-from scenarios.result import save
-from scenarios.runner import announcing, carry_out
+from scenarios.result import save_result
+from scenarios.runner import carry_out, with_protocol
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]
@@ -25,19 +25,38 @@ def result(tmp_path_factory, quick_module):
     """A result folder of a market that settled, beside another whose answers are not released."""
     folder = tmp_path_factory.mktemp("settled")
     scenario = load(lay(folder, 120), ["title=Two banks"])
-    save(announcing(carry_out(scenario, prepare(scenario), training=False)), folder / "r", lambda _: None)
+    save_result(
+        with_protocol(carry_out(scenario, prepare(scenario), training=False)),
+        folder / "r",
+        lambda _: None,
+    )
     return folder / "r"
 
 
 def test_a_contract_is_made_signed_and_shown(result, dpmarket, tmp_path):
-    status, out, err = dpmarket("contract", result, "--missing", "without", "--hours", 24, "--records", "loans 2025")
+    status, out, err = dpmarket(
+        "contract", result, "--missing", "without", "--hours", 24, "--records", "loans 2025"
+    )
     made = tmp_path / "contract.json"
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
-    assert status == 0 and err == "" and digest in out and "dpmarket contract show contract.json" in out
+    assert (
+        status == 0
+        and err == ""
+        and digest in out
+        and "dpmarket contract show contract.json" in out
+    )
     assert "whether the forecast holds was not tried" in out
     status, shown, err = dpmarket("contract", "show", made)
     assert status == 0 and err == "" and digest in shown
-    for word in ("Two banks", "owner 1", "owner 2", "within 24 hours", "if 2 of the 2", "loans 2025", "Laplace noise"):
+    for word in (
+        "Two banks",
+        "owner 1",
+        "owner 2",
+        "within 24 hours",
+        "if 2 of the 2",
+        "loans 2025",
+        "Laplace noise",
+    ):
         assert word in shown, word
 
 
@@ -76,10 +95,21 @@ def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
     [
         (
             {"rounds": 1},
-            ("It is asked once of each owner.", "all wait for it", "4 public numbers", "age 20 to 70 (45)"),
+            (
+                "It is asked once of each owner.",
+                "all wait for it",
+                "4 public numbers",
+                "age 20 to 70 (45)",
+            ),
         ),
-        ({"noise": "gaussian"}, ("but for delta = 1e-6", "counted by zCDP", "epsilon and delta allow")),
-        ({"growth": 2.0}, ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer")),
+        (
+            {"noise": "gaussian"},
+            ("but for delta = 1e-6", "counted by zCDP", "epsilon and delta allow"),
+        ),
+        (
+            {"growth": 2.0},
+            ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer"),
+        ),
         (
             {"loss": "logistic", "clipping": "record"},
             ('claims: "no" or "yes"', "Each record's gradient is shortened to 2"),
@@ -99,7 +129,7 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
         changed = contract.noise.model_copy(update=changes["noise"])
         content = contract.model_dump() | {"noise": changed.model_dump()}
         contract = Contract.model_validate(content)
-        contract = Contract.model_validate(content | {"claims": claims_of(contract)})
+        contract = Contract.model_validate(content | {"claims": compute_claims(contract)})
     else:
         contract = small_contract(**changes)
     print_contract(contract)
@@ -114,7 +144,9 @@ def changed(**changes):
     content = small_contract(noise="gaussian", clipping="record").model_dump()
     for part, new in changes.items():
         content[part] = content[part] | new if isinstance(content[part], dict) else new
-    return Contract.model_validate(content | {"claims": claims_of(Contract.model_validate(content))})
+    return Contract.model_validate(
+        content | {"claims": compute_claims(Contract.model_validate(content))}
+    )
 
 
 def said(capsys, contract, *limits):
@@ -126,7 +158,10 @@ def test_budgets_beyond_an_owners_limits_are_marked(capsys):
     """Alpha sells 2, Beta 3, Gamma 4; delta is 1e-6."""
     out = said(capsys, changed())
     assert out.count("(beyond limits)") == 1 and "4 (beyond limits)" in out
-    assert "Gamma: dpmarket accept --max-epsilon: lets at most epsilon = 3" in out and "--max-epsilon 4." in out
+    assert (
+        "Gamma: dpmarket accept --max-epsilon: lets at most epsilon = 3" in out
+        and "--max-epsilon 4." in out
+    )
     assert "beyond limits" not in said(capsys, changed(), 4.0, None)
     assert said(capsys, changed(), 1.0, None).count("(beyond limits)") == 3
     assert said(capsys, changed(), None, 1e-9).count("--max-delta 1e-06") == 3
@@ -134,16 +169,26 @@ def test_budgets_beyond_an_owners_limits_are_marked(capsys):
 
 def test_a_delta_that_promises_nothing_is_called_so(capsys):
     out = said(capsys, changed(noise={"delta": 0.5}))
-    assert out.count("all but certain (missing)") == 3 and "moderate" not in out and "strong" not in out
+    assert (
+        out.count("all but certain (missing)") == 3
+        and "moderate" not in out
+        and "strong" not in out
+    )
     assert "the guarantee allows publishing a whole record outright" in out
-    fine = said(capsys, changed(noise={"delta": 1 / 81}))  # below one over Gamma's 80 alone is not enough
+    fine = said(
+        capsys, changed(noise={"delta": 1 / 81})
+    )  # below one over Gamma's 80 alone is not enough
     assert fine.count("(missing)") == 0
     assert said(capsys, changed(noise={"delta": 1 / 79})).count("(missing)") == 1
 
 
 @pytest.mark.parametrize(
     ("person", "rows", "unit"),
-    [(None, 1, "one record"), ("name", 1, "one person, up to 1 record"), ("name", 3, "one person, up to 3 records")],
+    [
+        (None, 1, "one record"),
+        ("name", 1, "one person, up to 1 record"),
+        ("name", 3, "one person, up to 3 records"),
+    ],
 )
 def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, person, rows, unit):
     words = "one customer, with all that is held of it"
@@ -154,13 +199,18 @@ def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, pe
     assert f"may give away of {unit}." in out and f"Differential privacy of {unit}:" in out
     assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
     claims = [claim | {"unit": words} for claim in made.claims]
-    forged = canonical(made.model_dump() | {"claims": claims})
+    forged = encode_canonical(made.model_dump() | {"claims": claims})
     with pytest.raises(InputError, match="claims: must be what follows from the other terms"):
-        contract_of(forged, "c")
+        parse_contract(forged, "c")
 
 
 def test_a_contract_of_the_earlier_form_is_refused_with_a_remedy():
-    content = small_contract().model_dump() | {"format": "dpmarket contract 1", "unit": "one customer"}
+    content = small_contract().model_dump() | {
+        "format": "dpmarket contract 1",
+        "unit": "one customer",
+    }
     del content["remark"]
-    with pytest.raises(InputError, match="c: format: must be dpmarket contract 2; .*Make the contract anew"):
-        contract_of(canonical(content), "c")
+    with pytest.raises(
+        InputError, match="c: format: must be dpmarket contract 2; .*Make the contract anew"
+    ):
+        parse_contract(encode_canonical(content), "c")

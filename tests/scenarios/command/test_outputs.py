@@ -8,7 +8,7 @@ import sys
 import pytest
 from result_folders import result
 
-from scenarios.output.manifest import seal
+from scenarios.output.manifest import write_manifest
 from scenarios.output.places import check_folder
 from scenarios.result import FILES, Result
 
@@ -41,7 +41,12 @@ def refused(dpmarket, write, quick, tmp_path):
     def call(out, *words, options=()):
         before = sorted(str(path) for path in tmp_path.rglob("*"))
         status, printed, err = dpmarket("run", "three_insurers", "--out", out, *options)
-        assert status == 2 and printed == "" and err.count("\n") == 1 and err.startswith("dpmarket: --out: ")
+        assert (
+            status == 2
+            and printed == ""
+            and err.count("\n") == 1
+            and err.startswith("dpmarket: --out: ")
+        )
         assert not quick and sorted(str(path) for path in tmp_path.rglob("*")) == before
         for word in words:
             assert word in err, f"{word!r} not in {err!r}"
@@ -71,7 +76,9 @@ def test_a_manifest_of_other_files_is_not_believed(refused, tmp_path):
     """A marker that lists what it never wrote: the sums tell."""
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "thesis.txt").write_text("years of work")
-    (tmp_path / "p" / "manifest.json").write_text('{"program": "dpmarket", "files": {"thesis.txt": "00"}}')
+    (tmp_path / "p" / "manifest.json").write_text(
+        '{"program": "dpmarket", "files": {"thesis.txt": "00"}}'
+    )
     refused("p", "thesis.txt")
 
 
@@ -93,7 +100,11 @@ def test_a_memo_laid_beside_a_result_is_kept(dpmarket, quick, tmp_path):
     quick.clear()
     status, out, err = dpmarket("run", "three_insurers", "--out", "r", "--seed", "7")
     assert status == 2 and err.count("\n") == 1 and not quick
-    assert "figures/mine.svg, link, memo.txt and 1 more" in err and "--force" in err and seed_of(tmp_path / "r") == SEED
+    assert (
+        "figures/mine.svg, link, memo.txt and 1 more" in err
+        and "--force" in err
+        and seed_of(tmp_path / "r") == SEED
+    )
     assert dpmarket("run", "three_insurers", "--out", "r", "--seed", "7", "--force")[0] == 0
     assert seed_of(tmp_path / "r") == 7
     assert (tmp_path / "r" / "memo.txt").read_text() == "read this"
@@ -113,15 +124,22 @@ def test_a_file_of_the_result_that_was_edited_is_kept_unless_forced(dpmarket, qu
     assert seed_of(tmp_path / "r") == 7 and (tmp_path / "r" / "report.html").read_text() == "<p>"
 
 
-def test_results_of_earlier_versions_are_replaced_where_nothing_else_lies_beside_them(dpmarket, quick, tmp_path):
+def test_results_of_earlier_versions_are_replaced_where_nothing_else_lies_beside_them(
+    dpmarket, quick, tmp_path
+):
     dpmarket("run", "three_insurers", "--out", "r")
     (tmp_path / "r" / "manifest.json").unlink()
-    assert dpmarket("run", "three_insurers", "--out", "r", "--seed", "7")[0] == 0 and seed_of(tmp_path / "r") == 7
+    assert (
+        dpmarket("run", "three_insurers", "--out", "r", "--seed", "7")[0] == 0
+        and seed_of(tmp_path / "r") == 7
+    )
     (tmp_path / "r" / "manifest.json").unlink()
     (tmp_path / "r" / "memo.txt").write_text("read this")
     assert dpmarket("run", "three_insurers", "--out", "r")[0] == 2
     assert dpmarket("run", "three_insurers", "--out", "r", "--force")[0] == 0
-    assert seed_of(tmp_path / "r") == SEED and (tmp_path / "r" / "memo.txt").read_text() == "read this"
+    assert (
+        seed_of(tmp_path / "r") == SEED and (tmp_path / "r" / "memo.txt").read_text() == "read this"
+    )
 
 
 def test_a_link_stays_a_link(dpmarket, quick, tmp_path):
@@ -135,7 +153,10 @@ def test_a_link_stays_a_link(dpmarket, quick, tmp_path):
 def test_what_a_desktop_lays_into_a_folder_is_no_reason_to_refuse(dpmarket, quick, tmp_path):
     dpmarket("run", "three_insurers", "--out", "r")
     (tmp_path / "r" / ".DS_Store").write_text("")
-    assert dpmarket("run", "three_insurers", "--out", "r")[0] == 0 and (tmp_path / "r" / ".DS_Store").exists()
+    assert (
+        dpmarket("run", "three_insurers", "--out", "r")[0] == 0
+        and (tmp_path / "r" / ".DS_Store").exists()
+    )
 
 
 def test_changed_runs_do_not_land_on_the_plain_runs_folder(dpmarket, quick, tmp_path):
@@ -150,7 +171,11 @@ def test_changed_runs_do_not_land_on_the_plain_runs_folder(dpmarket, quick, tmp_
         )
     ]
     names = {path.name for path in (tmp_path / "results").iterdir()}
-    assert len(names) == 5 and "three_insurers" in names and "three_insurers,policy.budget=500,seed=3" in names
+    assert (
+        len(names) == 5
+        and "three_insurers" in names
+        and "three_insurers,policy.budget=500,seed=3" in names
+    )
     assert seed_of(tmp_path / "results" / "three_insurers") == SEED
     assert {line.split("/")[1] for line in said} == names  # and each is named
 
@@ -187,7 +212,12 @@ def test_a_current_folder_that_was_deleted(dpmarket, quick, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     status, _, err = dpmarket("run", "three_insurers", "--out", "r")
-    assert status == 2 and err.count("\n") == 1 and "the current folder: must exist" in err and not quick
+    assert (
+        status == 2
+        and err.count("\n") == 1
+        and "the current folder: must exist" in err
+        and not quick
+    )
 
 
 @pytest.fixture
@@ -198,32 +228,57 @@ def no_comparison(monkeypatch):
     monkeypatch.setattr("market.procurement.at_budget", compute)
 
 
-@pytest.mark.parametrize("out", ["a_folder", "dangling", "thesis.txt", "none/t.csv", "x" * 300, "pipe", "a_file/t.csv"])
-def test_mechanisms_looks_at_its_file_first_and_spares_others(dpmarket, no_comparison, tmp_path, out):
+@pytest.mark.parametrize(
+    "out", ["a_folder", "dangling", "thesis.txt", "none/t.csv", "x" * 300, "pipe", "a_file/t.csv"]
+)
+def test_mechanisms_looks_at_its_file_first_and_spares_others(
+    dpmarket, no_comparison, tmp_path, out
+):
     (tmp_path / "a_folder").mkdir()
     (tmp_path / "a_file").write_text("x")
     (tmp_path / "dangling").symlink_to("nowhere")
     (tmp_path / "thesis.txt").write_text("years of work")
     os.mkfifo(tmp_path / "pipe")
     status, printed, err = dpmarket("mechanisms", "--out", out)
-    assert status == 2 and printed == "" and err.count("\n") == 1 and err.startswith("dpmarket: --out: ")
+    assert (
+        status == 2
+        and printed == ""
+        and err.count("\n") == 1
+        and err.startswith("dpmarket: --out: ")
+    )
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 def test_mechanisms_replaces_its_own_table(dpmarket, tmp_path):
-    arguments = ("mechanisms", "--only", "proportional", "--markets", "1", "--owners", "2", "--out", "t.csv")
+    arguments = (
+        "mechanisms",
+        "--only",
+        "proportional",
+        "--markets",
+        "1",
+        "--owners",
+        "2",
+        "--out",
+        "t.csv",
+    )
     assert dpmarket(*arguments)[0] == 0
     first = (tmp_path / "t.csv").read_bytes()
     assert dpmarket(*arguments)[0] == 0 and (tmp_path / "t.csv").read_bytes() == first
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
-@pytest.mark.parametrize("name, text", [("calibration.csv", "my,own\n1,2"), ("calibration.svg", "<svg>mine")])
-def test_reproduce_looks_at_its_folder_first_and_spares_others(dpmarket, tmp_path, monkeypatch, name, text):
+@pytest.mark.parametrize(
+    "name, text", [("calibration.csv", "my,own\n1,2"), ("calibration.svg", "<svg>mine")]
+)
+def test_reproduce_looks_at_its_folder_first_and_spares_others(
+    dpmarket, tmp_path, monkeypatch, name, text
+):
     def compute(*arguments):
         raise AssertionError("computed before --out was looked at")
 
-    monkeypatch.setattr("scenarios.reproduce.STUDIES", dict.fromkeys(("protocol", "calibration"), compute))
+    monkeypatch.setattr(
+        "reproduction.items.STUDIES", dict.fromkeys(("protocol", "calibration"), compute)
+    )
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / name).write_text(text)
     for out in ("o", f"o/{name}", "x" * 300):
@@ -262,7 +317,9 @@ DAMAGED = {
     "deep": spoil("result.json", "[" * 100_000 + "]" * 100_000),
     "no owners": spoil("result.json", json.dumps(result(owners=[]))),
     "owners text": spoil("result.json", json.dumps(result() | {"owners": "all"})),
-    "no title": spoil("result.json", json.dumps({k: v for k, v in result().items() if k != "title"})),
+    "no title": spoil(
+        "result.json", json.dumps({k: v for k, v in result().items() if k != "title"})
+    ),
     "binary": lambda folder: (folder / "result.json").write_bytes(b"\xff\xfe\x00"),
     "empty trajectory": spoil("trajectory.csv", ""),
     "other columns": spoil("trajectory.csv", "a,b\n1,2\n"),
@@ -287,7 +344,7 @@ def test_a_damaged_result_is_one_line(dpmarket, tmp_path, damage):
 def test_a_report_written_again_is_still_ours(dpmarket, tmp_path):
     folder = good(tmp_path / "r")
     (folder / "report.html").write_text("an older page")
-    seal(folder)
+    write_manifest(folder)
     assert dpmarket("report", "r") == (0, "r/report.html\n", "")
     assert (folder / "report.html").read_text() != "an older page"
     assert check_folder(folder, FILES) == folder
@@ -299,7 +356,9 @@ def test_a_report_written_again_is_still_ours(dpmarket, tmp_path):
 def printing(arguments, folder, standard_output):
     """(status, standard error) of a command in a process of its own."""
     command = [sys.executable, "-c", "from scenarios.command.main import main; main()", *arguments]
-    found = subprocess.run(command, stdout=standard_output, stderr=subprocess.PIPE, text=True, cwd=folder)
+    found = subprocess.run(
+        command, stdout=standard_output, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
     return found.returncode, found.stderr
 
 
@@ -310,7 +369,9 @@ def test_a_full_standard_output_is_one_line(tmp_path, arguments):
     good(tmp_path / "r")
     with open("/dev/full", "w") as full:
         status, err = printing(arguments, tmp_path, full)
-    assert status == 2 and err.count("\n") == 1 and "standard output" in err and "No space left" in err
+    assert (
+        status == 2 and err.count("\n") == 1 and "standard output" in err and "No space left" in err
+    )
 
 
 def test_a_standard_output_that_nobody_reads_ends_the_command_without_a_word(tmp_path):

@@ -10,9 +10,8 @@ import pytest
 from commands import dpmarket  # noqa: F401
 from exchanges import small_contract, table
 
-from learning.exchange.closing import Closing
-from learning.exchange.messages import Query, read_answer
-from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
+from exchange.folder import CLOSING, MODEL, answer_name, query_name
+from exchange.messages import Closing, Query, read_answer
 
 NAME = "Alpha"
 OWN = ("--data", "own.csv", "--owner", NAME, "--ledger", "bank.ledger")
@@ -34,15 +33,24 @@ def ask(contract, folder, number, **change):
     told = {}
     if number > 1:
         before = read_answer(folder / answer_name(number - 1, NAME))
-        told = {"previous": before.query, "answers": dict.fromkeys(contract.names, "0" * 64) | {NAME: before.digest}}
-    query = Query(contract.digest, number, **{"point": np.zeros(4), "asked": contract.names} | told | change)
+        told = {
+            "previous": before.query,
+            "answers": dict.fromkeys(contract.names, "0" * 64) | {NAME: before.digest},
+        }
+    query = Query(
+        contract.digest, number, **{"point": np.zeros(4), "asked": contract.names} | told | change
+    )
     (folder / query_name(number)).write_bytes(query.raw)
 
 
 def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     folder, contract = house
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--dry-run")
-    assert (status, err) == (0, "") and "no account yet" in out and not (folder / "bank.ledger").exists()
+    assert (
+        (status, err) == (0, "")
+        and "no account yet" in out
+        and not (folder / "bank.ledger").exists()
+    )
     status, out, err = dpmarket("accept", "contract.json", *OWN)
     assert (status, err) == (0, "") and contract.digest in out and "Small [exchange]" in out
     for said in (
@@ -54,11 +62,17 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     ):
         assert said in out
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--dry-run")
-    assert "This is question 1" in out and "2 remains for 2 answers" in out and not list(folder.glob("shared/*answer*"))
+    assert (
+        "This is question 1" in out
+        and "2 remains for 2 answers" in out
+        and not list(folder.glob("shared/*answer*"))
+    )
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
     assert (status, err) == (0, "") and len(out.splitlines()) == 1
     assert "1 of its epsilon of 2 is given away, 1 remains for 1 answer" in out
-    assert re.search(r"Alpha answered question 1 of 2 by 4 numbers under noise of standard deviation [\d.]+", out)
+    assert re.search(
+        r"Alpha answered question 1 of 2 by 4 numbers under noise of standard deviation [\d.]+", out
+    )
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
     assert status == 2 and "is answered once, and Alpha has answered it" in err
     ask(contract, folder / "shared", 2)
@@ -68,7 +82,9 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     assert read_answer(folder / "mine.json").round == 2
     status, out, err = dpmarket("answer", "contract.json", question, *OWN)
     assert status == 0 and "the same answer is in" in out and "nothing more was spent" in out
-    assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (folder / "mine.json").read_bytes()
+    assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (
+        folder / "mine.json"
+    ).read_bytes()
 
 
 def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
@@ -77,19 +93,28 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
     dpmarket("answer", "contract.json", "shared", *OWN)
     ask(contract, folder / "shared", 2)
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--follow")
-    assert (status, err) == (0, "") and "answered question 2 of 2" in out and "last question of the contract" in out
+    assert (
+        (status, err) == (0, "")
+        and "answered question 2 of 2" in out
+        and "last question of the contract" in out
+    )
     (folder / "shared" / MODEL).write_text("{}")
     (folder / "shared" / CLOSING).write_bytes(Closing(contract.digest, "0" * 64, {}, "0" * 64).raw)
-    assert "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
+    assert (
+        "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
+    )
 
 
 def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
     folder, contract = house
     assert "dpmarket accept makes one" in dpmarket("answer", "contract.json", "shared", *OWN)[2]
     assert dpmarket("accept", "contract.json", *OWN)[0] == 0
-    ledger, own = (folder / "bank.ledger").read_bytes(), (folder / "own.csv").read_text()
+    ledger = (folder / "bank.ledger").read_bytes()
+    own = (folder / "own.csv").read_text()
     unknown = (
-        (folder / "shared" / query_name(1)).read_text().replace(' "answers"', ' "also": "your records",\n "answers"')
+        (folder / "shared" / query_name(1))
+        .read_text()
+        .replace(' "answers"', ' "also": "your records",\n "answers"')
     )
     (folder / "unknown.json").write_text(unknown)
     other = small_contract(2, title="Other")
@@ -103,17 +128,25 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
         (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
         (("contract.json", "nothing.json", *OWN), "No such file"),
         (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "goes with neither"),
-        (("contract.json", f"shared/{query_name(1)}", *OWN, "--follow"), "must be the exchange's folder"),
+        (
+            ("contract.json", f"shared/{query_name(1)}", *OWN, "--follow"),
+            "must be the exchange's folder",
+        ),
         (("contract.json", str(folder), *OWN), "must hold a question"),
         (("contract.json", "shared", *OWN[:-1], "own.csv"), "must be a whole ledger"),
     ):
         status, out, err = dpmarket("answer", *arguments)
         assert status == 2 and said in err and len(err.splitlines()) == 1, (arguments, out, err)
-    for rows, said in ((own.splitlines()[:-1], "39 rows"), ([*own.splitlines(), own.splitlines()[-1]], "41 rows")):
+    for rows, said in (
+        (own.splitlines()[:-1], "39 rows"),
+        ([*own.splitlines(), own.splitlines()[-1]], "41 rows"),
+    ):
         (folder / "own.csv").write_text("\n".join(rows) + "\n")
         status, _, err = dpmarket("answer", "contract.json", "shared", *OWN)
         assert status == 2 and said in err
-    assert (folder / "bank.ledger").read_bytes() == ledger and not list(folder.glob("shared/*answer*"))
+    assert (folder / "bank.ledger").read_bytes() == ledger and not list(
+        folder.glob("shared/*answer*")
+    )
 
 
 @pytest.mark.exchange
@@ -128,7 +161,10 @@ def test_two_programs_at_once_give_one_answer(house, dpmarket):  # noqa: F811
         "contract.json",
         "shared",
     ]
-    programs = [subprocess.Popen([*line, *OWN, "--out", f"{i}.json"], stdout=subprocess.PIPE) for i in range(2)]
+    programs = [
+        subprocess.Popen([*line, *OWN, "--out", f"{i}.json"], stdout=subprocess.PIPE)
+        for i in range(2)
+    ]
     said = [program.communicate()[0].decode() for program in programs]
     assert [program.returncode for program in programs] == [0, 0], said
     assert (folder / "0.json").read_bytes() == (folder / "1.json").read_bytes()
@@ -145,16 +181,31 @@ def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(ho
     folder, contract = house
     assert dpmarket("accept", "contract.json", *OWN)[0] == 0
     lines = (folder / "own.csv").read_text().splitlines()
-    (folder / "own.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # rows in another order
+    (folder / "own.csv").write_text(
+        "\n".join([lines[0], *lines[:0:-1]]) + "\n"
+    )  # rows in another order
     status, out, err = dpmarket("accept", "contract.json", *second())
-    assert (status, out) == (2, "") and len(err.splitlines()) == 1 and "must hold the only account of these" in err
+    assert (
+        (status, out) == (2, "")
+        and len(err.splitlines()) == 1
+        and "must hold the only account of these" in err
+    )
     assert not list(folder.glob("second.ledger*"))
     status, _, err = dpmarket("answer", "contract.json", "shared", *second("--out", "two.json"))
     assert status == 2 and "must be a ledger" in err and not (folder / "two.json").exists()
     status, _, err = dpmarket("accept", "contract.json", *second("--sold-before"))
-    assert status == 2 and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
-    status, out, _ = dpmarket("accept", "contract.json", *second("--sold-before", "--max-epsilon", "4"))
-    assert status == 0 and "adds up" in out and "epsilon 4 and delta 0 together" in " ".join(out.split())
+    assert (
+        status == 2
+        and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
+    )
+    status, out, _ = dpmarket(
+        "accept", "contract.json", *second("--sold-before", "--max-epsilon", "4")
+    )
+    assert (
+        status == 0
+        and "adds up" in out
+        and "epsilon 4 and delta 0 together" in " ".join(out.split())
+    )
     assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0
     assert dpmarket("answer", "contract.json", "shared", *second("--out", "two.json"))[0] == 0
 
@@ -162,7 +213,9 @@ def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(ho
 def test_the_same_file_under_a_contract_with_other_columns_is_recognised(house, dpmarket):  # noqa: F811
     folder, contract = house
     assert dpmarket("accept", "contract.json", *OWN)[0] == 0
-    other = small_contract(2, columns={"numbers": contract.columns.numbers.model_dump() | {"high": [90.0, 250.0]}})
+    other = small_contract(
+        2, columns={"numbers": contract.columns.numbers.model_dump() | {"high": [90.0, 250.0]}}
+    )
     (folder / "other.json").write_bytes(other.raw)
     status, _, err = dpmarket("accept", "other.json", *second())
     assert status == 2 and "must hold the only account" in err
@@ -179,7 +232,11 @@ def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarke
         assert (status, out) == (2, "") and said in err and len(err.splitlines()) == 1
     assert dpmarket("accept", "contract.json", *OWN, "--max-epsilon", "2")[0] == 0
     status, _, err = dpmarket("answer", "contract.json", "shared", *OWN, "--max-epsilon", "1")
-    assert status == 2 and "--max-epsilon: lets at most epsilon = 1" in err and not list(folder.glob("shared/*answer*"))
+    assert (
+        status == 2
+        and "--max-epsilon: lets at most epsilon = 1" in err
+        and not list(folder.glob("shared/*answer*"))
+    )
     assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0
 
 
@@ -198,6 +255,8 @@ def test_without_a_registry_nothing_is_accepted(house, dpmarket, monkeypatch, pl
     (folder / "data").mkdir()
     (folder / "data" / "registry").write_text("no registry\n")
     (folder / "file").write_text("")
-    monkeypatch.setenv("DPMARKET_REGISTRY", str(folder / ("data" if place == "damaged" else "file")))
+    monkeypatch.setenv(
+        "DPMARKET_REGISTRY", str(folder / ("data" if place == "damaged" else "file"))
+    )
     status, out, err = dpmarket("accept", "contract.json", *OWN)
     assert (status, out) == (2, "") and len(err.splitlines()) == 1 and "registry" in err

@@ -7,14 +7,29 @@ import pytest
 
 from market.procurement import manipulation
 
-SMALL = ("mechanisms", "--played", "--only", "pay_as_bid,posted", "--owners", "3", "--budget", "2", "--markets", "3")
+SMALL = (
+    "mechanisms",
+    "--played",
+    "--only",
+    "pay_as_bid,posted",
+    "--owners",
+    "3",
+    "--budget",
+    "2",
+    "--markets",
+    "3",
+)
 
 
 @pytest.fixture
 def quickly(monkeypatch):
     """Learning and certificates from fewer markets."""
-    play = manipulation.play
-    monkeypatch.setattr(manipulation, "play", lambda game, **how: play(game, **{**how, "rounds": 3, "searched": 10**4}))
+    play = manipulation.play_reporting_game
+    monkeypatch.setattr(
+        manipulation,
+        "play_reporting_game",
+        lambda game, **how: play(game, **{**how, "rounds": 3, "searched": 10**4}),
+    )
 
 
 @pytest.mark.slow
@@ -22,7 +37,8 @@ def test_it_says_where_lies_pay_and_writes_all_columns(dpmarket, tmp_path, quick
     status, printed, errors = dpmarket(*SMALL, "--out", "t.csv")
     assert status == 0 and errors == ""
     posted, paid = (
-        next(line for line in printed.splitlines() if line.startswith(name)) for name in ("posted", "pay_as")
+        next(line for line in printed.splitlines() if line.startswith(name))
+        for name in ("posted", "pay_as")
     )
     assert "true" in posted and "!" not in posted and "!" in paid and "%" in paid
     assert "0 would be a Bayes-Nash equilibrium" in " ".join(printed.split())
@@ -34,7 +50,10 @@ def test_it_says_where_lies_pay_and_writes_all_columns(dpmarket, tmp_path, quick
     assert at["welfare"] == pytest.approx(at["net_gain"] + at["surplus"])
     assert at["lost"] == pytest.approx(at["truth_welfare"] - at["welfare"])
     first = (tmp_path / "t.csv").read_bytes()
-    assert dpmarket(*SMALL, "--out", "t.csv")[1] == printed and (tmp_path / "t.csv").read_bytes() == first
+    assert (
+        dpmarket(*SMALL, "--out", "t.csv")[1] == printed
+        and (tmp_path / "t.csv").read_bytes() == first
+    )
 
 
 def test_too_many_owners_to_learn_are_refused_in_one_line(dpmarket):

@@ -31,12 +31,16 @@ def terminal(monkeypatch, kind="xterm"):
     def shown():
         stream.flush()
         told = b""
-        while select.select([ours], [], [], 0.2)[0]:  # a pty hands on what was written when the machine has time
+        while select.select([ours], [], [], 0.2)[
+            0
+        ]:  # a pty hands on what was written when the machine has time
             told += os.read(ours, 100_000)
         return told.decode()
 
     with open(theirs, "w", encoding="utf-8") as stream, monkeypatch.context() as patched:
-        patched.setattr(sys, "stderr", stream)  # here, since pytest puts its own back between fixture and test
+        patched.setattr(
+            sys, "stderr", stream
+        )  # here, since pytest puts its own back between fixture and test
         yield shown
     os.close(ours)
 
@@ -73,7 +77,9 @@ def test_an_interrupt_leaves_the_terminal_clean(monkeypatch):
 
 def test_time_left_is_told_once_there_is_a_pace_and_by_that_alone():
     pace = Pace("training", 0.5, now=100.0)  # half of it was done before
-    assert pace.left(110.0) is None and "left" not in pace.line(110.0) and "50 %" in pace.line(110.0)
+    assert (
+        pace.left(110.0) is None and "left" not in pace.line(110.0) and "50 %" in pace.line(110.0)
+    )
     pace.reached(0.5, now=120.0)
     assert pace.left(120.0) is None
     pace.reached(0.75, now=120.0)
@@ -82,7 +88,9 @@ def test_time_left_is_told_once_there_is_a_pace_and_by_that_alone():
 
 
 # What a calibrated forecast goes through, and each algorithm that walks in its own way.
-@pytest.mark.parametrize("algorithm", ["weighted", pytest.param("asynchronous", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "algorithm", ["weighted", pytest.param("asynchronous", marks=pytest.mark.slow)]
+)
 def test_every_stage_rises_to_its_end(tmp_path, algorithm):
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(110, 2)), rng.integers(0, 2, 110)])
@@ -96,9 +104,11 @@ def test_every_stage_rises_to_its_end(tmp_path, algorithm):
 
     run(load(str(file)), progress=lambda stage, share=0.0: told.setdefault(stage, []).append(share))
     counted = {stage: shares for stage, shares in told.items() if len(shares) > 1}
-    assert {"training at the equilibrium", "forecasting: trying plans", "forecasting: measuring the best plans"} <= set(
-        counted
-    )
+    assert {
+        "training at the equilibrium",
+        "forecasting: trying plans",
+        "forecasting: measuring the best plans",
+    } <= set(counted)
     for stage, shares in counted.items():
         assert shares[0] == 0 and shares[-1] == pytest.approx(1), stage
         assert np.all(np.diff(shares) >= 0), stage

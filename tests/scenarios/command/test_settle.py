@@ -8,10 +8,10 @@ import pytest
 from exchanges import small_contract, table
 from settlements import played
 
-from learning.exchange.messages import read_answer
-from learning.exchange.owner import purpose
+from exchange.folder import answer_name
+from exchange.messages import read_answer
+from exchange.owner.answers import ledger_purpose
 from learning.privacy.ledger_file import LedgerFile
-from scenarios.exchange.folder import answer_name
 
 
 @pytest.fixture(scope="module")
@@ -27,40 +27,63 @@ def shared(tmp_path, contract):
 
 def ledger_of(shared, contract, name, rounds):
     """The ledger of an owner that charged its answers to some rounds."""
-    made, budget = LedgerFile.create(shared.parent / f"{name}.ledger"), contract.terms(name).budget
+    made = LedgerFile.create(shared.parent / f"{name}.ledger")
+    budget = contract.terms(name).budget
     made.open(budget)
     for number in rounds:
-        made.charge(budget, purpose(read_answer(shared / answer_name(number, name))), first=number)
+        made.charge(
+            budget, ledger_purpose(read_answer(shared / answer_name(number, name))), first=number
+        )
     return made.path
 
 
 def test_an_exchange_is_settled_from_its_folder(dpmarket, shared):
     status, out, err = dpmarket("settle", shared / "contract.json")
     assert (status, err) == (0, "")
-    assert "2 owners of 3 answered all 2 questions: 12.5 EUR of the 15 EUR promised is to be paid." in out
+    assert (
+        "2 owners of 3 answered all 2 questions: 12.5 EUR of the 15 EUR promised is to be paid."
+        in out
+    )
     assert f"report: {shared / 'settlement.html'}" in out
     content = json.loads((shared / "settlement.json").read_text())
     assert content["money"]["paid"] == 12.5 and "<h1>" in (shared / "settlement.html").read_text()
     first = (shared / "settlement.json").read_bytes(), (shared / "settlement.html").read_bytes()
     assert dpmarket("settle", shared / "contract.json", shared)[0] == 0
-    assert first == ((shared / "settlement.json").read_bytes(), (shared / "settlement.html").read_bytes())
+    assert first == (
+        (shared / "settlement.json").read_bytes(),
+        (shared / "settlement.html").read_bytes(),
+    )
 
 
-def test_statements_are_written_by_owners_and_held_against_their_answers(dpmarket, shared, contract, tmp_path):
+def test_statements_are_written_by_owners_and_held_against_their_answers(
+    dpmarket, shared, contract, tmp_path
+):
     names = [contract.names[0], contract.names[2]]
     for name in names:
         ledger = ledger_of(shared, contract, name, (1, 2))
         status, out, err = dpmarket(
-            "settle", shared / "contract.json", "--owner", name, "--ledger", ledger, "--out", tmp_path / name
+            "settle",
+            shared / "contract.json",
+            "--owner",
+            name,
+            "--ledger",
+            ledger,
+            "--out",
+            tmp_path / name,
         )
-        assert (status, err) == (0, "") and f"{name} has charged 2 answers of 2 under contract" in out
+        assert (status, err) == (
+            0,
+            "",
+        ) and f"{name} has charged 2 answers of 2 under contract" in out
     told = [part for name in names for part in ("--statement", tmp_path / name)]
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
     assert status == 0 and "The ledger of Alpha and Gamma agrees with what was delivered." in out
     (shared / answer_name(2, "Gamma")).unlink()
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
     assert status == 0 and "Gamma charged its answer to question 2, which is not here" in out
-    (tmp_path / "Alpha").write_bytes((tmp_path / "Alpha").read_bytes().replace(b'"round": 2', b'"round": 9'))
+    (tmp_path / "Alpha").write_bytes(
+        (tmp_path / "Alpha").read_bytes().replace(b'"round": 2', b'"round": 9')
+    )
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
     assert status == 3 and "its answer to question 2 was never charged" in out
 
@@ -68,26 +91,42 @@ def test_statements_are_written_by_owners_and_held_against_their_answers(dpmarke
 def test_a_file_that_was_altered_is_named_with_status_3(dpmarket, shared):
     (shared / answer_name(1, "Beta")).unlink()
     status, out, _ = dpmarket("settle", shared / "contract.json")
-    assert status == 3 and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
+    assert (
+        status == 3
+        and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
+    )
     assert "Something does not fit" in (shared / "settlement.html").read_text()
 
 
 def test_an_exchange_without_a_model_is_settled_only_when_asked(dpmarket, tmp_path):
     shared = played(tmp_path / "shared", small_contract(2), missing={("Beta", 2)})
     status, out, err = dpmarket("settle", shared / "contract.json")
-    assert status == 2 and out == "" and "question 2 of 2, unanswered by Beta" in err and err.count("\n") == 1
+    assert (
+        status == 2
+        and out == ""
+        and "question 2 of 2, unanswered by Beta" in err
+        and err.count("\n") == 1
+    )
     assert not (shared / "settlement.json").exists()
-    status, out, _ = dpmarket("settle", shared / "contract.json", "--unfinished", "--public", tmp_path / "none.csv")
+    status, out, _ = dpmarket(
+        "settle", shared / "contract.json", "--unfinished", "--public", tmp_path / "none.csv"
+    )
     assert status == 0 and "The exchange is not finished. 2 owners of 3 answered" in out
 
 
 def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract, tmp_path):
     (tmp_path / "public.csv").write_text(table(contract, "Gamma", seed=7))
-    status, out, err = dpmarket("settle", shared / "contract.json", "--public", tmp_path / "public.csv")
+    status, out, err = dpmarket(
+        "settle", shared / "contract.json", "--public", tmp_path / "public.csv"
+    )
     assert (status, err) == (0, "") and "On the learner's own 80 rows, its error is" in out
     assert json.loads((shared / "settlement.json").read_text())["own_rows"]["start_fits"] is False
-    status, out, _ = dpmarket("settle", shared / "contract.json", "--aside", tmp_path / "public.csv")
-    assert status == 0 and "80 rows kept aside" in out and "Neither model has seen these rows" in out
+    status, out, _ = dpmarket(
+        "settle", shared / "contract.json", "--aside", tmp_path / "public.csv"
+    )
+    assert (
+        status == 0 and "80 rows kept aside" in out and "Neither model has seen these rows" in out
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,8 +135,14 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         (["--owner", "Alpha"], "--owner: must come with --ledger; found --owner alone"),
         (["--ledger", "l"], "--ledger: must come with --owner"),
         (["--owner", "Alpha", "--ledger", "none"], "none: must be a ledger; found no file"),
-        (["--owner", "Alpha", "--ledger", "l", "--unfinished"], "takes but CONTRACT, --ledger and --out"),
-        (["--owner", "Delta", "--ledger", "Alpha.ledger"], "owner: must be an owner of the contract; found 'Delta'"),
+        (
+            ["--owner", "Alpha", "--ledger", "l", "--unfinished"],
+            "takes but CONTRACT, --ledger and --out",
+        ),
+        (
+            ["--owner", "Delta", "--ledger", "Alpha.ledger"],
+            "owner: must be an owner of the contract; found 'Delta'",
+        ),
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
         (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
@@ -120,18 +165,29 @@ def test_what_cannot_be_settled_is_refused_in_one_line(dpmarket, shared, contrac
     assert not (shared / "settlement.json").exists()
 
 
-def test_a_statement_is_written_over_nothing_but_an_earlier_one(dpmarket, shared, contract, tmp_path):
+def test_a_statement_is_written_over_nothing_but_an_earlier_one(
+    dpmarket, shared, contract, tmp_path
+):
     """It was written over whatever --out named, the owner's own ledger too: what was spent was lost."""
     ledger = ledger_of(shared, contract, "Alpha", (1, 2))
     beta = ledger_of(shared, contract, "Beta", (1, 2))
     (tmp_path / "own.csv").write_text("rows")
     (tmp_path / "folder").mkdir()
     ask = "settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out"
-    assert dpmarket("settle", shared / "contract.json", "--owner", "Beta", "--ledger", beta, "--out", "b")[0] == 0
+    assert (
+        dpmarket(
+            "settle", shared / "contract.json", "--owner", "Beta", "--ledger", beta, "--out", "b"
+        )[0]
+        == 0
+    )
     for name in (ledger, f"{ledger}.lock", "own.csv", "folder", shared / "contract.json", "b"):
         before = Path(name).read_bytes() if Path(name).is_file() else None
         status, _, err = dpmarket(*ask, name)
-        assert status == 2 and "--out: must be a new file, or an earlier statement of Alpha under this contract" in err
+        assert (
+            status == 2
+            and "--out: must be a new file, or an earlier statement of Alpha under this contract"
+            in err
+        )
         assert before is None or Path(name).read_bytes() == before
     assert dpmarket(*ask, "told")[0] == 0 and dpmarket(*ask, "told")[0] == 0
     assert dpmarket(*ask, "nowhere/told")[0] == 2
@@ -139,13 +195,22 @@ def test_a_statement_is_written_over_nothing_but_an_earlier_one(dpmarket, shared
 
 def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp_path):
     ledger = ledger_of(shared, contract, "Alpha", (1, 2))
-    assert dpmarket("settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a")[0] == 0
-    status, _, err = dpmarket("settle", shared / "contract.json", "--statement", "a", "--statement", "a")
+    assert (
+        dpmarket(
+            "settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a"
+        )[0]
+        == 0
+    )
+    status, _, err = dpmarket(
+        "settle", shared / "contract.json", "--statement", "a", "--statement", "a"
+    )
     assert status == 2 and "--statement: must be one for an owner; found two of Alpha" in err
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_on_a_full_disk_both_files_of_a_settlement_are_the_old_ones(dpmarket, shared, monkeypatch, at):
+def test_on_a_full_disk_both_files_of_a_settlement_are_the_old_ones(
+    dpmarket, shared, monkeypatch, at
+):
     names = ("settlement.json", "settlement.html")
     assert dpmarket("settle", shared / "contract.json")[0] == 0
     before = [(shared / name).read_bytes() for name in names]
@@ -163,6 +228,8 @@ def test_on_a_full_disk_both_files_of_a_settlement_are_the_old_ones(dpmarket, sh
         patch.setattr(os, "replace", full)
         status, out, err = dpmarket("settle", shared / "contract.json")
     assert status == 2 and out == "" and err.count("\n") == 1 and "No space left on device" in err
-    assert [(shared / name).read_bytes() for name in names] == before and not list(shared.glob(".*"))
+    assert [(shared / name).read_bytes() for name in names] == before and not list(
+        shared.glob(".*")
+    )
     assert dpmarket("settle", shared / "contract.json")[0] == 0
     assert all((shared / name).read_bytes() != old for name, old in zip(names, before, strict=True))

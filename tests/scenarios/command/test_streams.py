@@ -27,32 +27,55 @@ def test_an_error_goes_nowhere_where_standard_error_is_closed(tmp_path):
 
 
 EXTRAS = [
-    (("exchange", "three_insurers", "--flower"), "--flower: needs the extra federated; found no flwr."),
-    (("dashboard", "three_insurers", "--no-browser"), "dashboard: needs the extra app; found no solara."),
-    (("sweep", "study.toml", "--scheduler", "tcp://here:1"), "--scheduler: needs the extra cluster; found no distributed."),
+    (
+        ("exchange", "three_insurers", "--flower"),
+        "--flower: needs the extra federated; found no flwr.",
+    ),
+    (
+        ("dashboard", "three_insurers", "--no-browser"),
+        "dashboard: needs the extra app; found no solara.",
+    ),
+    (
+        ("sweep", "study.toml", "--scheduler", "tcp://here:1"),
+        "--scheduler: needs the extra cluster; found no distributed.",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("line", "words"), EXTRAS)
-def test_an_extra_that_is_missing_is_told_before_any_work(dpmarket, tmp_path, monkeypatch, line, words):
-    (tmp_path / "study.toml").write_text('scenario = "three_insurers"\n[grid]\npolicy.budget = [1.0, 2.0]\n')
+def test_an_extra_that_is_missing_is_told_before_any_work(
+    dpmarket, tmp_path, monkeypatch, line, words
+):
+    (tmp_path / "study.toml").write_text(
+        'scenario = "three_insurers"\n[grid]\npolicy.budget = [1.0, 2.0]\n'
+    )
 
     def work(*_, **__):
         raise AssertionError("work began")
 
-    for place in ("exchange.rehearsal.rehearse", "planning.prepare", "sweeping.sweep.run_sweep"):
-        monkeypatch.setattr(f"scenarios.{place}", work)
+    for place in (
+        "exchange.rehearsal.rehearsal.rehearse_exchange",
+        "scenarios.planning.prepare",
+        "scenarios.sweeping.sweep.run_sweep",
+    ):
+        monkeypatch.setattr(place, work)
     monkeypatch.setattr(serve, "listening", work)
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
     status, out, err = dpmarket(*line)
-    assert status == 2 and out == "" and err.count("\n") == 1 and words in err and 'pip install "dpmarket[' in err
+    assert (
+        status == 2
+        and out == ""
+        and err.count("\n") == 1
+        and words in err
+        and 'pip install "dpmarket[' in err
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
 def test_owners_tables_are_for_their_owners_eyes(tmp_path):
-    from scenarios.exchange.division import divided_files
+    from exchange.rehearsal.division import write_party_files
     from scenarios.schema.loading import load
 
-    made = divided_files(load("three_insurers"), tmp_path / "x")
+    made = write_party_files(load("three_insurers"), tmp_path / "x")
     for path in (*made.owners.values(), made.public):
         assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700

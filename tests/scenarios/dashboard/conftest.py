@@ -21,4 +21,6 @@ def insurers():
 @pytest.fixture
 def changed(insurers):
     """The same records and plan under another scenario."""
-    return lambda *changes: Opened("three_insurers", load("three_insurers", [*SMALL, *changes]), insurers.prepared)
+    return lambda *changes: Opened(
+        "three_insurers", load("three_insurers", [*SMALL, *changes]), insurers.prepared
+    )

@@ -72,7 +72,9 @@ def test_a_page_opens_with_nothing_from_elsewhere_and_nothing_to_complain_of(tab
     took = tab.open(insurers)
     print(f"\nthe page of three owners shows its first picture after {took:.2f} s")
     elsewhere = [
-        one for one in tab.requests() if insurers.partition("://")[2] not in one and not one.startswith("data:")
+        one
+        for one in tab.requests()
+        if insurers.partition("://")[2] not in one and not one.startswith("data:")
     ]
     assert not elsewhere and not tab.complaints()
     assert tab.driver.title == "Three insurers · dpmarket"
@@ -95,11 +97,16 @@ def test_a_slider_answers_to_the_keyboard_and_says_its_value(tab):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    slider, first = tab.driver.find_element(By.ID, "control-money"), tab.chart("paths")
+    slider = tab.driver.find_element(By.ID, "control-money")
+    first = tab.chart("paths")
     slider.send_keys(Keys.ARROW_LEFT)
     tab.wait(lambda: tab.chart("paths") != first)
-    assert slider.get_attribute("aria-valuetext") == "1,500" and "Aurora Health 1.25" in tab.chart("paths")
-    assert tab.run("return document.activeElement.id") == "control-money", "the hand stays where it was"
+    assert slider.get_attribute("aria-valuetext") == "1,500" and "Aurora Health 1.25" in tab.chart(
+        "paths"
+    )
+    assert tab.run("return document.activeElement.id") == "control-money", (
+        "the hand stays where it was"
+    )
 
 
 def test_another_policy_another_behaviour_another_order(tab):
@@ -153,7 +160,9 @@ def test_it_fits_every_window_light_and_dark(tab, tmp_path, width, dark):
 def test_everything_has_a_name_for_those_who_cannot_see_it(tab):
     unnamed = "return [...document.querySelectorAll('input,select')].filter(one => !one.labels.length).length"
     assert tab.run(unnamed) == 0
-    assert tab.run("return [...document.querySelectorAll('svg.chart')].every(one => one.ariaLabel.length > 20)")
+    assert tab.run(
+        "return [...document.querySelectorAll('svg.chart')].every(one => one.ariaLabel.length > 20)"
+    )
     assert tab.run(
         "return [...document.querySelectorAll('button')].every(one => one.textContent.trim() || one.ariaLabel)"
     )
@@ -180,7 +189,9 @@ def test_ten_owners(window, tmp_path):
         took = window.open(url)
         times = [window.slide("money", stop) / 1000 for stop in (12, 14, 11, 13, 15, 12, 14)]
     print(f"\nthe page of ten owners shows its first picture after {took:.2f} s", end="; ")
-    print(f"a slider is answered after {statistics.median(times):.2f} s ({min(times):.2f} to {max(times):.2f})")
+    print(
+        f"a slider is answered after {statistics.median(times):.2f} s ({min(times):.2f} to {max(times):.2f})"
+    )
 
 
 def test_ctrl_c_ends_it_and_a_taken_port_is_one_line():
@@ -191,20 +202,27 @@ def test_ctrl_c_ends_it_and_a_taken_port_is_one_line():
         _, told = program.communicate(timeout=20)
     assert (program.returncode, told) == (130, "interrupted\n")
     assert taken.returncode == 2 and taken.stdout == ""
-    assert taken.stderr.startswith(f"dpmarket: --port: must be a port that is free; found 127.0.0.1:{port}, address")
+    assert taken.stderr.startswith(
+        f"dpmarket: --port: must be a port that is free; found 127.0.0.1:{port}, address"
+    )
     assert taken.stderr.count("\n") == 1
 
 
 def test_a_bad_scenario_is_one_line():
     found = called("--set", "policy.budget=-1")
-    assert found.returncode == 2 and found.stderr.count("\n") == 1 and "policy.budget" in found.stderr
+    assert (
+        found.returncode == 2 and found.stderr.count("\n") == 1 and "policy.budget" in found.stderr
+    )
 
 
 def test_it_listens_to_this_machine_alone(insurers):
     port = int(insurers.rpartition(":")[2].strip("/"))
     with socket.create_connection(("127.0.0.1", port), timeout=5):
         pass
-    mine = [address for *_, (address, *_) in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)]
+    mine = [
+        address
+        for *_, (address, *_) in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
+    ]
     for address in {one for one in mine if not one.startswith("127.")}:
         with pytest.raises(OSError):
             socket.create_connection((address, port), timeout=2)
@@ -212,6 +230,15 @@ def test_it_listens_to_this_machine_alone(insurers):
 
 def called(*arguments):
     """The command, run to its end."""
-    command = [sys.executable, "-m", "scenarios.command.main", "dashboard", "--no-browser", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "scenarios.command.main",
+        "dashboard",
+        "--no-browser",
+        *arguments,
+    ]
     environment = os.environ | {"PYTHONPATH": str(Path(ROOT))}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )

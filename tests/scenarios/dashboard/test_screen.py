@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from quick import quick_module
 
+from learning.phrases import toml_value
 from scenarios.dashboard import charts, words
 from scenarios.dashboard.screen import opened
 from scenarios.dashboard.state import Opened
@@ -14,7 +15,6 @@ from scenarios.dashboard.teaching import QUESTIONS, STEPS, noise
 from scenarios.dashboard.training import Training, train, verdict
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
-from scenarios.schema.toml import toml_value
 
 __all__ = ["quick_module"]
 
@@ -32,7 +32,11 @@ def test_buttons_lead_through_the_rounds(screen):
     last = screen.played.last
     assert screen.at == last and screen.pressed("step").at == last
     start = screen.pressed("reset")
-    assert start.at == 0 and start.pressed("step").at == 1 and start.pressed("step").pressed("end").at == last
+    assert (
+        start.at == 0
+        and start.pressed("step").at == 1
+        and start.pressed("step").pressed("end").at == last
+    )
     playing = screen.pressed("play")
     assert playing.playing and playing.at == 0
     for _ in range(last):
@@ -44,7 +48,9 @@ def test_buttons_lead_through_the_rounds(screen):
 def test_a_moved_slider_settles_the_market_anew_and_is_counted(screen):
     moved = screen.pressed("reset").moved("money", stop(screen, "money", 4000.0))
     assert moved.done == 1 and moved.at == moved.played.last
-    assert np.allclose(moved.now.run.epsilon, 2 * screen.now.run.epsilon, rtol=1e-6)  # a contest has no unit of money
+    assert np.allclose(
+        moved.now.run.epsilon, 2 * screen.now.run.epsilon, rtol=1e-6
+    )  # a contest has no unit of money
 
 
 def test_a_slider_that_makes_no_market_leaves_the_old_one_with_one_line_on_why(screen, monkeypatch):
@@ -68,7 +74,9 @@ def test_a_market_that_does_not_settle_says_so(screen, changed):
 def test_owners_who_are_not_rational_are_told_apart_from_a_market_that_fails(screen):
     moved = screen.moved("behaviour", stop(screen, "behaviour", "logit"))
     assert "not all are rational" in words.standing(moved.played, moved.now)
-    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in words.answer(moved.played, moved.now)
+    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in words.answer(
+        moved.played, moved.now
+    )
 
 
 def drawings(screen):
@@ -109,10 +117,21 @@ def test_names_are_text_whatever_is_in_them(screen):
 def test_training_says_whether_both_promises_were_kept(screen):
     stages = []
     result = train(screen.played, lambda stage, share=0.0, /: stages.append((stage, share)))
-    assert result["validation"]["agrees"] and stages[0][0] == "training at the equilibrium" and stages[-1][1] >= 0
-    assert [agrees for _, agrees, _ in verdict(result)] == [True, result["validation"]["agrees_on_money"]]
+    assert (
+        result["validation"]["agrees"]
+        and stages[0][0] == "training at the equilibrium"
+        and stages[-1][1] >= 0
+    )
+    assert [agrees for _, agrees, _ in verdict(result)] == [
+        True,
+        result["validation"]["agrees_on_money"],
+    ]
     told = Training(screen.played, result=result)
-    assert not told.under_way and Training(screen.played, "starting").under_way and not Training().under_way
+    assert (
+        not told.under_way
+        and Training(screen.played, "starting").under_way
+        and not Training().under_way
+    )
     page = words.checked(told, stale=False)
     assert "The error agrees with the forecast" in page and "before you moved" not in page
     assert "before you moved" in words.checked(told, stale=True)
@@ -126,7 +145,8 @@ def test_the_lesson_has_four_steps_each_with_a_question_and_its_answer():
 
 def test_a_contest_answers_others_with_more_only_where_an_owner_is_ahead_of_them_all():
     """As the second answer says: the best answer to others' sum S is sqrt(V S / c) - S, which rises where it is above S."""
-    V, c = 12.0, 1.0
+    V = 12.0
+    c = 1.0
     for S in np.linspace(0.1, 11.0, 40):
         best = np.sqrt(V * S / c) - S
         slope = (np.sqrt(V * (S + 1e-6) / c) - S - 1e-6 - best) / 1e-6

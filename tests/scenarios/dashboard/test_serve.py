@@ -20,7 +20,10 @@ def test_a_free_port_is_found_and_a_taken_one_is_refused_in_one_line():
     with first:
         port = first.getsockname()[1]
         assert address(first, "127.0.0.1") == f"http://127.0.0.1:{port}/"
-        with pytest.raises(InputError, match=f"--port: must be a port that is free; found 127.0.0.1:{port}, address"):
+        with pytest.raises(
+            InputError,
+            match=f"--port: must be a port that is free; found 127.0.0.1:{port}, address",
+        ):
             listening("127.0.0.1", port)
 
 
@@ -72,8 +75,21 @@ def test_calls_of_other_pages_are_refused():
     ]
 
 
-FOREIGN = ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.evil.example:8765", "", "10.0.0.7:8765"]
-FOREIGN += ["localhost@evil.example", "evil.example#localhost", "[::1].evil.example", "localhost:8765, evil.example", "::1"]
+FOREIGN = [
+    "evil.example",
+    "evil.example:8765",
+    "127.0.0.1.evil.example",
+    "localhost.evil.example:8765",
+    "",
+    "10.0.0.7:8765",
+]
+FOREIGN += [
+    "localhost@evil.example",
+    "evil.example#localhost",
+    "[::1].evil.example",
+    "localhost:8765, evil.example",
+    "::1",
+]
 
 
 @pytest.mark.parametrize("host", FOREIGN)
@@ -82,7 +98,10 @@ def test_names_that_lead_here_by_another_site_are_refused(kind, host):
     """After DNS rebinding Host and Origin are both the other site's, and so agree."""
     for headers in ({"host": host}, {"host": host, "origin": f"http://{host}"}):
         first = called(kind, **headers)[0]
-        assert first.get("status", 403) == 403 and first["type"] in ("http.response.start", "websocket.close")
+        assert first.get("status", 403) == 403 and first["type"] in (
+            "http.response.start",
+            "websocket.close",
+        )
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8765", "[::1]:8765"])
@@ -110,17 +129,30 @@ def answer_to(port, path, *headers):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (find_spec("solara") and find_spec("uvicorn")), reason="needs the extra app")
+@pytest.mark.skipif(
+    not (find_spec("solara") and find_spec("uvicorn")), reason="needs the extra app"
+)
 def test_the_dashboard_takes_calls_to_its_own_address_alone(tmp_path):
     """As seen on the wire: pages, and the websocket by which a page could read and move the market."""
-    command = [sys.executable, "-m", "scenarios.command.main", "dashboard", "three_insurers", "--no-browser", "--port=0"]
+    command = [
+        sys.executable,
+        "-m",
+        "scenarios.command.main",
+        "dashboard",
+        "three_insurers",
+        "--no-browser",
+        "--port=0",
+    ]
     upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
     upgrade += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True
+    ) as running:
         try:
             port = int(re.search(r"127\.0\.0\.1:(\d+)/", running.stdout.readline())[1])
-            own, kernel = f"127.0.0.1:{port}", "11111111-1111-4111-8111-111111111111"
+            own = f"127.0.0.1:{port}"
+            kernel = "11111111-1111-4111-8111-111111111111"
             socket_path = f"/jupyter/api/kernels/{kernel}/channels?session_id=x"
             assert " 200 " in answer_to(port, "/", f"Host: {own}")
             assert " 403 " in answer_to(port, "/", "Host: evil.example")

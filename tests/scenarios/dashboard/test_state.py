@@ -47,7 +47,9 @@ def test_a_moved_slider_is_a_key_of_the_scenario_and_a_line_that_is_marked(slide
 
 
 def test_a_slider_put_back_counts_as_not_moved(sliders):
-    assert sliders.to("money", 3000.0).to("value", 5e4).to("money", 2000.0).moved == (("value", 5e4),)
+    assert sliders.to("money", 3000.0).to("value", 5e4).to("money", 2000.0).moved == (
+        ("value", 5e4),
+    )
     assert sliders.to("policy", "posted").to("policy", "proportional").overrides == []
 
 
@@ -61,12 +63,17 @@ def test_what_privacy_costs_is_moved_for_one_owner_and_for_all(sliders):
 @pytest.mark.slow
 def test_bounds_of_epsilon_plan_anew_and_only_they_do(sliders):
     moved = sliders.to("high", 5.0)
-    assert moved.prepared is not sliders.prepared and moved.to("money", 100.0).prepared is moved.prepared
+    assert (
+        moved.prepared is not sliders.prepared
+        and moved.to("money", 100.0).prepared is moved.prepared
+    )
     assert sliders.to("money", 100.0).prepared is sliders.prepared
     found = play(moved).run
     alone = run(load("three_insurers", [*SMALL, "owners.epsilon=[0.01, 5.0]"]), training=False)
     assert found.epsilon.tolist() == [row["epsilon"] for row in alone["owners"]]
-    assert found.planner.forecast.at(found.epsilon) == pytest.approx(alone["forecast"]["relative_fitness"], rel=1e-12)
+    assert found.planner.forecast.at(found.epsilon) == pytest.approx(
+        alone["forecast"]["relative_fitness"], rel=1e-12
+    )
 
 
 def test_another_policy_pays_about_as_much_in_all(sliders):
@@ -77,7 +84,9 @@ def test_another_policy_pays_about_as_much_in_all(sliders):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(BEHAVIOURS) - {"rational"}))
-def test_every_behaviour_has_its_sliders_and_its_scenario_or_needs_what_the_scenario_lacks(sliders, kind):
+def test_every_behaviour_has_its_sliders_and_its_scenario_or_needs_what_the_scenario_lacks(
+    sliders, kind
+):
     if kind not in control(sliders, "behaviour").stops:
         with pytest.raises(InputError):
             load("three_insurers", [f'behaviours=[{{kind="{kind}", share=1.0}}]'])
@@ -93,7 +102,9 @@ def test_every_behaviour_has_its_sliders_and_its_scenario_or_needs_what_the_scen
 
 
 def test_most_behaviours_are_offered(sliders):
-    assert {"logit", "inertial", "indifferent", "free_rider"} < set(control(sliders, "behaviour").stops)
+    assert {"logit", "inertial", "indifferent", "free_rider"} < set(
+        control(sliders, "behaviour").stops
+    )
 
 
 def test_orders_that_the_scenario_does_not_take_are_not_offered(changed):

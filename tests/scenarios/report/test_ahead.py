@@ -48,7 +48,12 @@ def test_what_takes_longer_is_said_to(write):
         scenario = load(path, changes)
         return expected_seconds(scenario, market_data(scenario), 1.0)
 
-    labels = ("data.target=hlthf", "data.bounds={}", "learning.loss=logistic", "learning.regularisation=0.1")
+    labels = (
+        "data.target=hlthf",
+        "data.bounds={}",
+        "learning.loss=logistic",
+        "learning.regularisation=0.1",
+    )
     plain = seconds()
     assert 1 < plain < 10
     for changes in [
@@ -62,7 +67,9 @@ def test_what_takes_longer_is_said_to(write):
     assert seconds(*labels, "data.public_rows=600") > rehearsed + 0.5
 
 
-@pytest.mark.parametrize(("ball", "said"), [("none", "given: none is proved, and no epsilon"), ("2", "is proved")])
+@pytest.mark.parametrize(
+    ("ball", "said"), [("none", "given: none is proved, and no epsilon"), ("2", "is proved")]
+)
 def test_a_forecast_says_what_its_noise_is_scaled_to(dpmarket, write, ball, said):
     options = ("--set", f"learning.theta_max={ball}", "--set", "learning.gradient_bound=0.5")
     status, out, _ = dpmarket("forecast", write(scenario=INSURERS), "--epsilon", "1", *options)

@@ -10,11 +10,15 @@ import pytest
 from matplotlib.figure import Figure
 from result_folders import NAMES, calibrated, result, without_questions, write
 
+from scenarios.report.facts_owners import listed_first
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.figures import FIGURES, draw_figures, drawing, most_at_stake, read_table
-from scenarios.report.sentences_market import listed_first
+from scenarios.report.figures import FIGURES, draw_figure, draw_figures, most_at_stake, read_table
 
-OF_SOME = ("prices", "periods", "network")  # figures of markets with [learner.pricing], [time] or [network] alone
+OF_SOME = (
+    "prices",
+    "periods",
+    "network",
+)  # figures of markets with [learner.pricing], [time] or [network] alone
 
 pytestmark = pytest.mark.in_full  # with figures
 
@@ -47,7 +51,10 @@ CASES = {
 
 def texts(svg: str) -> list[str]:
     """Every text in a drawing."""
-    return ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    return [
+        "".join(node.itertext())
+        for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
 
 
 def drawn(folder) -> dict[str, str]:
@@ -64,7 +71,9 @@ def test_every_case_draws_well_formed_figures_with_nothing_outside_the_page(case
         root = ElementTree.fromstring(svg)
         width, height = (float(v) for v in root.attrib["viewBox"].split()[2:])
         for node in root.iter("{http://www.w3.org/2000/svg}text"):
-            assert -0.5 <= float(node.attrib["x"]) <= width and 0 <= float(node.attrib["y"]) <= height
+            assert (
+                -0.5 <= float(node.attrib["x"]) <= width and 0 <= float(node.attrib["y"]) <= height
+            )
         assert "nan" not in svg.lower().replace("finance", "")
 
 
@@ -84,9 +93,13 @@ def test_axes_say_what_they_show_in_plain_words(tmp_path):
 
 def test_a_linear_axis_does_not_call_itself_logarithmic(tmp_path):
     made = result(
-        outside_option__relative_fitness=0.03, outside_option__interval=[0.02, 0.04], outside_option__measured=0.03
+        outside_option__relative_fitness=0.03,
+        outside_option__interval=[0.02, 0.04],
+        outside_option__measured=0.03,
     )
-    assert "model error above the best possible (%)" in texts(drawn(write(tmp_path / "r", made))["forecast"])
+    assert "model error above the best possible (%)" in texts(
+        drawn(write(tmp_path / "r", made))["forecast"]
+    )
 
 
 @pytest.mark.slow
@@ -108,14 +121,21 @@ def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
 
 @pytest.mark.slow
 def test_many_owners_are_grey_but_for_a_few_and_panels_are_nine(tmp_path):
-    figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()}
+    figures = {
+        name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()
+    }
     assert sum("\u2002" in text for text in figures["epsilon_paths"]) == 5
     assert any("in grey 81 others" in text for text in figures["epsilon_paths"])
     assert sum(text.startswith("Hospital") for text in figures["payoff_curves"]) == 9
-    assert any("The 9 owners with most money at stake; 77 are not shown" in text for text in figures["payoff_curves"])
+    assert any(
+        "The 9 owners with most money at stake; 77 are not shown" in text
+        for text in figures["payoff_curves"]
+    )
 
 
-def test_panels_show_the_owners_with_most_money_at_stake_and_not_those_whose_payoffs_fall_deepest(tmp_path):
+def test_panels_show_the_owners_with_most_money_at_stake_and_not_those_whose_payoffs_fall_deepest(
+    tmp_path,
+):
     made = result(tuple("ABCDEFGHIJKL"))
     for owner, paid in zip(made["owners"], range(12), strict=True):
         owner |= {"payment": float(paid), "privacy_cost": 0.0}
@@ -129,10 +149,17 @@ def test_owners_are_listed_by_name_and_many_by_what_is_at_stake():
         return [owner["name"] for owner in owners]
 
     owners = [
-        {"name": name, "payment": paid, "privacy_cost": 1.0} for name, paid in (("1", 3.0), ("10", 9.0), ("2", -5.0))
+        {"name": name, "payment": paid, "privacy_cost": 1.0}
+        for name, paid in (("1", 3.0), ("10", 9.0), ("2", -5.0))
     ]
-    assert called(listed_first(owners, 3, 9)) == ["1", "2", "10"] and called(listed_first(owners, 2, 2)) == ["10", "2"]
-    assert called(listed_first(owners[::-1], 3, 9)) == ["2", "10", "1"]  # in the order of the scenario
+    assert called(listed_first(owners, 3, 9)) == ["1", "2", "10"] and called(
+        listed_first(owners, 2, 2)
+    ) == ["10", "2"]
+    assert called(listed_first(owners[::-1], 3, 9)) == [
+        "2",
+        "10",
+        "1",
+    ]  # in the order of the scenario
 
 
 def test_nothing_shared_and_no_protection_have_places_of_their_own(tmp_path):
@@ -182,7 +209,9 @@ def test_scale_survives_degenerate_values(values):
 
 
 def test_labels_move_apart_as_little_as_needed():
-    assert spread_labels(np.array([5.0, 1.0, 5.0]), 1.0, 0.0, 10.0) == pytest.approx([4.5, 1.0, 5.5])
+    assert spread_labels(np.array([5.0, 1.0, 5.0]), 1.0, 0.0, 10.0) == pytest.approx(
+        [4.5, 1.0, 5.5]
+    )
     assert spread_labels(np.array([10.0, 10.0]), 1.0, 0.0, 10.0) == pytest.approx([9.0, 10.0])
 
 
@@ -191,22 +220,31 @@ def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
     exact = texts(drawn(write(tmp_path / "e", result()))["forecast"])
     assert {"forecast from public rows", "(exact law)", "oracle law (pooled records)"} <= set(exact)
     fitted = texts(drawn(write(tmp_path / "r", calibrated()))["forecast"])
-    assert {"forecast from public rows", "(rehearsed)", "oracle fit (pooled records)"} <= set(fitted)
+    assert {"forecast from public rows", "(rehearsed)", "oracle fit (pooled records)"} <= set(
+        fitted
+    )
     assert not any("law" in text for text in fitted)
 
 
 @pytest.mark.slow
 def test_the_forecast_figure_names_the_error(tmp_path):
     said = texts(drawn(write(tmp_path / "n", calibrated("network")))["forecast"])
-    assert any(text.startswith("Mean logistic loss above that of the best network found, in percent") for text in said)
+    assert any(
+        text.startswith("Mean logistic loss above that of the best network found, in percent")
+        for text in said
+    )
     assert "model error above the best found (%, log scale)" in said
     said = texts(drawn(write(tmp_path / "s", result()))["forecast"])
-    assert any(text.startswith("Mean squared error above that of the best possible model") for text in said)
+    assert any(
+        text.startswith("Mean squared error above that of the best possible model") for text in said
+    )
 
 
 def test_where_nothing_is_asked_no_training_is_drawn(tmp_path):
     said = texts(drawn(write(tmp_path / "n", without_questions()))["forecast"])
-    assert "learner alone, measured" in said and not any("trained" in text or "oracle" in text for text in said)
+    assert "learner alone, measured" in said and not any(
+        "trained" in text or "oracle" in text for text in said
+    )
 
 
 def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
@@ -221,7 +259,8 @@ def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
 
 @pytest.mark.parametrize("inches", [0.8, 1.3, 2.5])
 @pytest.mark.parametrize(
-    "values", [[0.05, 0.1, 2.0], [0.0, 0.01, 10.0, math.inf], [0.01, 1e6], [-400.0, 500.0], [1e4, 1.3e5]]
+    "values",
+    [[0.05, 0.1, 2.0], [0.0, 0.01, 10.0, math.inf], [0.01, 1e6], [-400.0, 500.0], [1e4, 1.3e5]],
 )
 def test_labels_of_ticks_never_touch(values, inches):
     """0.05 and 0.1 stood as "0.050.1" on a narrow axis."""
@@ -230,11 +269,17 @@ def test_labels_of_ticks_never_touch(values, inches):
     Scale.over(values).rule(axes, "x")
     figure.draw_without_rendering()
     boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
-    assert boxes and all(right.x0 - left.x1 > 1 for left, right in zip(boxes, boxes[1:], strict=False))
+    assert boxes and all(
+        right.x0 - left.x1 > 1 for left, right in zip(boxes, boxes[1:], strict=False)
+    )
 
 
 def test_of_very_many_owners_the_paths_say_how_many_are_drawn_and_how_many_are_not():
     made = result(tuple(f"O{i}" for i in range(700)))
-    paths = pd.DataFrame([{"round": r, "owner": f"O{i}", "epsilon": 1.0 + r} for r in (0, 1) for i in range(600)])
-    note = texts(drawing("epsilon_paths", made, {"trajectory": paths, "payoff_curves": pd.DataFrame()}))
+    paths = pd.DataFrame(
+        [{"round": r, "owner": f"O{i}", "epsilon": 1.0 + r} for r in (0, 1) for i in range(600)]
+    )
+    note = texts(
+        draw_figure("epsilon_paths", made, {"trajectory": paths, "payoff_curves": pd.DataFrame()})
+    )
     assert any("in grey 199 of 695 others" in text for text in note)

@@ -12,7 +12,10 @@ from scenarios.report.page import write_report
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=pytest.mark.slow if i % 6 else pytest.mark.in_full) for i, case in enumerate(CASES)],
+    [
+        pytest.param(case, marks=pytest.mark.slow if i % 6 else pytest.mark.in_full)
+        for i, case in enumerate(CASES)
+    ],
 )
 def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
     text = page(CASES[case], tmp_path)
@@ -23,7 +26,11 @@ def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
     for tag, name, value in parser.attributes:
         assert not name.startswith("on")
         if name in ("href", "src", "xlink:href", "action", "data"):
-            assert value.startswith("#") and value[1:] in parser.ids or (tag, value) == ("link", "data:,")
+            assert (
+                value.startswith("#")
+                and value[1:] in parser.ids
+                or (tag, value) == ("link", "data:,")
+            )
     assert all(target in parser.ids for target in re.findall(r"url\(#([^)]+)\)", text))
     assert "@import" not in text and not re.search(r"url\((?!#)", text)
     for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
@@ -58,7 +65,9 @@ def test_what_was_left_out_is_told():
         "the simulator's privilege): filled from the public rows. "
         "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
     )
-    assert "Under privileged it marks every number that the owners' records decide" in told(made, "small-print")
+    assert "Under privileged it marks every number that the owners' records decide" in told(
+        made, "small-print"
+    )
 
 
 @pytest.mark.slow
@@ -71,7 +80,9 @@ def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():
     made = result(tuple(f"Owner {i:04d}" for i in range(1000)))
     text = told(made, "sells")
     assert text.count("Owner 0") == 300
-    assert "The next 288 owners" in text and "The other 700 owners stand in owners.csv only." in text
+    assert (
+        "The next 288 owners" in text and "The other 700 owners stand in owners.csv only." in text
+    )
 
 
 def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
@@ -82,7 +93,11 @@ def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
     parser = Balanced()
     parser.feed(text)
     assert (
-        parser.open == [] and "<script" not in text and "<img" not in text and "<b>" not in text and "<i>" not in text
+        parser.open == []
+        and "<script" not in text
+        and "<img" not in text
+        and "<b>" not in text
+        and "<i>" not in text
     )
     assert not any(name.startswith("on") for _, name, _ in parser.attributes)
     words = "".join(parser.words)
@@ -95,7 +110,9 @@ def test_a_report_is_the_same_twice_and_comes_from_saved_files_alone(tmp_path):
     first = write_report(folder).read_bytes()
     assert write_report(folder).read_bytes() == first
     (folder / "figures" / "forecast.svg").unlink()
-    assert "Forecast, training and the learner" not in write_report(folder).read_text(encoding="utf-8")
+    assert "Forecast, training and the learner" not in write_report(folder).read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.slow

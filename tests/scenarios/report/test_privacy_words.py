@@ -8,23 +8,31 @@ from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, shown, told
 from result_folders import NAMES, result, write
 
 from learning.privacy.laplace import Laplace
-from learning.privacy.promises import promises
-from scenarios.report import sentences_market as market
-from scenarios.report import sentences_privacy as privacy
-from scenarios.report import sentences_protection as protection
+from learning.privacy.promises import make_claims
+from scenarios.report.facts_privacy import (
+    protection_of,
+    protection_tile,
+    strength,
+    surest,
+    weakest_promises,
+)
 from scenarios.report.page import write_report
-from scenarios.report.wording import percent
+from scenarios.report.phrases import render_phrase
+from scenarios.report.wording import format_percent
 
 
 @pytest.mark.slow
 def test_what_has_no_noise_is_never_called_private(tmp_path):
     made = result(epsilon=[0.0, math.inf, 2.0])
-    assert market.who_sells(made) == (
+    assert render_phrase("market", "who_sells", made) == (
         "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
         "privacy budget ε of 2 for 667: 1,330 in all; Aurora Health shares nothing."
     )
     promises = told(made, "promised")
-    assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
+    assert (
+        "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised"
+        in promises
+    )
     assert "Sharing nothing (ε = 0): Aurora Health." in promises
     text = shown(CASES["all open"], tmp_path)
     assert "No promise is made to anyone." in text and "sells a privacy" not in text
@@ -45,79 +53,117 @@ def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom
 def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
     """Bayes with likelihood ratio e^epsilon and even odds."""
     assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
-    assert f"at most {percent(sure)} sure" in privacy.protection(epsilon)
+    assert f"at most {format_percent(sure)} sure" in render_phrase("privacy", "protection", epsilon)
 
 
 def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     """At (1, 1e-6) under exact Gaussian accounting e/(1 + e) = 73.1 % was said, which 27 delta exceed; 77 % is true."""
-    told_of = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian (pld)", "surest": 0.7704, "but_for": 1e-6}
+    told_of = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "mechanism": "gaussian (pld)",
+        "surest": 0.7704,
+        "but_for": 1e-6,
+    }
     made = result(epsilon=1.0, **GAUSSIAN_NOISE)
     made["claims"] = [claim | told_of for claim in made["claims"]]
-    said = {privacy.promised(claim, 6680) for claim in privacy.weakest_promises(made).values()}
-    assert said == {f"moderate, {percent(0.7704)} sure"}
+    said = {
+        render_phrase("privacy", "promised", claim, 6680)
+        for claim in weakest_promises(made).values()
+    }
+    assert said == {f"moderate, {format_percent(0.7704)} sure"}
     text = plain(told(made))
     assert "can come to hold one for 70 % likely, not more, but for a chance of 1 × 10⁻⁶." in text
     assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
-    earlier = [{key: claim[key] for key in claim if key not in ("surest", "but_for")} for claim in made["claims"]]
-    allowed = percent((math.e + 0.5) / (1 + math.e))  # what any (1, delta) mechanism keeps but for 2 delta
-    assert f"{allowed} sure" in privacy.promised(
-        privacy.weakest_promises(made | {"claims": earlier})["Cedar Life"], 6680
+    earlier = [
+        {key: claim[key] for key in claim if key not in ("surest", "but_for")}
+        for claim in made["claims"]
+    ]
+    allowed = format_percent(
+        (math.e + 0.5) / (1 + math.e)
+    )  # what any (1, delta) mechanism keeps but for 2 delta
+    assert f"{allowed} sure" in render_phrase(
+        "privacy", "promised", weakest_promises(made | {"claims": earlier})["Cedar Life"], 6680
     )
-    assert privacy.exceptions(made | {"claims": earlier}).endswith("2\u00a0×\u00a010⁻⁶")
-    assert "κ = 1" in text and privacy.exceptions(result()) == ""
+    assert render_phrase("privacy", "exceptions", made | {"claims": earlier}).endswith(
+        "2\u00a0×\u00a010⁻⁶"
+    )
+    assert "κ = 1" in text and render_phrase("privacy", "exceptions", result()) == ""
 
 
-@pytest.mark.parametrize(("delta", "missing"), [(0.5, True), (1 / 6680, True), (1 / 6681, False), (0.0, False)])
+@pytest.mark.parametrize(
+    ("delta", "missing"), [(0.5, True), (1 / 6680, True), (1 / 6681, False), (0.0, False)]
+)
 def test_a_delta_that_allows_publishing_a_whole_record_gets_no_word_of_strength(delta, missing):
     """At delta = 0.5 "moderate, at most 75.1 % sure" was said, where every second record may be published outright."""
     told_of = {"epsilon": 1.0, "delta": delta, "surest": 0.751, "but_for": delta}
     made = result(epsilon=1.0)
     made["claims"] = [claim | told_of for claim in made["claims"]]
-    found = protection.protected(made)
+    found = protection_of(made)
     for words in (
-        protection.strengths(found),
-        protection.meaning(found),
-        protection.privacy_line(found),
-        privacy.promised(made["claims"][0], 6680),
+        render_phrase("protection", "strengths", found),
+        render_phrase("protection", "meaning", found),
+        render_phrase("protection", "terminal", made),
+        render_phrase("privacy", "promised", made["claims"][0], 6680),
     ):
         assert ("missing" in words) == missing and ("moderate" in words) != missing, words
-    assert (protection.tile(found) == "loss") == missing
-    assert ("protection is missing" in protection.weakly_protected(found).lower()) == missing
+    assert (protection_tile(found) == "loss") == missing
+    assert (
+        "protection is missing" in render_phrase("protection", "weakly_protected", found).lower()
+    ) == missing
     text = plain(told(made))
-    assert ("moderate," in text) != missing and ("publishing a whole record outright" in text) == missing
+    assert ("moderate," in text) != missing and (
+        "publishing a whole record outright" in text
+    ) == missing
 
 
 def test_no_pure_epsilon_is_called_no_protection():
     for epsilon in (10.0, 40.0, 1e6):
-        assert privacy.strength(privacy.surest(epsilon)) == "very weak"
+        assert strength(surest(epsilon)) == "very weak"
 
 
 def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
     """Budgets 1.664, 1.152, 0.384 of one record's three owners: 1.067 for all of them, and not 0.384 for the last."""
     sold = np.array([1.664, 1.152, 0.384])
     made = result(epsilon=sold)
-    made["claims"] = [vars(one) for one in promises(Laplace(overlap=3), list(NAMES), [9] * 3, sold, 2, "one record")]
+    made["claims"] = [
+        vars(one)
+        for one in make_claims(Laplace(overlap=3), list(NAMES), [9] * 3, sold, 2, "one record")
+    ]
     text = plain(told(made))
-    assert text.count(f"strong, {plain(percent(0.74396))} sure") == 3 and "59.5" not in text
-    assert "A record may sit with 3 owners (κ). Who sees all their answers learns of it as at ε = 1.07" in text
+    assert text.count(f"strong, {plain(format_percent(0.74396))} sure") == 3 and "59.5" not in text
+    assert (
+        "A record may sit with 3 owners (κ). Who sees all their answers learns of it as at ε = 1.07"
+        in text
+    )
     assert "Cedar Life one record replace one record at all of up to 3 owners 1.07 0 2" in text
-    assert privacy.weaker_than_sold(made) == "" == privacy.published_noise(made)
-    assert privacy.joint_promises(result()) == ""
+    assert (
+        render_phrase("privacy", "weaker_than_sold", made)
+        == ""
+        == render_phrase("privacy", "published_noise", made)
+    )
+    assert render_phrase("privacy", "joint_promises", result()) == ""
     alone = [claim for claim in made["claims"] if not claim["joint"]]
-    assert "who adds no noise is not protected" in privacy.joint_promises(made | {"claims": alone})
+    assert "who adds no noise is not protected" in render_phrase(
+        "privacy", "joint_promises", made | {"claims": alone}
+    )
 
 
 def test_protection_in_words_at_the_ends_and_in_order():
-    assert "nothing is shared" in privacy.protection(0.0)
-    assert "without protection" in privacy.protection(math.inf)
-    assert "all but certain" in privacy.protection(9.0)
-    strengths = [privacy.protection(e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)]
+    assert "nothing is shared" in render_phrase("privacy", "protection", 0.0)
+    assert "without protection" in render_phrase("privacy", "protection", math.inf)
+    assert "all but certain" in render_phrase("privacy", "protection", 9.0)
+    strengths = [
+        render_phrase("privacy", "protection", e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)
+    ]
     assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
 
 
 @pytest.mark.slow
 def test_warnings_stand_with_the_promises(tmp_path):
-    folder = write(tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}]))
+    folder = write(
+        tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}])
+    )
     page = write_report(folder).read_text(encoding="utf-8")
     promised = page[page.index('id="promised"') :]
     assert "delta = 0.5 is not below one over the 6,680 records of the smallest owner" in promised
@@ -126,18 +172,30 @@ def test_warnings_stand_with_the_promises(tmp_path):
 def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():
     case = CASES["printed"]
     text = told(case)
-    assert text.count("as MP prints it") == len(case["claims"]) == 6 and all(text.count(who) == 3 for who in LOOKERS)
+    assert text.count("as MP prints it") == len(case["claims"]) == 6 and all(
+        text.count(who) == 3 for who in LOOKERS
+    )
     assert "has one against each kind of onlooker" in text
     assert text.count("ε is 9.5 where 3.21 was sold") == 2  # at the top and beside the promises
     assert "very weak, all but certain" in text  # at 9.5, not at 3.21
-    assert privacy.weaker_than_sold(CASES["best"]) == privacy.published_noise(CASES["best"]) == ""
+    assert (
+        render_phrase("privacy", "weaker_than_sold", CASES["best"])
+        == render_phrase("privacy", "published_noise", CASES["best"])
+        == ""
+    )
     kept = [claim | {"epsilon": 0.5} for claim in case["claims"]]
-    assert privacy.weaker_than_sold(case | {"claims": kept}) == "" and "protects more" in privacy.published_noise(
-        case | {"claims": kept}
+    assert render_phrase(
+        "privacy", "weaker_than_sold", case | {"claims": kept}
+    ) == "" and "protects more" in render_phrase(
+        "privacy", "published_noise", case | {"claims": kept}
     )
 
 
 def test_an_unbounded_promise_is_shown_as_one():
     claims = [claim | {"epsilon": None} for claim in CASES["printed"]["claims"]]
     text = told(CASES["printed"] | {"claims": claims})
-    assert "ε is ∞ where 3.21 was sold" in text and "shared without protection" in text and "∞ 1 × 10⁻⁶ 4" in text
+    assert (
+        "ε is ∞ where 3.21 was sold" in text
+        and "shared without protection" in text
+        and "∞ 1 × 10⁻⁶ 4" in text
+    )

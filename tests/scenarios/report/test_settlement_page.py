@@ -8,19 +8,21 @@ from reports import Balanced, plain
 from settlements import played
 from told import differing
 
-from learning.exchange.canonical import canonical
-from learning.forecast.own_check import Seen
-from scenarios.exchange.seen import OwnRows
-from scenarios.exchange.settling import exchange_in, own_rows_part, settled
-from scenarios.report import sentences_settlement as words
-from scenarios.report.figure_settlement import better, deliveries
+from exchange.learner.seen import OwnRows
+from exchange.learner.settling import own_rows_part, read_exchange, settle_exchange
+from learning.canonical import encode_canonical
+from learning.forecast.public_sample import Seen
+from scenarios.report.figure_settlement import deliveries_figure, improvement_figure
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.report.settlement_page import settlement_page
 
 BAD = ("<script>alert(1)</script>", '"><img src=x>', "{{ 7 * 7 }} & </svg><b>")
 
 
 def content_of(folder, contract, **options):
-    return settled(exchange_in(played(folder, contract, **options), contract), unfinished=True)
+    return settle_exchange(
+        read_exchange(played(folder, contract, **options), contract), unfinished=True
+    )
 
 
 def read(content):
@@ -47,7 +49,15 @@ def partial(tmp_path_factory):
 
 def seen(amount, error, *, aside=True, fits=True):
     return own_rows_part(
-        OwnRows(100, aside, fits, Seen(amount, error), None if aside else Seen(amount + 0.1, error), 0.4, (0.3, 0.45))
+        OwnRows(
+            100,
+            aside,
+            fits,
+            Seen(amount, error),
+            None if aside else Seen(amount + 0.1, error),
+            0.4,
+            (0.3, 0.45),
+        )
     )
 
 
@@ -56,16 +66,30 @@ def test_a_whole_exchange_in_one_sentence(whole):
     assert "All 3 owners answered all 2 questions: 15 EUR is to be paid." in text
     assert "computed again from the answers, the model is the one that was made" in text
     assert "pure differential privacy" in text and "The claims are no simulation" in text
-    assert "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more" in text
-    assert "error is 38 % below" in text and "the forecast was 40 % below (30 to 45 %). That agrees" in text
+    assert (
+        "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
+        in text
+    )
+    assert (
+        "error is 38 % below" in text
+        and "the forecast was 40 % below (30 to 45 %). That agrees" in text
+    )
     assert "as was agreed" in text and "No owner has handed in a statement" in text
 
 
 def test_what_was_not_delivered_is_not_paid_and_said(partial):
     text = read(partial)
-    assert "1 owner of 3 answered all 3 questions: 10 EUR of the 15 EUR promised is to be paid." in text
-    assert "Beta delivered 2 of 3 answers; none to question 3; 66.7 % of what its answers were to spend." in text
-    assert "Gamma delivered 1 of 3 answers; what it sent for question 2 came too late or twice" in text
+    assert (
+        "1 owner of 3 answered all 3 questions: 10 EUR of the 15 EUR promised is to be paid."
+        in text
+    )
+    assert (
+        "Beta delivered 2 of 3 answers; none to question 3; 66.7 % of what its answers were to spend."
+        in text
+    )
+    assert (
+        "Gamma delivered 1 of 3 answers; what it sent for question 2 came too late or twice" in text
+    )
     assert "The learner keeps 5 EUR, which nothing was delivered for" in text
     assert "times that of everybody's answers" in text and "none to question 2;" not in text
 
@@ -74,19 +98,23 @@ def test_faults_are_told_before_anything_else(whole):
     fault = {"where": "question 2", "rule": "must follow", "found": "another"}
     text = read(whole | {"holds": False, "faults": [fault]})
     assert (
-        "Something does not fit. What follows is settled by what does. question 2: must follow; found another." in text
+        "Something does not fit. What follows is settled by what does. question 2: must follow; found another."
+        in text
     )
 
 
 def on_rows(whole, part):
-    return plain(" ".join(words.own_rows(whole | {"own_rows": part})))
+    return plain(" ".join(render_lines("settlement", "own_rows", whole | {"own_rows": part})))
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
     assert "so few rows show no difference below 50 %" in on_rows(whole, seen(0.1, 0.25))
     assert "does not agree with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
-    assert "error is 38 % below" in favoured and "taken as it stands, the difference would be 28 %" in favoured
+    assert (
+        "error is 38 % below" in favoured
+        and "taken as it stands, the difference would be 28 %" in favoured
+    )
     others = seen(0.3, 0.02, aside=False, fits=False) | {"crossed": None}
     assert "These rows alone do not make the model" in on_rows(whole, others)
 
@@ -94,8 +122,11 @@ def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(wh
 def test_ledgers_in_words(whole):
     told = {"status": "charged but not delivered", "undelivered": [2]}
     owners = [one | {"ledger": told if one["name"] == "Beta" else None} for one in whole["owners"]]
-    said = " ".join(words.ledgers(whole | {"owners": owners}))
-    assert "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2" in said
+    said = " ".join(render_lines("settlement", "ledgers", whole | {"owners": owners}))
+    assert (
+        "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2"
+        in said
+    )
     assert "No statement of Alpha and Gamma." in said and "who holds a ledger can forge it" in said
 
 
@@ -108,46 +139,68 @@ def test_nothing_delivered_nobody_paid(tmp_path):
 
 
 def test_names_can_do_nothing_but_be_read(tmp_path):
-    text = read(content_of(tmp_path / "shared", small_contract(1, names=BAD, title="<script>x</script>")))
+    text = read(
+        content_of(tmp_path / "shared", small_contract(1, names=BAD, title="<script>x</script>"))
+    )
     assert BAD[0] in text and "{{ 7 * 7 }}" in text
 
 
 def test_many_owners_and_many_questions_still_make_a_page(whole):
     row = whole["owners"][0]
-    owners = [row | {"name": f"Owner {k}", "payment": float(k), "delivered": [*range(1, 201)]} for k in range(60)]
+    owners = [
+        row | {"name": f"Owner {k}", "payment": float(k), "delivered": [*range(1, 201)]}
+        for k in range(60)
+    ]
     content = whole | {"owners": owners, "questions": whole["questions"] | {"agreed": 200}}
-    assert "the 20 promised most of 60" in deliveries(content).texts[1].get_text()
+    assert "the 20 promised most of 60" in deliveries_figure(content).texts[1].get_text()
 
 
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
-    assert "A budget covers 4 answers, of which 2 are asked: whoever answers all is paid in full" in text
-    assert words.covered(whole) == ""
+    assert (
+        "A budget covers 4 answers, of which 2 are asked: whoever answers all is paid in full"
+        in text
+    )
+    assert render_phrase("settlement", "covered", whole) == ""
 
 
 def test_what_was_told_of_answers_and_joint_claims_are_said(whole):
     told = {"owner": "Beta", "round": 2, "kind": "long", "said": "is longer than it may be"}
     joint = whole["claims"][0] | {"joint": True, "epsilon": 9.0}
-    text = read(whole | {"told": [told, told | {"kind": "late"}], "claims": [*whole["claims"], joint]})
+    text = read(
+        whole | {"told": [told, told | {"kind": "late"}], "claims": [*whole["claims"], joint]}
+    )
     assert text.count("Beta's answer to question 2 is longer than it may be.") == 1
     assert "Of a record that several owners hold, all their answers together: ε of up to 9." in text
 
 
 def test_the_picture_shows_what_rows_show_beside_the_forecast(whole):
     def texts(part):
-        figure = better(whole | {"own_rows": part})
+        figure = improvement_figure(whole | {"own_rows": part})
         return {plain(one.get_text()) for one in figure.axes[0].texts}
 
     judged = {"its own", "by the forecast", "40 %", "on the learner's own rows", "38 %"}
-    assert texts(seen(0.28, 0.02, aside=False)) == judged | {"the same as they stand,", "which favours its own", "28 %"}
-    assert texts(seen(0.38, 0.02)) == judged and texts(None) == {"its own", "by the forecast", "40 %"}
-    assert better(whole | {"model": None}) is None
+    assert texts(seen(0.28, 0.02, aside=False)) == judged | {
+        "the same as they stand,",
+        "which favours its own",
+        "28 %",
+    }
+    assert texts(seen(0.38, 0.02)) == judged and texts(None) == {
+        "its own",
+        "by the forecast",
+        "40 %",
+    }
+    assert improvement_figure(whole | {"model": None}) is None
 
 
 def test_the_reference_tells_of_every_field(partial):
     part = seen(0.28, 0.02, aside=False)
     fault = {"where": "", "rule": "", "found": ""}
-    ledger = dict.fromkeys(("status", "answered", "counted", "spent", "remaining", "undelivered", "why"))
+    ledger = dict.fromkeys(
+        ("status", "answered", "counted", "spent", "remaining", "undelivered", "why")
+    )
     owners = [partial["owners"][0] | {"ledger": ledger}]
-    content = json.loads(canonical(partial | {"own_rows": part, "faults": [fault], "owners": owners}))
+    content = json.loads(
+        encode_canonical(partial | {"own_rows": part, "faults": [fault], "owners": owners})
+    )
     assert differing("settlement.json", content) == (set(), set())

@@ -2,9 +2,10 @@
 
 import pytest
 
+from scenarios.report.facts_study import show_interval
 from scenarios.report.figure_scale import Scale
-from scenarios.report.figure_study import _apart, curves_of
-from scenarios.report.sentences_study import interval, where
+from scenarios.report.figure_study import drop_touching, group_points
+from scenarios.report.phrases import render_phrase
 from scenarios.sweeping.answers import Estimate, Point
 from scenarios.sweeping.study import Study
 
@@ -27,22 +28,29 @@ def points(study):
 )  # fmt: skip
 def test_points_are_one_curve_where_a_reader_would_name_them_alike(tables, along, curves):
     study = Study.model_validate({"scenario": "three_insurers", "grid": tables, "along": along})
-    assert {curve.name for curve in curves_of(study, points(study))} == curves
+    assert {curve.name for curve in group_points(study, points(study))} == curves
 
 
 def test_ticks_that_would_run_into_each_other_are_left_out():
     scale = Scale.over([100, 200_000])
-    places, labels = _apart(scale, scale.ticks(), 1.6)
+    places, labels = drop_touching(scale, scale.ticks(), 1.6)
     assert (
-        len(places) == len(labels) < len(scale.ticks()[0]) and _apart(scale, scale.ticks(), 9.0)[1] == scale.ticks()[1]
+        len(places) == len(labels) < len(scale.ticks()[0])
+        and drop_touching(scale, scale.ticks(), 9.0)[1] == scale.ticks()[1]
     )
 
 
 def test_a_point_is_called_by_its_title_and_its_place():
     grid = [{"title": ["a"], "seed": [1, 2], "data.split": [[9, 9]]}]
     study = Study.model_validate({"scenario": "three_insurers", "grid": grid, "along": "seed"})
-    assert where(study, points(study)[1]) == "a, seed = 2"
-    assert interval("learner.surplus", Estimate(1234.0, 1200.0, 1270.0, 5)) == "1,230 [1,200 to 1,270]"
+    assert render_phrase("study", "where", study, points(study)[1]) == "a, seed = 2"
     assert (
-        interval("forecast.relative_fitness", Estimate(0.05, 0.04, 0.06, 5)).replace("\u00a0", " ") == "5 % [4 to 6 %]"
+        show_interval("learner.surplus", Estimate(1234.0, 1200.0, 1270.0, 5))
+        == "1,230 [1,200 to 1,270]"
+    )
+    assert (
+        show_interval("forecast.relative_fitness", Estimate(0.05, 0.04, 0.06, 5)).replace(
+            "\u00a0", " "
+        )
+        == "5 % [4 to 6 %]"
     )

@@ -9,32 +9,47 @@ from learning.errors import InputError
 from scenarios import result as saved
 from scenarios.command.console import print_result
 from scenarios.opened import Result
-from scenarios.report import sentences_comparison as compared
-from scenarios.report import sentences_money as money
 from scenarios.report.comparison_page import render_comparison
 from scenarios.report.page import render
-from scenarios.report.sentences_offer import cost_words, policy_words
+from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.studies.comparison import Alternative, compare
 from scenarios.tables.dataset import market_data
 
-EUROS = {"scenario__currency": "EUR", "scenario__labels": {"mdvis": "visits to a doctor, visits a year"}}
+EUROS = {
+    "scenario__currency": "EUR",
+    "scenario__labels": {"mdvis": "visits to a doctor, visits a year"},
+}
 
 
 def test_every_sentence_with_money_names_its_currency():
     made = result(**EUROS)
-    told = money.does_buying_pay(made)
-    assert told.count("EUR") == 6 and re.findall(r"\d{3}(?! ?EUR)\b(?=[ .;)])", told.replace(chr(160), " ")) == ["700"]
-    assert "10,000\N{NO-BREAK SPACE}EUR in all" in policy_words({"kind": "proportional", "budget": 1e4}, "EUR")
-    cost = {"cost": {"kind": "linear", "price": [1.0, 2.0]}, "epsilon": [0.1, 1.0], "fixed_cost": 3.0}
-    assert "costs an owner 1 to 2\N{NO-BREAK SPACE}EUR" in cost_words(cost, "EUR")
-    assert "fixed cost of 3\N{NO-BREAK SPACE}EUR" in cost_words(cost, "EUR")
+    told = render_phrase("buying", "does_buying_pay", made)
+    assert told.count("EUR") == 6 and re.findall(
+        r"\d{3}(?! ?EUR)\b(?=[ .;)])", told.replace(chr(160), " ")
+    ) == ["700"]
+    assert "10,000\N{NO-BREAK SPACE}EUR in all" in render_phrase(
+        "offer", "policy_words", {"kind": "proportional", "budget": 1e4}, "EUR"
+    )
+    cost = {
+        "cost": {"kind": "linear", "price": [1.0, 2.0]},
+        "epsilon": [0.1, 1.0],
+        "fixed_cost": 3.0,
+    }
+    assert "costs an owner 1 to 2\N{NO-BREAK SPACE}EUR" in render_phrase(
+        "offer", "cost_words", cost, "EUR"
+    )
+    assert "fixed cost of 3\N{NO-BREAK SPACE}EUR" in render_phrase(
+        "offer", "cost_words", cost, "EUR"
+    )
 
 
 def test_columns_are_called_as_the_scenario_says_and_money_heads_its_columns(tmp_path, capsys):
     made = result(**EUROS)
     page = re.sub(r"\s+", " ", render(made, {}, ""))
-    assert "predict visits to a doctor (mdvis, between 0 and 20 visits a year; values beyond" in page
+    assert (
+        "predict visits to a doctor (mdvis, between 0 and 20 visits a year; values beyond" in page
+    )
     assert all(f">{head}, EUR<" in page for head in ("Paid", "Surplus"))
     print_result(made, tmp_path)
     assert capsys.readouterr().out.startswith("Three insurers (money in EUR)")
@@ -42,19 +57,28 @@ def test_columns_are_called_as_the_scenario_says_and_money_heads_its_columns(tmp
 
 def test_without_them_money_is_a_plain_number_and_columns_are_named_as_in_the_table():
     page = re.sub(r"\s+", " ", render(result(), {}, ""))
-    assert "predict mdvis (between 0 and 20; values" in page and ">Paid<" in page and "EUR" not in page
+    assert (
+        "predict mdvis (between 0 and 20; values" in page and ">Paid<" in page and "EUR" not in page
+    )
 
 
 def test_a_memo_names_the_currency():
-    row = {"name": "a", "payments": 10.0, "scaled": None, "trained_gain": None, "gain": 5.0, "owners": []}
+    row = {
+        "name": "a",
+        "payments": 10.0,
+        "scaled": None,
+        "trained_gain": None,
+        "gain": 5.0,
+        "owners": [],
+    }
     content = {
         "currency": "USD",
         "aim": {"spending": 10.0, "fitness": None},
         "alternatives": [row, row | {"gain": 2.0}],
     }
-    assert compared.aim(content).endswith("spend 10\N{NO-BREAK SPACE}USD.")
-    assert compared.best(
-        content
+    assert render_phrase("comparison", "aim", content).endswith("spend 10\N{NO-BREAK SPACE}USD.")
+    assert render_phrase(
+        "comparison", "best", content
     ) == "The learner gains most under a: 5 USD (forecast), 3 USD more than under a.".replace(
         " USD", "\N{NO-BREAK SPACE}USD"
     )
@@ -63,10 +87,16 @@ def test_a_memo_names_the_currency():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ('currency="euros and cents"', 'currency: must be a text of at most 12 characters, such as "EUR"'),
+        (
+            'currency="euros and cents"',
+            'currency: must be a text of at most 12 characters, such as "EUR"',
+        ),
         ('currency="\\u001b[1m"', "currency: must be a text"),
         ("currency=3", "currency: must be a text"),
-        ("labels={mdvis=3}", 'labels.mdvis: must be a text of at most 100 characters, "Name" or "Name, unit"; found 3'),
+        (
+            "labels={mdvis=3}",
+            'labels.mdvis: must be a text of at most 100 characters, "Name" or "Name, unit"; found 3',
+        ),
         ('labels=["a"]', "labels: must be a table of texts"),
     ],
 )
@@ -82,21 +112,65 @@ def test_a_label_for_a_column_that_is_not_there_is_refused():
 
 
 def test_currencies_are_not_compared():
-    scenarios = [Alternative(name, load("three_insurers", [f"currency={name}"])) for name in ("EUR", "USD")]
+    scenarios = [
+        Alternative(name, load("three_insurers", [f"currency={name}"])) for name in ("EUR", "USD")
+    ]
     with pytest.raises(InputError, match="currency.*must be the same.*EUR, USD"):
         compare(scenarios, training=False)
 
 
 def test_latex_and_the_page_of_a_comparison_have_the_currency():
     opened = Result(saved.Result(result(scenario__currency="$")))
-    assert r"payment, \$ & privacy cost, \$" in opened.to_latex() and "surplus, $" in opened._repr_html_()
-    owner = {"name": "A", "epsilon": 1.0, "payment": 2.0, "privacy_cost": 1.0, "surplus": 1.0, "rational": True}
-    row = {"name": "a", "payments": 10.0, "scaled": None, "trained_gain": None, "trained_fitness": None, "gain": 5.0}
-    row |= {"owners": [owner], "gain_interval": [1.0, 9.0], "relative_fitness": 0.1, "chance_pays": 0.9, "welfare": 6.0}
-    row |= {"owners_surplus": 1.0, "treasury": 0.0, "certified": True, "equilibria": 1, "asks": True, "agrees": None}
+    assert (
+        r"payment, \$ & privacy cost, \$" in opened.to_latex()
+        and "surplus, $" in opened._repr_html_()
+    )
+    owner = {
+        "name": "A",
+        "epsilon": 1.0,
+        "payment": 2.0,
+        "privacy_cost": 1.0,
+        "surplus": 1.0,
+        "rational": True,
+    }
+    row = {
+        "name": "a",
+        "payments": 10.0,
+        "scaled": None,
+        "trained_gain": None,
+        "trained_fitness": None,
+        "gain": 5.0,
+    }
+    row |= {
+        "owners": [owner],
+        "gain_interval": [1.0, 9.0],
+        "relative_fitness": 0.1,
+        "chance_pays": 0.9,
+        "welfare": 6.0,
+    }
+    row |= {
+        "owners_surplus": 1.0,
+        "treasury": 0.0,
+        "certified": True,
+        "equilibria": 1,
+        "asks": True,
+        "agrees": None,
+    }
     row |= {"rules": {}, "policy": {"kind": "proportional", "budget": 10.0}}
     change = {"learner": 1.0, "owners": [2.0], "treasury": 0.0, "welfare": 3.0, "paired": False}
-    content = {"title": "T", "currency": "EUR", "aim": {"spending": None, "fitness": None}, "vote": None}
-    page = render_comparison(content | {"alternatives": [row, row | {"gain": 2.0}], "differences": [change]})
-    assert ">Paid in all, EUR<" in page and "learner&#39;s gain, EUR" in page.replace("'s gain", "&#39;s gain")
-    assert "the learner has 1\N{NO-BREAK SPACE}EUR more" in page and "pays 10\N{NO-BREAK SPACE}EUR in all" in page
+    content = {
+        "title": "T",
+        "currency": "EUR",
+        "aim": {"spending": None, "fitness": None},
+        "vote": None,
+    }
+    page = render_comparison(
+        content | {"alternatives": [row, row | {"gain": 2.0}], "differences": [change]}
+    )
+    assert ">Paid in all, EUR<" in page and "learner&#39;s gain, EUR" in page.replace(
+        "'s gain", "&#39;s gain"
+    )
+    assert (
+        "the learner has 1\N{NO-BREAK SPACE}EUR more" in page
+        and "pays 10\N{NO-BREAK SPACE}EUR in all" in page
+    )

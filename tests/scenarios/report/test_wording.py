@@ -5,7 +5,7 @@ import math
 import pytest
 from reports import plain
 
-from scenarios.report.wording import between, number, percent, small
+from scenarios.report.wording import format_interval, format_number, format_percent, format_small
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,19 @@ from scenarios.report.wording import between, number, percent, small
     ],
 )
 def test_numbers_for_people(value, text):
-    assert plain(number(value)) == text
+    assert plain(format_number(value)) == text
 
 
 def test_small_numbers_percentages_and_intervals():
-    assert small(1e-12) == small(0.0) == "less than 0.001" and small(0.5) == "0.5"
-    assert plain(percent(0.0)) == "0 %" and plain(percent(2e-9)) == "less than 0.001 %" and percent(None) == "–"
-    assert plain(between(0.01, 0.025, percent)) == "1 to 2.5 %" and between(None, None) == "–"
+    assert (
+        format_small(1e-12) == format_small(0.0) == "less than 0.001" and format_small(0.5) == "0.5"
+    )
+    assert (
+        plain(format_percent(0.0)) == "0 %"
+        and plain(format_percent(2e-9)) == "less than 0.001 %"
+        and format_percent(None) == "–"
+    )
+    assert (
+        plain(format_interval(0.01, 0.025, format_percent)) == "1 to 2.5 %"
+        and format_interval(None, None) == "–"
+    )

@@ -8,8 +8,7 @@ import pytest
 from market.costs import COSTS
 from market.policies import POLICIES
 from scenarios.planning import prepare
-from scenarios.report.sentences_market import remarks
-from scenarios.report.sentences_offer import cost_words, policy_words
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
@@ -54,7 +53,7 @@ def test_a_policy_of_a_scenario_settles_and_is_told(insurers, kind):
     scenario, game, found = settled_game(insurers, [f"policy.kind={kind}", *POLICY_KEYS[kind]])
     assert type(game.policy) is POLICIES[kind] and found.converged
     assert np.all(game.payments(np.ones(3)) > 0)
-    told = policy_words(scenario.policy.model_dump())
+    told = render_phrase("offer", "policy_words", scenario.policy.model_dump())
     assert told.startswith("The learner") and kind not in told
 
 
@@ -62,11 +61,12 @@ def test_a_policy_of_a_scenario_settles_and_is_told(insurers, kind):
 def test_a_cost_of_a_scenario_settles_and_is_told(insurers, kind):
     fixed = "owners.fixed_cost=[0.0, 1.0, 1e6]"
     scenario, game, found = settled_game(
-        insurers, [f"owners.cost.kind={kind}", *COST_KEYS[kind], fixed, "owners.epsilon=[0.0, 10.0]"]
+        insurers,
+        [f"owners.cost.kind={kind}", *COST_KEYS[kind], fixed, "owners.epsilon=[0.0, 10.0]"],
     )
     assert type(game.owners.cost) is COSTS[kind] and found.converged
     assert np.all(found.epsilon[:2] > 0) and found.epsilon[2] == 0  # a million for sharing at all
-    told = cost_words(scenario.owners.model_dump())
+    told = render_phrase("offer", "cost_words", scenario.owners.model_dump())
     assert told.startswith("Privacy costs an owner ") and "fixed cost of 0 to 1,000,000" in told
 
 
@@ -78,7 +78,12 @@ def test_a_collapse_is_reported_in_words():
         "owners.cost.kind=exponential",
         "owners.cost.price=1",
     ]
-    result = run(load("three_insurers", [*QUICK, *keys, "owners.epsilon=[0.001, 5.0]"]), training=False)
-    said = remarks(result.content)
+    result = run(
+        load("three_insurers", [*QUICK, *keys, "owners.epsilon=[0.001, 5.0]"]), training=False
+    )
+    said = render_lines("equilibrium", "remarks", result.content)
     assert "The market collapses: every owner shares the least it may (ε = 0.001)" in said[0]
-    assert "As printed, the weight w keeps every payment under 0.00656, next to a cost that runs up to 147." in said[1]
+    assert (
+        "As printed, the weight w keeps every payment under 0.00656, next to a cost that runs up to 147."
+        in said[1]
+    )

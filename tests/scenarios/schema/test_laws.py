@@ -5,7 +5,7 @@ import pytest
 
 from learning.errors import InputError
 from market.procurement.cost_laws import Bimodal
-from scenarios.schema.laws import drawn, read_law
+from scenarios.schema.laws import draw_table, read_law
 from scenarios.schema.loading import load
 
 LAW = "bimodal:low=100,high=900,share=0.5"
@@ -28,10 +28,14 @@ def test_each_owner_draws_its_own_price_whoever_else_is_there():
 def test_prices_follow_their_law():
     """Of 2,000 owners half hardly mind, and quantiles are the law's to within 4 standard errors of a share."""
     section = load("three_insurers", [f'owners.cost.price="{LAW}"']).owners.cost
-    found = np.array(drawn(section, [f"owner {i}" for i in range(2000)], "owners.cost", 1).price)
+    found = np.array(
+        draw_table(section, [f"owner {i}" for i in range(2000)], "owners.cost", 1).price
+    )
     law = Bimodal(100, 900, 0.5)
     for part in (0.1, 0.5, 0.9):
-        assert abs((found <= law.quantile(part)).mean() - part) < 4 * np.sqrt(part * (1 - part) / 2000)
+        assert abs((found <= law.quantile(part)).mean() - part) < 4 * np.sqrt(
+            part * (1 - part) / 2000
+        )
 
 
 def test_a_law_stays_in_the_file_and_is_one_number_until_owners_are_known():

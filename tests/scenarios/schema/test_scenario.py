@@ -8,7 +8,8 @@ from minimal import MINIMAL, message
 
 from scenarios.schema.data import PUBLISHED
 from scenarios.schema.fields import Interval
-from scenarios.schema.loading import Scenario, library, load, sha256
+from scenarios.schema.loading import library_scenarios, load
+from scenarios.schema.scenario import scenario_model, sha256
 
 
 def test_defaults_are_filled_in(file: Path) -> None:
@@ -16,8 +17,14 @@ def test_defaults_are_filled_in(file: Path) -> None:
     assert scenario.owners.epsilon == Interval(0.5, 2.0)
     assert scenario.owners.cost.price == 1.0 and isinstance(scenario.owners.cost.price, float)
     assert (scenario.learning.start, scenario.learning.precondition) == ("zero", False)
-    assert (scenario.data.missing, scenario.data.order, scenario.data.holdout) == ("error", "shuffled", 0.0)
-    assert scenario.market.damping is None and scenario.validation.runs == 100 and scenario.seed == 0
+    assert (scenario.data.missing, scenario.data.order, scenario.data.holdout) == (
+        "error",
+        "shuffled",
+        0.0,
+    )
+    assert (
+        scenario.market.damping is None and scenario.validation.runs == 100 and scenario.seed == 0
+    )
     assert scenario.folder == file.parent.resolve()
 
 
@@ -36,15 +43,38 @@ VARIANTS: list[list[str]] = [
     [],
     ["data.public_rows=3", "data.bounds.cost=[0, 20]", 'data.bounds."a \\"b\\" = c"=[-1.5, 1e14]'],
     ["owners.epsilon=[[0, 1], [0.1, 10]]", "owners.benefit=[0, 3.5]", "owners.cost.price=[1, 2]"],
-    ["market.activation=simultaneous", "market.damping=0.25", "learning.horizon=7", "learning.clip=none"],
+    [
+        "market.activation=simultaneous",
+        "market.damping=0.25",
+        "learning.horizon=7",
+        "learning.clip=none",
+    ],
     ["market.activation=poisson"],
-    ['data.names=["A\\\\B", "Ü \\"q\\"\\U0001F600"]', 'title="two\\nlines\\t\\u007f"', "data.holdout=rest"],
+    [
+        'data.names=["A\\\\B", "Ü \\"q\\"\\U0001F600"]',
+        'title="two\\nlines\\t\\u007f"',
+        "data.holdout=rest",
+    ],
     ['owners.cost={kind="leakage", price=0.02, values=4}', 'policy={kind="marginal", share=0.5}'],
-    ['policy={kind="proportional", budget=10, basis="epsilon"}', 'owners.cost={kind="quadratic", price=1}'],
-    ['owners.cost={kind="channel", price=1, values=2, prior=[0.25, 0.75]}', "owners.fixed_cost=[1, 2]"],
-    ['policy={kind="tiers", thresholds=[0.5, 1], amounts=[3, 4]}', 'owners.cost={kind="belief", price=1}'],
+    [
+        'policy={kind="proportional", budget=10, basis="epsilon"}',
+        'owners.cost={kind="quadratic", price=1}',
+    ],
+    [
+        'owners.cost={kind="channel", price=1, values=2, prior=[0.25, 0.75]}',
+        "owners.fixed_cost=[1, 2]",
+    ],
+    [
+        'policy={kind="tiers", thresholds=[0.5, 1], amounts=[3, 4]}',
+        'owners.cost={kind="belief", price=1}',
+    ],
     ["learning.loss=network", "learning.regularisation=0.1", "data.positive=yes"],
-    ["learning.loss=hinge", "learning.regularisation=0.1", "data.positive=4", "learning.weights=precision"],
+    [
+        "learning.loss=hinge",
+        "learning.regularisation=0.1",
+        "data.positive=4",
+        "learning.weights=precision",
+    ],
     ["learning.loss=hinge", "learning.regularisation=0.1", "data.labels=[2, 4]"],
     ["learning.mechanism=best", "learning.delta=1e-6", "learning.algorithm=sgd2"],
     ["learning.accounting=pld", "learning.delta=1e-6"],
@@ -58,7 +88,12 @@ VARIANTS: list[list[str]] = [
         "learning.clocks.scaled=false",
         'learning.clocks.groups=[["owner 2", "owner 1"]]',
     ],
-    ["learning.theta_max=3", "learning.step_size=1e-30", "data.components=2", 'data.features=["a", "b"]'],
+    [
+        "learning.theta_max=3",
+        "learning.step_size=1e-30",
+        "data.components=2",
+        'data.features=["a", "b"]',
+    ],
 ]
 
 
@@ -71,7 +106,9 @@ def test_the_resolved_text_loads_to_an_equal_scenario(file: Path, overrides: lis
     assert load(again).to_toml() == scenario.to_toml()
 
 
-LIBRARY: dict[str, tuple[str, str, str, int | None]] = {  # loss, algorithm, mechanism, records of all owners
+LIBRARY: dict[
+    str, tuple[str, str, str, int | None]
+] = {  # loss, algorithm, mechanism, records of all owners
     "adult_income": ("logistic", "weighted", "gaussian", 24_000),
     "cancer_clinics": ("logistic", "averaged", "gaussian", 570),
     "fraud_detection": ("hinge", "averaged", "laplace", 11_400),
@@ -83,20 +120,26 @@ LIBRARY: dict[str, tuple[str, str, str, int | None]] = {  # loss, algorithm, mec
 
 
 def test_the_library_is_whole() -> None:
-    assert set(library()) == set(LIBRARY)
+    assert set(library_scenarios()) == set(LIBRARY)
 
 
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_scenarios_load_and_round_trip(name: str) -> None:
     scenario = load(name)
-    assert Scenario.model_validate(tomllib.loads(scenario.to_toml())).to_toml() == scenario.to_toml()
+    assert (
+        scenario_model().model_validate(tomllib.loads(scenario.to_toml())).to_toml()
+        == scenario.to_toml()
+    )
     loss, algorithm, mechanism, records = LIBRARY[name]
-    learning, split = scenario.learning, scenario.data.split
+    learning = scenario.learning
+    split = scenario.data.split
     assert (learning.loss, learning.algorithm, learning.mechanism) == (loss, algorithm, mechanism)
     assert (None if split is None else sum(split)) == records
     assert split is None or len(scenario.data.names or ()) == len(split)
-    text = library()[name].read_text(encoding="utf-8")
-    assert text.startswith("# ") and len(text.splitlines()[0]) <= 90, "its first line is shown in the list"
+    text = library_scenarios()[name].read_text(encoding="utf-8")
+    assert text.startswith("# ") and len(text.splitlines()[0]) <= 90, (
+        "its first line is shown in the list"
+    )
     assert scenario.data.source in ("randhie", *PUBLISHED) and scenario.title
 
 
@@ -125,7 +168,14 @@ def test_resolved_text_spells_out_every_default(file: Path) -> None:
         "start",
         "precondition",
     }
-    assert set(resolved["market"]) == {"activation", "agents", "starts", "max_rounds", "participation", "tol"}
+    assert set(resolved["market"]) == {
+        "activation",
+        "agents",
+        "starts",
+        "max_rounds",
+        "participation",
+        "tol",
+    }
     assert resolved["policy"] == {"kind": "posted", "price": 2.0, "per": "epsilon"}
 
 
@@ -190,13 +240,18 @@ def test_a_source_and_a_path_take_each_others_place_unless_both_are_given(file: 
     scenario = load(file, ["data.source=randhie"])
     assert (scenario.data.source, scenario.data.path) == ("randhie", None)
     text = message(file, ("data.source=randhie", "data.path=a.csv"))
-    assert "--set data.source=randhie: data.source: give exactly one of source and path: one table; found s" in text
+    assert (
+        "--set data.source=randhie: data.source: give exactly one of source and path: one table; found s"
+        in text
+    )
     assert "found source and path" in message(file, ("data.path=a.csv", "data.source=randhie"))
     file.write_text(MINIMAL.replace("path =", 'source = "randhie"\npath ='))
     assert "found source and path" in message(file)
     assert load(file, ["data.path=/a.csv"]).data.path == "/a.csv"
     file.write_text(MINIMAL.replace('path = "claims.csv"', ""))
-    assert "data.source: give exactly one of source and path: one table; found neither" in message(file)
+    assert "data.source: give exactly one of source and path: one table; found neither" in message(
+        file
+    )
 
 
 def test_the_data_folder_is_given_or_named_by_a_variable(

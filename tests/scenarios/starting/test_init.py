@@ -13,19 +13,22 @@ from scenarios.schema.loading import load
 from scenarios.starting.first import default_name, init
 from scenarios.starting.guesses import Wanted, guess
 from scenarios.starting.money import BUDGETS, rounded
-from scenarios.tables import read_table
 from scenarios.tables.dataset import market_data
+from scenarios.tables.reading import read_table
 
 
 def banks(count=3000, seed=3):
     """Loans of five banks: an id, a date, a constant, free text, a category, a gap, and a default that income tells of."""
     rng = np.random.default_rng(seed)
-    income, kind = np.exp(rng.normal(10, 0.5, count)).round(), rng.choice(["car", "house", "card"], count)
+    income = np.exp(rng.normal(10, 0.5, count)).round()
+    kind = rng.choice(["car", "house", "card"], count)
     late = -2 + 1.5 * (np.log(income) < 10) + (kind == "card") + rng.logistic(size=count)
     return pd.DataFrame(
         {
             "loan_id": np.arange(count) + 7000,
-            "bank": rng.choice([f"Bank {c}" for c in "ABCDE"], count, p=[0.3, 0.3, 0.2, 0.15, 0.05]),
+            "bank": rng.choice(
+                [f"Bank {c}" for c in "ABCDE"], count, p=[0.3, 0.3, 0.2, 0.15, 0.05]
+            ),
             "issued": [f"2020-03-{1 + i % 28:02d}" for i in range(count)],
             "income": np.where(rng.random(count) < 0.02, np.nan, income),
             "kind": kind,
@@ -49,7 +52,9 @@ def table(tmp_path):
 
     def write(frame, name="t.csv"):
         path = tmp_path / name
-        frame.to_parquet(path, index=False) if name.endswith("parquet") else frame.to_csv(path, index=False)
+        frame.to_parquet(path, index=False) if name.endswith("parquet") else frame.to_csv(
+            path, index=False
+        )
         return path
 
     return write
@@ -66,9 +71,14 @@ def test_three_commands_lead_from_a_table_to_a_certified_trained_result(dpmarket
     status, out, _ = dpmarket("check", "t.toml")
     assert status == 0 and "A run takes about" in out and "What leaves an owner" in out
     result = run(load("t.toml", ["validation.runs=20", "market.starts=2"]))
-    assert result["equilibrium"]["converged"] and result["claims"] and result["validation"]["agrees"]
+    assert (
+        result["equilibrium"]["converged"] and result["claims"] and result["validation"]["agrees"]
+    )
     sold = [owner["epsilon"] for owner in result["owners"]]
-    assert sold == pytest.approx([sold[0]] * 3, rel=0.02) and min(abs(sold[0] / np.array(BUDGETS) - 1)) < 0.05
+    assert (
+        sold == pytest.approx([sold[0]] * 3, rel=0.02)
+        and min(abs(sold[0] / np.array(BUDGETS) - 1)) < 0.05
+    )
     assert result["learner"]["buying_pays"] and result["forecast"]["basis"] == "public"
 
 
@@ -79,7 +89,11 @@ def test_a_table_with_owners_and_labels_trades(dpmarket, table):
     text = Path("t.toml").read_text()
     assert 'owner = "bank"' in text and 'positive = "yes"' in text and 'loss = "logistic"' in text
     result = run(load("t.toml", ["validation.runs=20", "market.starts=2"]))
-    assert result["equilibrium"]["converged"] and result["validation"]["agrees"] and len(result["claims"]) == 5
+    assert (
+        result["equilibrium"]["converged"]
+        and result["validation"]["agrees"]
+        and len(result["claims"]) == 5
+    )
 
 
 def test_no_private_cell_moves_anything_that_is_written(dpmarket, table):
@@ -92,7 +106,9 @@ def test_no_private_cell_moves_anything_that_is_written(dpmarket, table):
     other = frame.astype(object)
     private = np.setdiff1d(np.arange(2000), public)
     anything = np.array(["4?x", "", "1e300", "-1e9", "7", "0.5", "-0.5", "0.1"], dtype=object)
-    other.loc[private, ["a", "b", "sales"]] = np.random.default_rng(1).choice(anything, (len(private), 3))
+    other.loc[private, ["a", "b", "sales"]] = np.random.default_rng(1).choice(
+        anything, (len(private), 3)
+    )
     table(other)
     assert dpmarket("init", path, "--out", "b.toml")[0] == 0
     read = [Path(name).read_text().replace(name, "x") for name in ("a.toml", "b.toml")]
@@ -124,7 +140,12 @@ def test_the_user_overrules_every_guess(dpmarket, table):
     assert named.target.column.name == "income" and named.labels == () and named.limits is not None
     assert named.owner.column.name == "kind" and "defaulted" in named.features.used
     shared = guessed(path, owners=4)
-    assert shared.owner is None and shared.holders.keys["names"] == ["Owner 1", "Owner 2", "Owner 3", "Owner 4"]
+    assert shared.owner is None and shared.holders.keys["names"] == [
+        "Owner 1",
+        "Owner 2",
+        "Owner 3",
+        "Owner 4",
+    ]
     assert len(set(shared.holders.sizes)) == 1 and "bank" in shared.features.used
 
 
@@ -136,13 +157,23 @@ def test_questions_are_put_with_the_guess_and_answers_are_taken(table):
         return {"defaulted": "income", "bank": "-"}[offered]
 
     found = guess(read_table(table(banks(1200))), Wanted(), ask)
-    assert asked == ["defaulted", "bank"] and found.target.column.name == "income" and found.owner is None
+    assert (
+        asked == ["defaulted", "bank"]
+        and found.target.column.name == "income"
+        and found.owner is None
+    )
 
 
 def test_numbers_may_name_owners_one_may_be_alone_and_tiny_ones_are_left_out(table):
-    frame = regression(2000).assign(hospital_id=np.where(np.arange(2000) < 9, 77, np.arange(2000) % 4 + 1000))
+    frame = regression(2000).assign(
+        hospital_id=np.where(np.arange(2000) < 9, 77, np.arange(2000) % 4 + 1000)
+    )
     found = guessed(table(frame[["hospital_id", "a", "b", "sales"]]))
-    assert found.owner.column.name == "hospital_id" and found.holders.least > 20 and len(found.holders.sizes) == 4
+    assert (
+        found.owner.column.name == "hospital_id"
+        and found.holders.least > 20
+        and len(found.holders.sizes) == 4
+    )
     alone = guessed(table(frame.assign(site=1)[["site", "a", "b", "sales"]]), owner="site")
     assert len(alone.holders.sizes) == 1
 
@@ -152,7 +183,9 @@ def test_more_rows_become_public_where_a_label_is_rare(table):
     frame["fraud"] = np.where(frame.sales > frame.sales.quantile(0.99), 1, 0)
     found = guessed(table(frame[["a", "b", "fraud"]]), target="fraud")
     assert found.public == 1000 and found.labels == (0.0, 1.0)  # a quarter: 10 or so of 40
-    assert guessed(table(frame[["a", "b", "fraud"]])).target.column.name == "b"  # not guessed to be the target
+    assert (
+        guessed(table(frame[["a", "b", "fraud"]])).target.column.name == "b"
+    )  # not guessed to be the target
 
 
 def test_a_target_with_few_far_values_is_cut_off_in_public(table):
@@ -168,10 +201,19 @@ def test_a_target_with_few_far_values_is_cut_off_in_public(table):
     [
         (["a,b", "1,2", "3,4"], "rows: must be 100 or more to share out; found 2 rows."),
         ([""], "must have rows and columns; found an empty file."),
-        (["a,y", *["1,2"] * 200], "--target: needs a column of numbers or of two values to predict"),
-        (["y", *map(str, np.random.default_rng(0).normal(size=200))], 'found no column beside "y".'),
+        (
+            ["a,y", *["1,2"] * 200],
+            "--target: needs a column of numbers or of two values to predict",
+        ),
+        (
+            ["y", *map(str, np.random.default_rng(0).normal(size=200))],
+            'found no column beside "y".',
+        ),
         (["a,b", "1,\0"], "must be CSV, CSV.gz or Parquet; found a binary file."),
-        (["a\x1b,y", *[f"{i % 7},{i % 11}" for i in range(200)]], "a name with a character that cannot be seen"),
+        (
+            ["a\x1b,y", *[f"{i % 7},{i % 11}" for i in range(200)]],
+            "a name with a character that cannot be seen",
+        ),
     ],
 )
 def test_a_table_that_will_not_do_is_refused_in_one_line(dpmarket, tmp_path, lines, said):
@@ -185,13 +227,22 @@ def test_places_and_options_that_will_not_do_are_refused_in_one_line(dpmarket, t
     table(regression(200))
     (tmp_path / "t.toml").write_text("mine")
     for arguments, said in [
-        (("t.csv",), "must be a new file; found t.toml. Name another one, or take --force to write over it."),
+        (
+            ("t.csv",),
+            "must be a new file; found t.toml. Name another one, or take --force to write over it.",
+        ),
         (("t.csv", "--out", "no/t.toml"), "--out: must lie in a folder that exists"),
         (("t.csv", "--out", tmp_path, "--force"), "--out: must be a new file"),
-        (("t.csv", "--owner", "a", "--owners", 3, "--out", "u.toml"), "--owners: goes without --owner"),
+        (
+            ("t.csv", "--owner", "a", "--owners", 3, "--out", "u.toml"),
+            "--owners: goes without --owner",
+        ),
         (("t.csv", "--owners", 150, "--out", "u.toml"), "--owners: must leave each owner two rows"),
         (("t.csv", "--target", "sale", "--out", "u.toml"), 'Did you mean "sales"?'),
-        (("t.csv", "--owner", "sales", "--target", "sales", "--out", "u.toml"), "must differ from the target"),
+        (
+            ("t.csv", "--owner", "sales", "--target", "sales", "--out", "u.toml"),
+            "must differ from the target",
+        ),
         (("u.csv", "--out", "u.toml"), "must be a file that exists; found no such file."),
     ]:
         status, out, err = dpmarket("init", *arguments)
@@ -209,7 +260,10 @@ def test_from_python_it_is_the_file_of_the_command(table, tmp_path, monkeypatch)
 
     monkeypatch.setattr("scenarios.starting.first.draft", drafted)
     table(regression(200))
-    assert init("t.csv", "sales", owners=2) == Path("t.toml") and (tmp_path / "t.toml").read_text() == "# t.csv"
+    assert (
+        init("t.csv", "sales", owners=2) == Path("t.toml")
+        and (tmp_path / "t.toml").read_text() == "# t.csv"
+    )
     assert init("t.csv", "sales", owners=2, out="u.toml") == Path("u.toml") and asked[1] == (
         "sales",
         Path("t.csv"),
@@ -219,7 +273,9 @@ def test_from_python_it_is_the_file_of_the_command(table, tmp_path, monkeypatch)
         init("t.csv", owners=2)
 
 
-def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(dpmarket, table, tmp_path, monkeypatch):
+def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(
+    dpmarket, table, tmp_path, monkeypatch
+):
     def stop(guesses, path, out, progress):
         raise KeyboardInterrupt
 
@@ -235,4 +291,6 @@ def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(dp
 
 
 def test_amounts_are_rounded_to_two_digits():
-    assert [rounded(value) for value in (99.6, 0.01234)] == [100.0, 0.012] and rounded(101.0, up=True) == 110.0
+    assert [rounded(value) for value in (99.6, 0.01234)] == [100.0, 0.012] and rounded(
+        101.0, up=True
+    ) == 110.0

@@ -39,16 +39,23 @@ epsilon = [0.1, 5.0]
 """
     + TRADE
 )
-CLOCKED = ("learning.algorithm=asynchronous", "learning.regularisation=0.01", "learning.step_size=1.0")
+CLOCKED = (
+    "learning.algorithm=asynchronous",
+    "learning.regularisation=0.01",
+    "learning.step_size=1.0",
+)
 NOTICED = {"copied": "rows", "more rows": "rows"}
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    folder, draw = tmp_path_factory.mktemp("audit"), np.random.default_rng(8)
+    folder = tmp_path_factory.mktemp("audit")
+    draw = np.random.default_rng(8)
     rows = 160
     x = draw.uniform(-1, 1, (rows, 2)).round(3)
-    frame = pd.DataFrame({"bank": draw.choice(["A", "B"], rows), "name": draw.integers(0, 40, rows), "a": x[:, 0]})
+    frame = pd.DataFrame(
+        {"bank": draw.choice(["A", "B"], rows), "name": draw.integers(0, 40, rows), "a": x[:, 0]}
+    )
     frame["b"], frame["kind"] = x[:, 1], draw.choice(["new", "old", "other"], rows)
     frame["y"] = (x @ [2, -1] + draw.normal(size=rows)).round(3)
     frame.assign(name="p" + frame.name.astype(str)).to_csv(folder / "t.csv", index=False)
@@ -74,7 +81,9 @@ def test_what_is_public_is_the_same_under_other_private_rows(path, market):
     assert check.passed and check.tested == 13 and why == ""
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in PUBLIC_BUGS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) for name in PUBLIC_BUGS]
+)
 def test_what_is_computed_from_private_rows_is_seen(path, market, name):
     bug = PUBLIC_BUGS[name]
     scenario = market[0]
@@ -107,7 +116,9 @@ def test_owners_that_answer_from_other_records_are_seen(path, market):
     scenario, (data, planner) = market
     task = training_task(scenario, planner, np.ones(2))
     records, large = records_of(data)
-    assert large == () and compare_records(task, records).passed and check_rows(scenario, data).passed
+    assert (
+        large == () and compare_records(task, records).passed and check_rows(scenario, data).passed
+    )
     x, y = records["A"]
     for other in (
         (x[1:], y[1:]),
@@ -116,9 +127,13 @@ def test_owners_that_answer_from_other_records_are_seen(path, market):
     ):
         found = compare_records(task, records | {"A": other})
         assert not found.passed and found.place == "A"
-    loose = Coordinates(**vars(task.coordinates) | {"target_bound": 0.5 * task.coordinates.target_bound})
+    loose = Coordinates(
+        **vars(task.coordinates) | {"target_bound": 0.5 * task.coordinates.target_bound}
+    )
     owner = type(task.owners[0])(**vars(task.owners[0]) | {"records": loose.oracle(x, y)})
-    assert not compare_records(type(task)(**vars(task) | {"owners": (owner, *task.owners[1:])}), records).passed
+    assert not compare_records(
+        type(task)(**vars(task) | {"owners": (owner, *task.owners[1:])}), records
+    ).passed
 
 
 @pytest.mark.slow
@@ -143,7 +158,11 @@ def test_an_audit_is_written_whole_and_over_nobody_elses_file(tmp_path):
         write_audit(found, "three", 7, tmp_path / name)
         write_audit(found, "three", 7, tmp_path / name)  # an earlier audit gives way
     content = json.loads((tmp_path / "a.json").read_text())
-    assert content["refuted"] and content["seed"] == 7 and content["cannot_see"] == ["noise that is cut off"]
+    assert (
+        content["refuted"]
+        and content["seed"] == 7
+        and content["cannot_see"] == ["noise that is cut off"]
+    )
     assert content["checks"][0]["found"] == 0.5
     page = (tmp_path / "a.md").read_text()
     assert "    three, seed 7: refuted" in page and "noise that is cut off" in page
@@ -158,6 +177,11 @@ def test_an_audit_is_written_whole_and_over_nobody_elses_file(tmp_path):
 def test_the_command_writes_what_it_prints(dpmarket, path, tmp_path, monkeypatch):
     monkeypatch.setattr("scenarios.studies.audit.audit_scenario", lambda *given, **named: sample())
     status, out, _ = dpmarket("audit", path, "--out", tmp_path / "a.md")
-    assert status == 3 and "cannot see" in out and "noise that is cut off" in out and (tmp_path / "a.md").exists()
+    assert (
+        status == 3
+        and "cannot see" in out
+        and "noise that is cut off" in out
+        and (tmp_path / "a.md").exists()
+    )
     status, _, err = dpmarket("audit", path, "--out", tmp_path / "nowhere" / "a.md")
     assert status == 2 and err.count("\n") == 1 and "--out" in err

@@ -28,7 +28,8 @@ def test_who_was_left_out_is_asked_again_where_that_brings_more(monkeypatch):
     monkeypatch.setattr(design, "settled", lambda game, seed: np.ones(4))
     monkeypatch.setattr(design, "asking", lambda scenario, prepared, asked, budget: asked.tolist())
     best = SimpleNamespace(equilibrium=SimpleNamespace(epsilon=np.ones(4)))
-    study, scenario = SimpleNamespace(best=best), SimpleNamespace(seed=1)
+    study = SimpleNamespace(best=best)
+    scenario = SimpleNamespace(seed=1)
     prepared = type("Pair", (tuple,), {"data": SimpleNamespace(names=tuple("ABCD"))})()
     chosen, joining = choose_owners(Tried("posted", {}, scenario, study), prepared, np.inf, 0.0)
     assert chosen == [True, False, False, True]
@@ -37,5 +38,5 @@ def test_who_was_left_out_is_asked_again_where_that_brings_more(monkeypatch):
 
 
 def test_every_unit_of_a_posted_price_is_tried():
-    assert [variant["per"] for variant in Posted.variants()] == list(UNITS)
+    assert [variant["per"] for variant in Posted.study_variants()] == list(UNITS)
     assert Tried("posted", {"per": "bit"}).name == "posted, per bit"

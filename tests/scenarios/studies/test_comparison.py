@@ -10,14 +10,15 @@ from told import differing
 
 import dpmarket as dpm
 from learning.errors import InputError
-from market.analysis.voting import vote
+from market.analysis.welfare import count_votes
 from scenarios.command.compare import split_values
+from scenarios.features.pricing import scale_money
 from scenarios.planning import prepare
-from scenarios.report import sentences_comparison as words
-from scenarios.report.comparison_page import render_comparison, save_comparison
+from scenarios.report.comparison_page import render_comparison, render_memo, save_comparison
+from scenarios.report.facts_outcome import alternative_name
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import load
-from scenarios.schema.pricing import times
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.comparison import Aim, Alternative, compare, comparison, read_alternatives
@@ -47,16 +48,20 @@ def test_every_policy_spends_what_is_asked_or_says_that_it_cannot(made):
     names = ["proportional", "marginal", "regulation.epsilon_cap = 1.0"]
     assert [row["name"] for row in content["alternatives"]] == names
     for row in content["alternatives"]:
-        assert row["certified"] and row["payments"] == pytest.approx(sum(owner["payment"] for owner in row["owners"]))
+        assert row["certified"] and row["payments"] == pytest.approx(
+            sum(owner["payment"] for owner in row["owners"])
+        )
         assert row["scaled"]["met"] and row["payments"] == pytest.approx(40, rel=1e-5)
     assert max(owner["epsilon"] for owner in content["alternatives"][-1]["owners"]) <= 1.0
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS["policy"] if kind not in ("user", "procured")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS["policy"] if kind not in ("user", "procured")]
+)
 def test_every_kind_of_policy_can_be_put_in_place_and_its_money_scaled(kind, insurers, market_of):
     scenario, prepared, game = market_of
     other = scenario if scenario.policy.kind == kind else of_kind(scenario, kind, game)
-    one, twice = (market_game(times(other, factor), *prepared) for factor in (1.0, 2.0))
+    one, twice = (market_game(scale_money(other, factor), *prepared) for factor in (1.0, 2.0))
     epsilon = np.array([1.0, 2.0])
     assert other.policy.kind == kind and (twice.promised(epsilon) >= one.promised(epsilon)).all()
 
@@ -77,7 +82,9 @@ def test_the_money_of_an_aim_is_found_by_settling_anew(market_of):
     ):
         found = find(marginal, prepared, aim)
         game = market_game(found.scenario, *prepared)
-        assert found.met and measure(game, settle(found.scenario, game).epsilon) == pytest.approx(aim, rel=1e-4)
+        assert found.met and measure(game, settle(found.scenario, game).epsilon) == pytest.approx(
+            aim, rel=1e-4
+        )
     assert at_spending(scenario, prepared, 25.0).scenario.policy.budget == pytest.approx(25.0)
     beyond = at_fitness(marginal, prepared, 1e-12)
     assert not beyond.met
@@ -87,7 +94,7 @@ def test_a_jump_over_the_aim_is_told(market_of):
     scenario, prepared, game = market_of
     found = at_spending(of_kind(scenario, "posted", game), prepared, 40.0)
     below = market_game(found.scenario, *prepared)
-    above = market_game(times(found.scenario, 1 + 1e-6), *prepared)
+    above = market_game(scale_money(found.scenario, 1 + 1e-6), *prepared)
     assert not found.met and found.jumps_to > 1
     paid = [offered.payments(settle(scenario, offered).epsilon).sum() for offered in (below, above)]
     assert paid[0] < 40 and paid[1] == pytest.approx(40 * found.jumps_to, rel=1e-4)
@@ -96,14 +103,25 @@ def test_a_jump_over_the_aim_is_told(market_of):
 def test_differences_are_counted_on_the_same_draws(made):
     carried, content = made
     found, (first, other) = content["differences"][0], carried[:2]
-    runs = [np.array([row["relative_fitness"] for row in one.result.validation]) for one in (first, other)]
+    runs = [
+        np.array([row["relative_fitness"] for row in one.result.validation])
+        for one in (first, other)
+    ]
     paid = [one.result["learner"]["payments"] for one in (first, other)]
     by_run = 1000.0 * (runs[0] - runs[1]) - (paid[1] - paid[0])
-    assert found["paired"] and found["learner_trained"]["median"] == pytest.approx(np.median(by_run))
-    by_world = 1000.0 * (first.run.prediction.trained - other.run.prediction.trained) - (paid[1] - paid[0])
+    assert found["paired"] and found["learner_trained"]["median"] == pytest.approx(
+        np.median(by_run)
+    )
+    by_world = 1000.0 * (first.run.prediction.trained - other.run.prediction.trained) - (
+        paid[1] - paid[0]
+    )
     chance = (np.sum(by_world > 0) + 0.5) / (len(by_world) + 1)
-    assert len(by_world) >= 60 and found["learner_by_world"]["chance_better"] == pytest.approx(chance)
-    assert found["welfare"] == pytest.approx(found["learner"] + sum(found["owners"]) + found["treasury"])
+    assert len(by_world) >= 60 and found["learner_by_world"]["chance_better"] == pytest.approx(
+        chance
+    )
+    assert found["welfare"] == pytest.approx(
+        found["learner"] + sum(found["owners"]) + found["treasury"]
+    )
 
 
 def test_an_alternative_beside_itself_differs_by_nothing(insurers):
@@ -113,30 +131,36 @@ def test_an_alternative_beside_itself_differs_by_nothing(insurers):
     assert found["learner"] == found["welfare"] == 0 and found["owners"] == [0, 0]
     assert found["learner_by_world"]["interval"] == [0, 0] == found["learner_trained"]["interval"]
     assert comparison(carried)["vote"]["votes"] == {"one": 0, "other": 0}
-    assert "No owner minds" in words.vote(comparison(carried))
+    assert "No owner minds" in render_phrase("comparison", "vote", comparison(carried))
 
 
 def test_what_is_on_other_records_is_not_paired(insurers):
     scenario = load(insurers, ["market.starts=1"])
     other = load(insurers, ["market.starts=1", "data.split=[400, 300]"])
-    content = comparison(compare([Alternative("one", scenario), Alternative("other", other)], training=False))
-    assert not content["differences"][0]["paired"] and content["differences"][0]["learner_by_world"] is None
-    assert "not compared draw by draw" in words.against_first(content)[0]
+    content = comparison(
+        compare([Alternative("one", scenario), Alternative("other", other)], training=False)
+    )
+    assert (
+        not content["differences"][0]["paired"]
+        and content["differences"][0]["learner_by_world"] is None
+    )
+    assert "not compared draw by draw" in render_lines("comparison", "against_first", content)[0]
 
 
 def test_a_majority_may_have_no_winner():
-    cycle = vote(np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [2.0, 1.0, 3.0]]))
+    cycle = count_votes(np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [2.0, 1.0, 3.0]]))
     assert cycle.winner is None and cycle.first.tolist() == [0, 1, 2]
-    assert vote(np.array([[1.0, 1.0 + 1e-12]])).first.tolist() == [-1]
-    assert vote(np.zeros((0, 2))).winner is None
+    assert count_votes(np.array([[1.0, 1.0 + 1e-12]])).first.tolist() == [-1]
+    assert count_votes(np.zeros((0, 2))).winner is None
 
 
 def test_the_page_and_the_memo_are_whole(made, tmp_path):
     _, content = made
-    page, memo = render_comparison(content), words.memo(content)
+    page = render_comparison(content)
+    memo = render_memo(content)
     assert page.count("<svg") == 1 and "cap on ε of 1.0" in page and "<script" not in page
     for row in content["alternatives"]:
-        assert words.named(row) in memo.lower() or words.named(row) in memo
+        assert alternative_name(row) in memo.lower() or alternative_name(row) in memo
     hostile = json.loads(json.dumps(content).replace("proportional", "=cmd()<b>"))
     hostile["alternatives"][0]["policy"] = content["alternatives"][0]["policy"]
     assert "<b>" not in render_comparison(hostile)
@@ -149,7 +173,10 @@ def test_the_page_and_the_memo_are_whole(made, tmp_path):
 
 def test_in_python(made, insurers):
     found = dpm.Comparison(made[1])
-    assert found.alternatives.loc["marginal", "payments"] == pytest.approx(40) and len(found.owners) == 6
+    assert (
+        found.alternatives.loc["marginal", "payments"] == pytest.approx(40)
+        and len(found.owners) == 6
+    )
     assert found.memo.startswith("#") and found._repr_html_().startswith("<svg")
     with pytest.raises(dpm.InputError, match="policy.kind"):
         dpm.compare([insurers], {"policy.kind": ["barter"]})
@@ -202,7 +229,12 @@ def test_values_are_split_outside_brackets_and_quotes():
 
 def test_noise_that_protects_less_than_what_is_sold_is_cautioned_of(insurers):
     """Scaled to a bound that is given, the model is better, and the promise worse: the one is not told without the other."""
-    content = comparison(compare(read_alternatives([insurers]), [("learning.gradient_bound", "0.5")], Aim()), Aim())
+    content = comparison(
+        compare(read_alternatives([insurers]), [("learning.gradient_bound", "0.5")], Aim()), Aim()
+    )
     plain, given = content["alternatives"]
     assert plain["weaker"] is None and given["weaker"]["given_bound"] == 0.5
-    assert any("a bound on a record's gradient that the scenario gives" in said for said in words.cautions(content))
+    assert any(
+        "a bound on a record's gradient that the scenario gives" in said
+        for said in render_lines("comparison", "cautions", content)
+    )

@@ -9,12 +9,12 @@ from commands import INSURERS
 from told import differing
 
 import dpmarket as dpm
-from market.analysis.design import evaluate
+from market.analysis.design import evaluate_policy
+from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared, prepare
-from scenarios.report import sentences_design as words
 from scenarios.report.design_page import render_design
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.schema.loading import load
-from scenarios.schema.pricing import times
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.design import design_part, design_scenario
@@ -40,10 +40,12 @@ def test_no_other_amount_of_money_is_better(found):
     prepared = Prepared(found.run.data, found.run.planner)
 
     def gain(factor):
-        offered = times(best.scenario, factor)
+        offered = scale_money(best.scenario, factor)
         game = market_game(offered, *prepared)
         known = best.best.equilibria  # of several the learner counts on the worst
-        return evaluate(game, lambda _: game.policy, 1.0, rng=np.random.default_rng(0), starts=1, also=known).surplus
+        return evaluate_policy(
+            game, game.policy, rng=np.random.default_rng(0), starts=1, also=known
+        ).surplus
 
     assert gain(1.0) == pytest.approx(best.gain, rel=1e-6)
     assert max(map(gain, np.geomspace(0.2, 5.0, 15))) <= best.gain + 2e-3 * abs(best.gain)
@@ -72,7 +74,9 @@ def test_in_python(found, tmp_path):
     made = dpm.Design(design_part(found), found.scenario)
     assert made.policies["gain"].iloc[0] == found.tried[0].gain and made.frontier["efficient"].any()
     assert "chance that buying pays" in made.answer and made._repr_html_().startswith("<svg")
-    assert dpm.load_scenario(made.save(tmp_path / "d") / "chosen.toml").policy == found.scenario.policy
+    assert (
+        dpm.load_scenario(made.save(tmp_path / "d") / "chosen.toml").policy == found.scenario.policy
+    )
     with pytest.raises(dpm.InputError, match="policy.kind"):
         dpm.design(found.scenario, policies=["barter"])
 
@@ -83,18 +87,31 @@ def test_an_owner_whose_noise_harms_is_not_asked(insurers):
     content = design_part(made)
     assert [owner["joins"] for owner in content["owners"]] == [True, False]
     assert made.run.epsilon[1] == 0 and made.result["learner"]["surplus"] > 0
-    assert any("owner 2 should not be asked" in line for line in words.joining(content))
+    assert any(
+        "owner 2 should not be asked" in line for line in render_lines("design", "joining", content)
+    )
 
 
 def test_where_nothing_is_worth_buying_it_says_what_would_help(insurers):
     made = design_scenario(load(insurers, ["learner.value=0", *QUICK]), kinds=["proportional"])
     content = design_part(made)
     assert made.scenario is None and not content["buys"] and content["policies"][0]["refused"]
-    assert "Nothing is worth buying" in words.answer(content) and "Nothing is worth buying" in render_design(content)
+    assert "Nothing is worth buying" in render_phrase(
+        "design", "answer", content
+    ) and "Nothing is worth buying" in render_design(content)
 
 
 def test_the_command_writes_a_scenario_that_runs(dpmarket, insurers):
-    told = ("--policies", "proportional", "--budget", "1000", "--set", "market.starts=1", "--out", "d")
+    told = (
+        "--policies",
+        "proportional",
+        "--budget",
+        "1000",
+        "--set",
+        "market.starts=1",
+        "--out",
+        "d",
+    )
     status, out, err = dpmarket("design", insurers, *told)
     assert (status, err) == (0, "") and "run it: dpmarket run" in out
     content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
@@ -102,7 +119,9 @@ def test_the_command_writes_a_scenario_that_runs(dpmarket, insurers):
     prepared = prepare(again)
     game = market_game(again, *prepared)
     paid = game.payments(settle(again, game).epsilon).sum()
-    assert 10 < paid < 100 and paid == pytest.approx(content["chosen"]["learner"]["payments"], rel=1e-6)
+    assert 10 < paid < 100 and paid == pytest.approx(
+        content["chosen"]["learner"]["payments"], rel=1e-6
+    )
     assert Path("d/report.html").read_text(encoding="utf-8").count("<svg") == 1
 
 

@@ -31,7 +31,9 @@ def union(tmp_path):
 def alone(tmp_path):
     """The same of a single owner, which a search for a policy settles too."""
     file = tmp_path / "alone.toml"
-    text = INSURERS.replace("split = [500, 300]", "split = [500]").replace("price = [3.0, 4.0]", "price = [3.0]")
+    text = INSURERS.replace("split = [500, 300]", "split = [500]").replace(
+        "price = [3.0, 4.0]", "price = [3.0]"
+    )
     file.write_text(text, encoding="utf-8")
     return file
 
@@ -58,11 +60,17 @@ def test_a_comparison_warns_of_it_and_says_that_buying_does_not_pay(dpmarket, un
 
 def test_a_design_never_advises_it(dpmarket, alone, union):
     status, out, err = dpmarket("design", alone, "--policies", "proportional", "--out", "d")
-    assert (status, err) == (0, "") and "Nothing is worth buying" in out and not Path("d/chosen.toml").exists()
+    assert (
+        (status, err) == (0, "")
+        and "Nothing is worth buying" in out
+        and not Path("d/chosen.toml").exists()
+    )
     content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
     (row,) = content["policies"]
     assert row["certified"] and row["at_refusal"] and not row["feasible"] and not content["buys"]
-    assert "owners sell just enough to be asked" in Path("d/report.html").read_text(encoding="utf-8")
+    assert "owners sell just enough to be asked" in Path("d/report.html").read_text(
+        encoding="utf-8"
+    )
     status, out, err = dpmarket("design", union, "--policies", "proportional")
     assert (status, out) == (2, "") and "unions: must be left out" in err and err.count("\n") == 1
 
@@ -70,7 +78,8 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
 def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
     """By a price per bit one owner sells a little; by the other units it sells all, or next to nothing.
 
-    What is sold at a posted price does not depend on what the model is worth, so that the gain rises with that.
+    What is sold at a posted price does not depend on what the model is worth, so that the gain
+    rises with that.
     """
     gains = []
     for value in ("100.0", "200.0"):
@@ -78,7 +87,10 @@ def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
         file.write_text(INSURERS.replace("value = 1000.0", f"value = {value}"), encoding="utf-8")
         content = design_part(design_scenario(load(file, ["market.starts=1"]), kinds=["posted"]))
         best, *others = content["policies"]
-        assert best["name"] == "posted, per bit" and content["chosen"]["scenario"]["policy"]["per"] == "bit"
+        assert (
+            best["name"] == "posted, per bit"
+            and content["chosen"]["scenario"]["policy"]["per"] == "bit"
+        )
         assert content["buys"] and content["chosen"]["owners"][1]["epsilon"] == 0
         gains.append(best["gain"])
         if value == "100.0":

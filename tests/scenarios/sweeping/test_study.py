@@ -38,9 +38,15 @@ def test_a_grid_is_every_combination_and_the_last_key_changes_first():
 
 def test_columns_that_are_zipped_go_together_and_points_are_as_they_stand():
     zipped = {"policy": {"kind": ["posted", "marginal"], "price": [300, 300]}, "seed": [1, 1]}
-    assert changes(zip={"policy.budget": [1, 2], "seed": [3, 3]})[1] == ("policy.budget=2", "seed=3")
+    assert changes(zip={"policy.budget": [1, 2], "seed": [3, 3]})[1] == (
+        "policy.budget=2",
+        "seed=3",
+    )
     assert study(zip=zipped).study.n_cells == 2
-    points = [{"policy": {"kind": "posted", "price": 3.0}}, {"policy.price": 4.0, "policy.kind": "posted"}]
+    points = [
+        {"policy": {"kind": "posted", "price": 3.0}},
+        {"policy.price": 4.0, "policy.kind": "posted"},
+    ]
     assert changes(points=points, set={"learner.value": 7})[1] == (
         "learner.value=7",
         'policy.kind="posted"',
@@ -49,7 +55,11 @@ def test_columns_that_are_zipped_go_together_and_points_are_as_they_stand():
 
 
 def test_points_and_grids_of_different_keys_leave_the_others_as_they_are():
-    kinds = [{"policy.kind": ["posted"], "policy.price": [1, 2]}, {"policy.budget": [5]}, {"learner.value": [7]}]
+    kinds = [
+        {"policy.kind": ["posted"], "policy.price": [1, 2]},
+        {"policy.budget": [5]},
+        {"learner.value": [7]},
+    ]
     made = study(grid=kinds)
     assert made.study.keys == ("policy.kind", "policy.price", "policy.budget", "learner.value")
     told = [cell.changes for cell in cells(made)]
@@ -58,7 +68,9 @@ def test_points_and_grids_of_different_keys_leave_the_others_as_they_are():
         ("learner.value=7",),
     ]
     points = [{"policy.budget": 5}, {"learner": {"value": 7}}]
-    assert [cell.key for cell in cells(study(points=points))] == [cell.key for cell in cells(made)[2:]]
+    assert [cell.key for cell in cells(study(points=points))] == [
+        cell.key for cell in cells(made)[2:]
+    ]
 
 
 def test_ranges_are_even_in_numbers_or_in_their_logarithm_and_hold_their_ends():
@@ -70,8 +82,13 @@ def test_ranges_are_even_in_numbers_or_in_their_logarithm_and_hold_their_ends():
 
 
 def test_a_sobol_sample_fills_its_ranges_and_is_the_same_each_time():
-    table = {"samples": 8, "policy.budget": [500, 5000], "learner.value": {"low": 1e4, "high": 1e6, "scale": "log"}}
-    made, again = study(sobol=table).study.sobol, study(sobol=table).study.sobol
+    table = {
+        "samples": 8,
+        "policy.budget": [500, 5000],
+        "learner.value": {"low": 1e4, "high": 1e6, "scale": "log"},
+    }
+    made = study(sobol=table).study.sobol
+    again = study(sobol=table).study.sobol
     assert len(made.steps) == len(made) == 8 * 4 and made.steps == again.steps
     budget, value = np.array(made.steps).T
     assert 500 <= budget.min() < 1100 and 4400 < budget.max() <= 5000
@@ -80,7 +97,9 @@ def test_a_sobol_sample_fills_its_ranges_and_is_the_same_each_time():
 
 def test_replications_have_the_same_seeds_at_every_point():
     made = cells(study(replications=3, grid=BUDGETS))
-    assert [(cell.number, cell.replication) for cell in made] == [(n, r) for n in (1, 2) for r in (1, 2, 3)]
+    assert [(cell.number, cell.replication) for cell in made] == [
+        (n, r) for n in (1, 2) for r in (1, 2, 3)
+    ]
     seeds = [cell.changes[-1] for cell in made if cell.replication > 1]
     assert seeds == ["seed=41", "seed=42"] * 2  # after the scenario's own, 40
     assert len(groups(made)) == 3 and {len(group) for group in groups(made)} == {2}
@@ -129,7 +148,9 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
     scenario = load(path)
 
     class Half(Unseen):
-        epsilon, report, cost = scenario.owners.epsilon, scenario.owners.report, Unseen()
+        epsilon = scenario.owners.epsilon
+        report = scenario.owners.report
+        cost = Unseen()
 
     hidden = dict.fromkeys(("policy", "learner", "regulation", "market", "validation"), Unseen())
     blind = prepare(scenario.model_copy(update=hidden | {"owners": Half()})).planner
@@ -143,7 +164,9 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         "owners.report=0.01",
     ):
         assert planned_on(load(path, [change])) != planned_on(scenario)
-    assert planned_on(load(path, ["policy.budget=3", "owners.cost.price=2.0"])) == planned_on(scenario)
+    assert planned_on(load(path, ["policy.budget=3", "owners.cost.price=2.0"])) == planned_on(
+        scenario
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,14 +211,19 @@ def test_studies_that_cannot_be(tables, message):
 
 def test_ten_million_cells_are_refused_with_their_count():
     wide = {"low": 1, "high": 2, "points": 10_000}
-    with pytest.raises(InputError, match=r"at most 100,000 cells; found 10,000,000 \(10,000 x 1,000, 1 times\)"):
+    with pytest.raises(
+        InputError, match=r"at most 100,000 cells; found 10,000,000 \(10,000 x 1,000, 1 times\)"
+    ):
         study(grid={"policy.budget": wide, "learner.value": wide | {"points": 1000}})
 
 
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"policy.budgte": [1, 2]}, 'study: policy.budgte: is not a known key; found "budgte". Did you mean "budget"?'),
+        (
+            {"policy.budgte": [1, 2]},
+            'study: policy.budgte: is not a known key; found "budgte". Did you mean "budget"?',
+        ),
         ({"policy.budget": [-1, float("nan")]}, "study: policy.budget: must be"),
         ({"learner.value": [float("inf")]}, "study: learner.value: must be"),
         ({"seed": [10**400, 10**401]}, "study: seed: must be a whole number"),
@@ -208,16 +236,22 @@ def test_a_study_without_one_scenario_is_refused(grid, message):
 
 
 def test_a_cell_that_is_no_scenario_says_why_and_the_others_stay(capsys):
-    made = cells(study(grid={"policy.budget": [500, -5, float("nan"), float("inf")]}, replications=2))
+    made = cells(
+        study(grid={"policy.budget": [500, -5, float("nan"), float("inf")]}, replications=2)
+    )
     assert [bool(cell.fault) for cell in made] == [False] * 2 + [True] * 6
     assert str(made[2].fault).startswith("policy.budget: must be") and "-5" in str(made[2].fault)
     assert len({cell.key for cell in made}) == 8
 
 
-def test_files_are_meant_from_the_folder_of_the_study_wherever_the_command_is_called(write, tmp_path, monkeypatch):
+def test_files_are_meant_from_the_folder_of_the_study_wherever_the_command_is_called(
+    write, tmp_path, monkeypatch
+):
     write()
     (tmp_path / "other.csv").write_text((tmp_path / "t.csv").read_text())
-    (tmp_path / "my.toml").write_text('scenario = "s.toml"\n[grid]\ndata.path = ["t.csv", "other.csv"]\n')
+    (tmp_path / "my.toml").write_text(
+        'scenario = "s.toml"\n[grid]\ndata.path = ["t.csv", "other.csv"]\n'
+    )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     made = read_study("../my.toml")
@@ -229,7 +263,11 @@ def test_studies_of_the_library_are_whole_and_their_scenarios_are_there():
     assert "price_of_fitness" in studies()
     for name in studies():
         made = read_study(name)
-        assert made.study.title and made.study.n_cells > 1 and not any(cell.fault for cell in cells(made))
+        assert (
+            made.study.title
+            and made.study.n_cells > 1
+            and not any(cell.fault for cell in cells(made))
+        )
         assert made.text.startswith("# ") and made.text.splitlines()[0].endswith("?")
 
 

@@ -26,7 +26,16 @@ from scenarios.sweeping.facts import FACTS, OF_OWNERS, TRAINED, at
 from scenarios.sweeping.kept import KEPT
 from scenarios.sweeping.sharing import processes, shared_out
 from scenarios.sweeping.study import read_study
-from scenarios.sweeping.sweep import INDICES, OWNERS, POINTS, STUDY, TABLE, Interrupted, run_sweep, sweep
+from scenarios.sweeping.sweep import (
+    INDICES,
+    OWNERS,
+    POINTS,
+    STUDY,
+    TABLE,
+    Interrupted,
+    run_sweep,
+    sweep,
+)
 
 ROOT = Path(__file__).parents[3]
 GRID = {"policy": {"budget": [4, 8, 12]}, "learner": {"value": [100, 200]}}
@@ -42,7 +51,10 @@ def invented(monkeypatch):
         value = float(int(cell.key[:8], 16))
         if "policy.budget=8" in cell.changes:
             return {"failed": "policy.budget: not this one."}
-        return {"facts": {"learner.surplus": value, "sharing": 2}, "owners": [{"name": "A", "epsilon": value}]}
+        return {
+            "facts": {"learner.surplus": value, "sharing": 2},
+            "owners": [{"name": "A", "epsilon": value}],
+        }
 
     monkeypatch.setattr(workers, "outcome", made)
     return computed
@@ -59,7 +71,13 @@ def contents(folder):
 
 def test_a_cell_holds_what_a_run_of_its_scenario_finds(write, tmp_path):
     """To the last digit, although no other equilibria, intervals and diagnoses were looked for."""
-    given = study(write, training=True, owners=True, facts=["learner.gain.median"], grid={"policy.budget": [4, 8]})
+    given = study(
+        write,
+        training=True,
+        owners=True,
+        facts=["learner.gain.median"],
+        grid={"policy.budget": [4, 8]},
+    )
     table = sweep(given, tmp_path / "out", workers=1)
     owners = pd.read_parquet(tmp_path / "out" / OWNERS)
     result = run(load(write(), ["policy.budget=8"])).content
@@ -67,22 +85,36 @@ def test_a_cell_holds_what_a_run_of_its_scenario_finds(write, tmp_path):
     for name in (*FACTS, *TRAINED, "learner.gain.median"):
         assert told[name] == at(result, name), name
     budgets = [owner["epsilon"] for owner in result["owners"]]
-    assert told["epsilon_max"] == max(budgets) and told["epsilon_mean"] == np.mean(budgets) and told["sharing"] == 2
-    assert owners[owners["cell"] == 2]["payment"].tolist() == [owner["payment"] for owner in result["owners"]]
-    assert list(table)[:3] == ["cell", "replication", "policy.budget"] and set(OF_OWNERS) < set(table)
+    assert (
+        told["epsilon_max"] == max(budgets)
+        and told["epsilon_mean"] == np.mean(budgets)
+        and told["sharing"] == 2
+    )
+    assert owners[owners["cell"] == 2]["payment"].tolist() == [
+        owner["payment"] for owner in result["owners"]
+    ]
+    assert list(table)[:3] == ["cell", "replication", "policy.budget"] and set(OF_OWNERS) < set(
+        table
+    )
     quick = sweep(study(write, grid={"policy.budget": [4, 8]}), tmp_path / "quick", workers=1)
     assert all(quick.iloc[1][name] == told[name] for name in FACTS)
 
 
 def test_where_agents_come_to_no_rest_the_sweep_looks_as_far_as_a_run(write, tmp_path):
     few = "market.max_rounds=1"
-    table = sweep(study(write, grid={"policy.budget": [8]}), tmp_path / "out", workers=1, overrides=[few])
+    table = sweep(
+        study(write, grid={"policy.budget": [8]}), tmp_path / "out", workers=1, overrides=[few]
+    )
     result = run(load(write(), ["policy.budget=8", few]), training=False).content
     assert [table.iloc[0][name] for name in FACTS] == [at(result, name) for name in FACTS]
 
 
 def test_rows_are_sorted_and_tell_failures_with_their_reason(invented, write, tmp_path):
-    table = sweep(study(write, replications=2, owners=True, grid=GRID | {"seed": [3, -1]}), tmp_path / "out", workers=1)
+    table = sweep(
+        study(write, replications=2, owners=True, grid=GRID | {"seed": [3, -1]}),
+        tmp_path / "out",
+        workers=1,
+    )
     assert (
         table["cell"].tolist() == [n for n in range(1, 13) for _ in range(2)]
         and table["replication"].tolist() == [1, 2] * 12
@@ -122,13 +154,17 @@ def test_nothing_is_computed_twice_and_a_changed_study_goes_on_with_the_cells_th
 def test_cut_off_anywhere_it_goes_on_and_ends_in_the_same_bytes(invented, write, tmp_path):
     """What a kill in the middle of a line leaves, at twenty places; and a line that a disk has spoilt."""
     sweep(study(write, owners=True), tmp_path / "whole", workers=1)
-    whole, kept = contents(tmp_path / "whole"), (tmp_path / "whole" / KEPT).read_bytes()
+    whole = contents(tmp_path / "whole")
+    kept = (tmp_path / "whole" / KEPT).read_bytes()
     for place in np.random.default_rng(1).integers(0, len(kept), 20):
         (tmp_path / "cut").mkdir()
         (tmp_path / "cut" / KEPT).write_bytes(kept[:place])
-        before, lines = len(invented), kept[:place].count(b"\n")
+        before = len(invented)
+        lines = kept[:place].count(b"\n")
         sweep(study(write, owners=True), tmp_path / "cut", workers=1)
-        assert contents(tmp_path / "cut") == whole and len(invented) - before == 6 - max(0, lines - 1)
+        assert contents(tmp_path / "cut") == whole and len(invented) - before == 6 - max(
+            0, lines - 1
+        )
         shutil.rmtree(tmp_path / "cut")
     before = len(invented)
     middle = len(kept) // 2
@@ -137,9 +173,12 @@ def test_cut_off_anywhere_it_goes_on_and_ends_in_the_same_bytes(invented, write,
     assert contents(tmp_path / "whole") == whole and len(invented) == before + 1
 
 
-def test_interrupted_it_says_how_to_go_on_and_loses_nothing(invented, write, tmp_path, monkeypatch, dpmarket):
+def test_interrupted_it_says_how_to_go_on_and_loses_nothing(
+    invented, write, tmp_path, monkeypatch, dpmarket
+):
     whole = sweep(study(write), tmp_path / "whole", workers=1)
-    made, calls = workers.outcome, []
+    made = workers.outcome
+    calls = []
 
     def impatient(*arguments):
         calls.append(1)
@@ -149,10 +188,14 @@ def test_interrupted_it_says_how_to_go_on_and_loses_nothing(invented, write, tmp
 
     monkeypatch.setattr(workers, "outcome", impatient)
     monkeypatch.setattr(workers, "AT_ONCE", 0.0)
-    with pytest.raises(Interrupted, match="3 of 6 cells are kept; the same command goes on from there"):
+    with pytest.raises(
+        Interrupted, match="3 of 6 cells are kept; the same command goes on from there"
+    ):
         sweep(study(write), tmp_path / "out", workers=1)
     assert not (tmp_path / "out" / TABLE).exists()
-    (tmp_path / "s.study.toml").write_text('scenario = "s.toml"\n[grid]\npolicy.budget = [1, 2, 3, 4, 5, 6]\n')
+    (tmp_path / "s.study.toml").write_text(
+        'scenario = "s.toml"\n[grid]\npolicy.budget = [1, 2, 3, 4, 5, 6]\n'
+    )
     calls.clear()
     status, out, err = dpmarket("sweep", "s.study.toml", "--workers", 1)
     assert (status, out) == (130, "") and err == (
@@ -163,7 +206,8 @@ def test_interrupted_it_says_how_to_go_on_and_loses_nothing(invented, write, tmp
 
 
 def test_a_full_disk_is_one_line_and_breaks_nothing(invented, write, tmp_path, monkeypatch):
-    out, room = tmp_path / "out", 600
+    out = tmp_path / "out"
+    room = 600
     sweep(study(write), tmp_path / "whole", workers=1)
 
     class Full(FileIO):
@@ -178,10 +222,13 @@ def test_a_full_disk_is_one_line_and_breaks_nothing(invented, write, tmp_path, m
         patch.setattr("scenarios.sweeping.kept.FileIO", Full)
         sweep(study(write), out, workers=1)
     assert "No space left on device. What is done is kept: free some space" in str(error.value)
-    kept, before = (out / KEPT).read_bytes(), len(invented)
+    kept = (out / KEPT).read_bytes()
+    before = len(invented)
     assert kept.endswith(b"\n") and 2 < kept.count(b"\n") < 6  # whole lines
     sweep(study(write), out, workers=1)
-    assert contents(out) == contents(tmp_path / "whole") and len(invented) - before == 7 - kept.count(b"\n")
+    assert contents(out) == contents(tmp_path / "whole") and len(
+        invented
+    ) - before == 7 - kept.count(b"\n")
 
 
 def test_a_second_sweep_in_one_folder_is_refused(invented, write, tmp_path, monkeypatch):
@@ -189,7 +236,8 @@ def test_a_second_sweep_in_one_folder_is_refused(invented, write, tmp_path, monk
 
     def meanwhile(*arguments):
         with pytest.raises(
-            InputError, match="must be a folder that no other sweep is writing to; found another one at work"
+            InputError,
+            match="must be a folder that no other sweep is writing to; found another one at work",
         ):
             sweep(study(write), tmp_path / "out", workers=1)
         return made(*arguments)
@@ -207,12 +255,18 @@ def test_a_folder_of_somebody_else_is_refused_and_left_alone(invented, write, tm
     else:
         out.mkdir()
         (out / there).write_text("years of work\n")
-    with pytest.raises(InputError, match="--out: must be a new folder, an empty one, or that of an earlier sweep"):
+    with pytest.raises(
+        InputError, match="--out: must be a new folder, an empty one, or that of an earlier sweep"
+    ):
         sweep(study(write), out, workers=1)
-    assert (out if out.is_file() else out / there).read_text().startswith("years of work") and not invented
+    assert (out if out.is_file() else out / there).read_text().startswith(
+        "years of work"
+    ) and not invented
 
 
-def test_a_bug_in_one_cell_is_a_row_and_a_fault_of_the_machine_ends_the_sweep(write, tmp_path, monkeypatch):
+def test_a_bug_in_one_cell_is_a_row_and_a_fault_of_the_machine_ends_the_sweep(
+    write, tmp_path, monkeypatch
+):
     def broken(scenario, prepared, wanted):
         if scenario.policy.budget == 4:
             raise ZeroDivisionError("oops")
@@ -244,16 +298,24 @@ def test_work_is_parted_only_where_a_worker_would_be_idle():
             handed.append(list(items))
             return pool.submit(lambda some: some[:2], items)
 
-        done = [item for some in shared_out([[1, 2], [3, 4], [5, 6], [7, 8, 9, 10]], submit, 2) for item in some]
+        done = [
+            item
+            for some in shared_out([[1, 2], [3, 4], [5, 6], [7, 8, 9, 10]], submit, 2)
+            for item in some
+        ]
     assert sorted(done) == list(range(1, 11))
-    assert handed[:2] == [[1, 2], [3, 4]] and all(len({(item - 1) // 2 for item in some}) <= 2 for some in handed)
+    assert handed[:2] == [[1, 2], [3, 4]] and all(
+        len({(item - 1) // 2 for item in some}) <= 2 for some in handed
+    )
     assert list(shared_out([], submit, 2)) == []
 
 
 def test_a_worker_that_is_ended_from_outside_is_told_in_one_line():
     with (
         processes(2) as pool,
-        pytest.raises(InputError, match="workers: must live until they are done; found one that was"),
+        pytest.raises(
+            InputError, match="workers: must live until they are done; found one that was"
+        ),
     ):
         list(shared_out([[1]], lambda some: pool.submit(os._exit, 1), 2))
 
@@ -271,9 +333,16 @@ def test_sobol_indices_of_a_product_are_the_known_ones(write, tmp_path, monkeypa
 
     def made(base, cell, wanted):
         given = dict(change.split("=") for change in cell.changes)
-        a, b = float(given["policy.budget"]) - 1, float(given["learner.value"]) - 1
+        a = float(given["policy.budget"]) - 1
+        b = float(given["learner.value"]) - 1
         seed = float(given.get("seed", 0))
-        return {"facts": {"learner.surplus": 3 * a + b + seed, "learner.payments": a * b, "welfare.gini": 1.0}}
+        return {
+            "facts": {
+                "learner.surplus": 3 * a + b + seed,
+                "learner.payments": a * b,
+                "welfare.gini": 1.0,
+            }
+        }
 
     monkeypatch.setattr(workers, "outcome", made)
     sample = {"samples": 64, "policy.budget": [1, 2], "learner.value": [1, 2]}
@@ -289,12 +358,21 @@ def test_sobol_indices_of_a_product_are_the_known_ones(write, tmp_path, monkeypa
 
 def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmarket):
     write()
-    (tmp_path / "my.toml").write_text('scenario = "s.toml"\ntitle = "Mine"\n[grid]\npolicy.budget = [4, 8, -1]\n')
+    (tmp_path / "my.toml").write_text(
+        'scenario = "s.toml"\ntitle = "Mine"\n[grid]\npolicy.budget = [4, 8, -1]\n'
+    )
     status, out, err = dpmarket("sweep", "my.toml", "--dry-run")
-    assert (status, err) == (0, "") and "3 cells, 0 done, 1 no scenarios; 2 different ones, which share 1 plans" in out
+    assert (status, err) == (
+        0,
+        "",
+    ) and "3 cells, 0 done, 1 no scenarios; 2 different ones, which share 1 plans" in out
     assert not (tmp_path / "sweeps").exists() and not invented
     status, out, err = dpmarket("sweep", "my.toml", "--workers", 1, "--set", "learner.value=50")
-    assert (status, err) == (0, "") and "Mine" in out and "2 failed, the first: policy.budget: not this one." in out
+    assert (
+        (status, err) == (0, "")
+        and "Mine" in out
+        and "2 failed, the first: policy.budget: not this one." in out
+    )
     page = tmp_path / "sweeps" / "my" / "report.html"
     assert "report: sweeps/my/report.html" in out and "not this one" in page.read_text()
     assert (tmp_path / "sweeps" / "my" / STUDY).read_text() == (tmp_path / "my.toml").read_text()
@@ -342,7 +420,9 @@ def forty(write, tmp_path):
     """A study of forty cells in two groups."""
     write()
     budgets = "{ low = 4, high = 12, points = 20 }"
-    text = f'scenario = "s.toml"\nowners = true\nreplications = 2\n[grid]\npolicy.budget = {budgets}\n'
+    text = (
+        f'scenario = "s.toml"\nowners = true\nreplications = 2\n[grid]\npolicy.budget = {budgets}\n'
+    )
     (tmp_path / "my.toml").write_text(text)
 
 
@@ -362,7 +442,9 @@ def test_on_a_dask_cluster_it_is_the_same_table(forty, tmp_path, dpmarket):
     distributed = pytest.importorskip("distributed")
     workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
     with distributed.LocalCluster(protocol="tcp://", dashboard_address=None, **workers) as cluster:
-        status, _, err = dpmarket("sweep", "my.toml", "--out", "cluster", "--scheduler", cluster.scheduler_address)
+        status, _, err = dpmarket(
+            "sweep", "my.toml", "--out", "cluster", "--scheduler", cluster.scheduler_address
+        )
     assert (status, err) == (0, "")
     assert dpmarket("sweep", "my.toml", "--out", "here", "--workers", 1)[0] == 0
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
@@ -384,7 +466,9 @@ with processes(2) as pool:
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
 def test_workers_end_with_the_sweep_however_it_ends(how):
     command = [sys.executable, "-c", WORKING]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         workers = [int(one) for one in running.stdout.readline().split()]
         assert workers and all(os.path.exists(f"/proc/{one}") for one in workers)
         running.send_signal(getattr(signal, how))
@@ -398,22 +482,34 @@ def test_workers_end_with_the_sweep_however_it_ends(how):
         time.sleep(0.01)
 
 
-def test_points_are_means_over_seeds_and_differences_are_of_the_same_seeds(write, tmp_path, monkeypatch):
+def test_points_are_means_over_seeds_and_differences_are_of_the_same_seeds(
+    write, tmp_path, monkeypatch
+):
     """By hand, from the table of cells: Student's t of 2 degrees of freedom is 4.3027 at 97.5 %."""
     draw = {"4": (1.0, 2.0, 6.0), "8": (2.0, 3.0, 7.0), "12": (1.0, 5.0, None)}
 
     def made(base, cell, wanted):
         given = dict(change.split("=") for change in cell.changes)
         value = draw[given["policy.budget"]][int(given.get("seed", 0))]
-        return {"failed": "no luck"} if value is None else {"facts": {"learner.surplus": value, "sharing": 2}}
+        return (
+            {"failed": "no luck"}
+            if value is None
+            else {"facts": {"learner.surplus": value, "sharing": 2}}
+        )
 
     monkeypatch.setattr(workers, "outcome", made)
     budgets = {"policy.budget": [4, 8, 12]}
     sweep(study(write, replications=3, set={"seed": 0}, grid=budgets), tmp_path / "out", workers=1)
     found = pd.read_parquet(tmp_path / "out" / POINTS).set_index(["policy.budget", "fact"])
     first, second, last = (found.loc[budget, "learner.surplus"] for budget in (4, 8, 12))
-    assert first["mean"] == 3 and first["high"] - 3 == pytest.approx(4.30265 * np.sqrt(7) / np.sqrt(3), rel=1e-5)
-    assert (second["against_first_mean"], second["against_first_low"], second["against_first_high"]) == (1, 1, 1)
+    assert first["mean"] == 3 and first["high"] - 3 == pytest.approx(
+        4.30265 * np.sqrt(7) / np.sqrt(3), rel=1e-5
+    )
+    assert (
+        second["against_first_mean"],
+        second["against_first_low"],
+        second["against_first_high"],
+    ) == (1, 1, 1)
     assert last["n"] == 2 and last["against_first_mean"] == 1.5
     assert (found.loc[(8, "sharing")][["mean", "low", "high"]] == 2).all()
 
@@ -422,9 +518,15 @@ def test_points_are_means_over_seeds_and_differences_are_of_the_same_seeds(write
     "tables, drawn",
     [
         ({"replications": 3}, "policy.budget"),
-        ({"grid": {"policy.budget": [4, 12], "market.activation": ["random", "sequential"]}}, "sequential"),
+        (
+            {"grid": {"policy.budget": [4, 12], "market.activation": ["random", "sequential"]}},
+            "sequential",
+        ),
         ({"grid": {"title": ["One & only", "<b>"]}, "show": ["sharing"]}, "&lt;b&gt;"),
-        ({"along": "learner.surplus", "grid": [{"seed": [1]}, {"market.starts": [2, 3]}]}, "gain, money"),
+        (
+            {"along": "learner.surplus", "grid": [{"seed": [1]}, {"market.starts": [2, 3]}]},
+            "gain, money",
+        ),
         ({"sobol": {"samples": 2, "learner.value": [1, 2]}, "grid": {}}, "alone and with others"),
         ({"grid": {}}, "One seed"),
     ],
@@ -433,4 +535,8 @@ def test_the_page_draws_whatever_varies(invented, write, tmp_path, tables, drawn
     file = read_study({"scenario": str(write()), "grid": {"policy.budget": [4, 8, 12]}} | tables)
     swept = run_sweep(file, tmp_path / "out", workers=1)
     page = save_study_page(file, swept, tmp_path / "out").read_text()
-    assert drawn in page and "<script" not in page and "http" not in page.replace("http-equiv", "").split("<svg")[0]
+    assert (
+        drawn in page
+        and "<script" not in page
+        and "http" not in page.replace("http-equiv", "").split("<svg")[0]
+    )

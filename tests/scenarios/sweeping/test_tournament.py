@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from learning.errors import InputError
-from scenarios.report.sentences_tournament import standing, verdicts
+from scenarios.report.facts_study import standing_cells
+from scenarios.report.phrases import render_lines
 from scenarios.report.study_page import draw_study
 from scenarios.sweeping.standings import standing_table, standings
 from scenarios.sweeping.study import Study, read_study
@@ -16,13 +17,19 @@ POLICIES = [
 ]
 NOISY = {"name": "noisy", "kind": "logit", "precision": 2.0}
 INERT = {"name": "inert", "kind": "inertial"}
-# By policy and mix, the scores of two seeds: Posted is best among rational owners and loses with the noisy.
+# By policy and mix, the scores of two seeds: Posted is best among rational owners and loses with
+# the noisy.
 SCORES = [[(10.95, 11.05), (-4.0, -4.2)], [(6.0, 6.0), (5.0, 7.0)]]
 
 
 def study(**changed):
     """A study that is a tournament of two policies."""
-    contest = {"policies": POLICIES, "behaviours": [NOISY], "shares": [1.0], "score": "learner.surplus"}
+    contest = {
+        "policies": POLICIES,
+        "behaviours": [NOISY],
+        "shares": [1.0],
+        "score": "learner.surplus",
+    }
     given = {"scenario": "three_insurers", "replications": 2, "tournament": contest}
     return Study.model_validate(given | changed)
 
@@ -30,20 +37,49 @@ def study(**changed):
 def table(scores=SCORES):
     """The cells of that study, with these scores."""
     cells = [pair for policy in scores for pair in policy]
-    rows = [(number, seed, value) for number, pair in enumerate(cells, 1) for seed, value in enumerate(pair, 1)]
+    rows = [
+        (number, seed, value)
+        for number, pair in enumerate(cells, 1)
+        for seed, value in enumerate(pair, 1)
+    ]
     return pa.table(
-        dict(zip(("cell", "replication", "learner.surplus"), map(list, zip(*rows, strict=True)), strict=True))
+        dict(
+            zip(
+                ("cell", "replication", "learner.surplus"),
+                map(list, zip(*rows, strict=True)),
+                strict=True,
+            )
+        )
     )
 
 
 def test_every_policy_meets_every_mix_and_each_behaviour_comes_in_every_share_and_pair():
-    contest = {"policies": POLICIES, "behaviours": [NOISY, INERT], "shares": [0.3, 1.0], "pairs": True}
+    contest = {
+        "policies": POLICIES,
+        "behaviours": [NOISY, INERT],
+        "shares": [0.3, 1.0],
+        "pairs": True,
+    }
     made = study(tournament=contest)
     mixes = [mix.name for mix in made.tournament.mixes]
-    assert mixes == ["all rational", "30 % noisy", "100 % noisy", "30 % inert", "100 % inert", "half noisy, half inert"]
+    assert mixes == [
+        "all rational",
+        "30 % noisy",
+        "100 % noisy",
+        "30 % inert",
+        "100 % inert",
+        "half noisy, half inert",
+    ]
     rare = INERT | {"shares": [0.1]}
-    apart = study(tournament=contest | {"behaviours": [NOISY, rare], "pairs": False}).tournament.mixes
-    assert [mix.name for mix in apart] == ["all rational", "30 % noisy", "100 % noisy", "10 % inert"]
+    apart = study(
+        tournament=contest | {"behaviours": [NOISY, rare], "pairs": False}
+    ).tournament.mixes
+    assert [mix.name for mix in apart] == [
+        "all rational",
+        "30 % noisy",
+        "100 % noisy",
+        "10 % inert",
+    ]
     assert apart[-1].changes == {"behaviours": [{"kind": "inertial", "share": 0.1}]}
     titles = [step[0] for step in made.axes[0].steps]
     assert titles == [f"{policy['name']} | {mix}" for policy in POLICIES for mix in mixes]
@@ -57,32 +93,44 @@ def test_every_policy_meets_every_mix_and_each_behaviour_comes_in_every_share_an
 
 def test_standings_are_savages_and_name_the_policy_for_perfect_reasoners_only():
     rows = standings(study(), table())
-    assert [(row.policy, row.max_regret) for row in rows] == [("Share", 5.0), ("Posted", pytest.approx(10.1))]
+    assert [(row.policy, row.max_regret) for row in rows] == [
+        ("Share", 5.0),
+        ("Posted", pytest.approx(10.1)),
+    ]
     posted = rows[1]
     assert posted.failing == (1,) and posted.worst == 1 and not rows[0].failing
     assert posted.lost[1].mean == pytest.approx(15.1)  # 14.95 and 15.25, seed by seed
     assert rows[0].regret == (5.0, 0.0)
     told = standing_table(study(), rows)
     assert told["fails"] == [False, False, False, True] and told["lost"][0] == 0.0
-    said = " ".join(verdicts(study(), rows))
-    assert "“Posted” works for perfect reasoners only" in said and "all are rational, “Posted” comes first" in said
-    assert standing(study(), posted)[3] == "100 % noisy"
+    said = " ".join(render_lines("tournament", "verdicts", study(), rows))
+    assert (
+        "“Posted” works for perfect reasoners only" in said
+        and "all are rational, “Posted” comes first" in said
+    )
+    assert standing_cells(study(), posted)[3] == "100 % noisy"
 
 
 def test_a_cost_within_its_interval_does_not_damn_a_policy_and_a_missing_cell_does_not_count():
     rows = standings(study(), table([[(10.95, 11.05), (-19.0, 5.0)], [(6.0, 6.0), ()]]))
     assert not any(row.failing for row in rows)
     assert {row.policy: row.scores[1] is None for row in rows} == {"Share": True, "Posted": False}
-    assert "No policy that does better than nothing" in " ".join(verdicts(study(), rows))
-    assert list(verdicts(study(), standings(study(), table([[(None, None)] * 2] * 2)))) == [
-        "No policy could be scored."
-    ]
+    assert "No policy that does better than nothing" in " ".join(
+        render_lines("tournament", "verdicts", study(), rows)
+    )
+    assert list(
+        render_lines(
+            "tournament", "verdicts", study(), standings(study(), table([[(None, None)] * 2] * 2))
+        )
+    ) == ["No policy could be scored."]
 
 
 def test_its_picture_holds_every_mix_and_score(tmp_path):
     rows = standings(study(), table())
     drawn = draw_study(study(), Swept(tmp_path, table(), [], None, None, rows, 0))
-    assert all(f">{text}<" in drawn for text in ("all rational", "100 % noisy", "11", "−4.1", "Posted"))
+    assert all(
+        f">{text}<" in drawn for text in ("all rational", "100 % noisy", "11", "−4.1", "Posted")
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from scenarios.tables.dataset import market_data
 from scenarios.tables.parts import open_table
 from scenarios.tables.reading import read_table
 
-ROWS, PUBLIC = 900, 80
+ROWS = 900
+PUBLIC = 80
 SCENARIO = """
 seed = 3
 [data]
@@ -46,7 +47,11 @@ runs = 3
 """
 SETTINGS = {
     "plain": [],
-    "as it lies, dropped, bounds": ["data.order=as_is", "data.missing=drop", "data.bounds.x=[-1, 1]"],
+    "as it lies, dropped, bounds": [
+        "data.order=as_is",
+        "data.missing=drop",
+        "data.bounds.x=[-1, 1]",
+    ],
     "held out": ["data.holdout=0.2", "data.check_rows=10", "data.min_records=220"],
     "split": ["data.split=[300, 200]", "data.holdout=rest"],
     "persons, components": ["data.person=who", "data.rows_per_person=2", "data.components=3"],
@@ -56,7 +61,8 @@ SETTINGS = {
 def frame() -> pd.DataFrame:
     """Numbers and texts of every kind that Parquet has, with holes, and rows that owners share."""
     draw = np.random.default_rng(1)
-    x, count = draw.normal(size=ROWS).round(1), draw.integers(0, 9, ROWS)
+    x = draw.normal(size=ROWS).round(1)
+    count = draw.integers(0, 9, ROWS)
     made = pd.DataFrame(
         {
             "bank": draw.choice(["A", "B ", "C", None], ROWS, p=[0.4, 0.3, 0.28, 0.02]),
@@ -64,7 +70,10 @@ def frame() -> pd.DataFrame:
             "x": np.where(draw.random(ROWS) < 0.05, np.nan, x),
             "count": pd.array(count, dtype="Int64"),
             "city": draw.choice(["bonn", "kiel", "ulm", None], ROWS),
-            "written": [*draw.choice(["1", "2.5", "junk"], ROWS - 300, p=[0.5, 0.49, 0.01]), *[None] * 300],
+            "written": [
+                *draw.choice(["1", "2.5", "junk"], ROWS - 300, p=[0.5, 0.49, 0.01]),
+                *[None] * 300,
+            ],
             "yes": draw.random(ROWS) < 0.5,
             "code": draw.choice([1, 2, 2**53 + 1], ROWS, p=[0.6, 0.39, 0.01]),
             "y": (x + 0.1 * count + draw.normal(size=ROWS)).round(1),
@@ -82,7 +91,9 @@ def place(tmp_path_factory):
     pq.write_table(whole, folder / "whole.parquet")
     (folder / "parts").mkdir()
     for name, (i, j) in {"a": (0, 130), "b": (130, 130), "c": (130, 137), "d": (137, ROWS)}.items():
-        pq.write_table(whole.slice(i, j - i), folder / "parts" / f"{name}.parquet", row_group_size=97)
+        pq.write_table(
+            whole.slice(i, j - i), folder / "parts" / f"{name}.parquet", row_group_size=97
+        )
     (folder / "parts" / "_SUCCESS").touch()
     return folder
 
@@ -102,17 +113,20 @@ def scenario(place, *changes, table="parts"):
 
 
 def test_a_folder_is_one_table(place):
-    folder, file = open_table(place / "parts"), open_table(place / "whole.parquet")
-    assert folder.n_rows == ROWS and not folder.large
+    folder = open_table(place / "parts")
+    file = open_table(place / "whole.parquet")
+    assert folder.n_rows == ROWS and not folder.is_large
     known = read_table(place / "whole.parquet").columns
-    for table in (folder.whole(), file.whole()):
+    for table in (folder.read_whole(), file.read_whole()):
         assert list(table.columns) == list(known)
         for name, column in known.items():
             assert table.columns[name].dtype == column.dtype and pd.Series(column).equals(
                 pd.Series(table.columns[name])
             )
     some = np.array([700, 3, 131, 131, 899])
-    assert np.array_equal(folder.part(some, ["x", "y"]).columns["y"], known["y"][some], equal_nan=True)
+    assert np.array_equal(
+        folder.read_rows(some, ["x", "y"]).columns["y"], known["y"][some], equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
@@ -122,11 +136,18 @@ def test_read_in_parts_it_gives_the_same_as_from_memory(place, monkeypatch, chan
     monkeypatch.setattr(parts, "BLOCK", 64)
     away = market_data(scenario(place, *changes))
     assert isinstance(away.pooled, PooledSums) and away.names == whole.names and away.n_rows == ROWS
-    assert away.sizes.tolist() == whole.sizes.tolist() and away.division.left_over == whole.division.left_over
+    assert (
+        away.sizes.tolist() == whole.sizes.tolist()
+        and away.division.left_over == whole.division.left_over
+    )
     assert (away.division.too_small, away.persons) == (whole.division.too_small, whole.persons)
-    assert away.encoder.feature_names == whole.encoder.feature_names and away.table.n_dropped == whole.table.n_dropped
+    assert (
+        away.encoder.feature_names == whole.encoder.feature_names
+        and away.table.n_dropped == whole.table.n_dropped
+    )
     for sample in ("public", "aside"):
-        one, other = getattr(away, sample), getattr(whole, sample)
+        one = getattr(away, sample)
+        other = getattr(whole, sample)
         assert (one is None) == (other is None)
         assert one is None or (np.array_equal(one.x, other.x) and np.array_equal(one.y, other.y))
 
@@ -134,7 +155,10 @@ def test_read_in_parts_it_gives_the_same_as_from_memory(place, monkeypatch, chan
     bounds = Coordinates(np.full(width, 0.1), np.eye(width) + 0.1, 1.5, 0.7, 1.0)
     away.pooled.expect(bounds)
     for one, other in zip(away.pooled.oracles(bounds), whole.pooled.oracles(bounds), strict=True):
-        assert np.allclose(one.xx, other.xx, rtol=1e-12, atol=1e-12) and one.n_records == other.n_records
+        assert (
+            np.allclose(one.xx, other.xx, rtol=1e-12, atol=1e-12)
+            and one.n_records == other.n_records
+        )
         assert np.allclose(one.xy, other.xy, rtol=1e-12, atol=1e-12)
     assert away.fitness.optimum == pytest.approx(whole.fitness.optimum, rel=1e-12)
     assert np.allclose(away.own_models, whole.own_models, rtol=1e-9, atol=1e-9)
@@ -145,10 +169,14 @@ def test_read_in_parts_it_gives_the_same_as_from_memory(place, monkeypatch, chan
         assert away.holdout.error(away.loss, np.ones((2, width))) == pytest.approx(
             whole.holdout.error(whole.loss, np.ones((2, width))), rel=1e-12
         )
-        assert away.holdout.unexplained(away.loss) == pytest.approx(whole.holdout.unexplained(whole.loss), rel=1e-9)
+        assert away.holdout.baseline_error(away.loss) == pytest.approx(
+            whole.holdout.baseline_error(whole.loss), rel=1e-9
+        )
     assert np.allclose(away.owners[0].x, whole.owners[0].x, rtol=1e-12, atol=1e-12)
     assert np.array_equal(away.owners[0].y, whole.owners[0].y)
-    for one, other in zip(*(some_records(m.pooled, np.random.default_rng(0), 50) for m in (away, whole)), strict=True):
+    for one, other in zip(
+        *(some_records(m.pooled, np.random.default_rng(0), 50) for m in (away, whole)), strict=True
+    ):
         assert np.allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
@@ -161,7 +189,12 @@ LABELLED = [
     "learning.clip=2.0",
     "learning.theta_max=2.0",
 ]
-ONE_BY_ONE = ["learning.algorithm=sgd1", "learning.mechanism=gaussian", "learning.delta=1e-5", "learning.horizon=3"]
+ONE_BY_ONE = [
+    "learning.algorithm=sgd1",
+    "learning.mechanism=gaussian",
+    "learning.delta=1e-5",
+    "learning.horizon=3",
+]
 ON_DISK = {
     "hinge": [*LABELLED, "learning.loss=hinge"],
     "logistic": [*LABELLED, "learning.loss=logistic", "data.order=as_is"],
@@ -190,13 +223,19 @@ def test_records_on_disk_are_those_of_memory(place, monkeypatch, changes):
     theta = np.random.default_rng(0).normal(size=(3, len(whole.fitness.minimiser)))
     assert np.allclose(away.fitness.value(theta), whole.fitness.value(theta), rtol=1e-12)
     if whole.holdout:
-        assert away.holdout.error(away.loss, theta) == pytest.approx(whole.holdout.error(whole.loss, theta), rel=1e-12)
-        assert away.holdout.unexplained(away.loss) == whole.holdout.unexplained(whole.loss)
+        assert away.holdout.error(away.loss, theta) == pytest.approx(
+            whole.holdout.error(whole.loss, theta), rel=1e-12
+        )
+        assert away.holdout.baseline_error(away.loss) == whole.holdout.baseline_error(whole.loss)
     width = len(theta[0])
     bounds = Coordinates(np.full(width, 0.1), np.eye(width), 1.5, 0.7, 1.0, loss=whole.loss)
-    answers = ([one.gradient(theta) for one in data.pooled.oracles(bounds)] for data in (away, whole))
+    answers = (
+        [one.gradient(theta) for one in data.pooled.oracles(bounds)] for data in (away, whole)
+    )
     assert np.allclose(*answers, rtol=1e-5, atol=1e-6)  # sums of single precision, in another order
-    assert np.array_equal(*(sorted(some_records(data.pooled, np.random.default_rng(0))[1]) for data in (away, whole)))
+    assert np.array_equal(
+        *(sorted(some_records(data.pooled, np.random.default_rng(0))[1]) for data in (away, whole))
+    )
 
 
 def test_a_full_disk_is_told_in_one_line(place, in_parts, monkeypatch, tmp_path):
@@ -229,7 +268,9 @@ def test_a_whole_run_is_the_same(place, monkeypatch, changes):
     monkeypatch.setattr(parts, "WHOLE", 0)
     away = run(scenario(place, *changes)).content
     for block in ("owners", "forecast", "validation", "data", "claims", "learner"):
-        assert flat(away[block]) == pytest.approx(flat(whole[block]), rel=1e-5, abs=1e-6, nan_ok=True)
+        assert flat(away[block]) == pytest.approx(
+            flat(whole[block]), rel=1e-5, abs=1e-6, nan_ok=True
+        )
 
 
 def flat(part, name=""):
@@ -243,26 +284,42 @@ def flat(part, name=""):
 def test_no_private_cell_moves_anything_public(place, in_parts, tmp_path):
     """Neither what columns hold nor how they are encoded: private rows of other numbers and of texts that nobody knows."""
     before = market_data(scenario(place))
-    other, private = frame(), np.setdiff1d(np.arange(ROWS), before.division.public)
-    other.loc[private, ["x", "y"]] = np.random.default_rng(5).standard_cauchy((len(private), 2)) * 1e9
-    other.loc[private, "city"], other.loc[private, "written"], other.loc[private, "code"] = "elsewhere", "4?x", 2**60
+    other = frame()
+    private = np.setdiff1d(np.arange(ROWS), before.division.public)
+    other.loc[private, ["x", "y"]] = (
+        np.random.default_rng(5).standard_cauchy((len(private), 2)) * 1e9
+    )
+    other.loc[private, "city"], other.loc[private, "written"], other.loc[private, "code"] = (
+        "elsewhere",
+        "4?x",
+        2**60,
+    )
     (tmp_path / "parts").mkdir()
     for number, rows in enumerate(np.array_split(np.arange(ROWS), 2)):
-        pq.write_table(pa.Table.from_pandas(other.iloc[rows]), tmp_path / "parts" / f"{number}.parquet")
+        pq.write_table(
+            pa.Table.from_pandas(other.iloc[rows]), tmp_path / "parts" / f"{number}.parquet"
+        )
     after = market_data(scenario(tmp_path))
     assert after.sizes.tolist() == before.sizes.tolist() and after.filled > before.filled
     assert (
-        after.encoder.feature_names == before.encoder.feature_names and after.table.n_dropped == before.table.n_dropped
+        after.encoder.feature_names == before.encoder.feature_names
+        and after.table.n_dropped == before.table.n_dropped
     )
-    assert np.array_equal(after.public.x, before.public.x) and np.array_equal(after.public.y, before.public.y)
-    ends = [(one.encoder.numbers.low.tolist(), one.encoder.numbers.high.tolist()) for one in (before, after)]
+    assert np.array_equal(after.public.x, before.public.x) and np.array_equal(
+        after.public.y, before.public.y
+    )
+    ends = [
+        (one.encoder.numbers.low.tolist(), one.encoder.numbers.high.tolist())
+        for one in (before, after)
+    ]
     assert ends[0] == ends[1] and before.encoder.target == after.encoder.target
 
 
 @pytest.mark.parametrize("whole", [0, 2**25], ids=["in parts", "in memory"])
 def test_held_out_rows_without_a_target_try_nothing(place, monkeypatch, tmp_path, whole):
     monkeypatch.setattr(parts, "WHOLE", whole)
-    made, held_out = frame(), market_data(scenario(place, "data.holdout=0.1")).division.holdout
+    made = frame()
+    held_out = market_data(scenario(place, "data.holdout=0.1")).division.holdout
     made.loc[held_out, "y"] = np.nan
     (tmp_path / "parts").mkdir()
     pq.write_table(pa.Table.from_pandas(made), tmp_path / "parts" / "0.parquet")
@@ -270,21 +327,35 @@ def test_held_out_rows_without_a_target_try_nothing(place, monkeypatch, tmp_path
 
 
 def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
-    data, passes = market_data(scenario(place)), []
+    data = market_data(scenario(place))
+    passes = []
     monkeypatch.setattr(
-        parts.Parts, "blocks", lambda self, names, read=parts.Parts.blocks: passes.append(1) or read(self, names)
+        parts.Parts,
+        "read_blocks",
+        lambda self, names, read=parts.Parts.read_blocks: passes.append(1) or read(self, names),
     )
-    bounds = Coordinates(np.zeros(len(data.public.x.T)), np.eye(len(data.public.x.T)), 1.0, 1.0, 1.0)
+    bounds = Coordinates(
+        np.zeros(len(data.public.x.T)), np.eye(len(data.public.x.T)), 1.0, 1.0, 1.0
+    )
     data.pooled.expect(bounds)
-    _ = data.fitness.optimum, data.own_models, data.overlap, data.filled, data.pooled.oracles(bounds)
+    _ = (
+        data.fitness.optimum,
+        data.own_models,
+        data.overlap,
+        data.filled,
+        data.pooled.oracles(bounds),
+    )
     assert len(passes) == 1
 
 
 def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
-    draw, rows = np.random.default_rng(0), 30_000
+    draw = np.random.default_rng(0)
+    rows = 30_000
     (tmp_path / "parts").mkdir()
     for part in range(4):
-        made = {f"x{j}": draw.normal(size=rows) for j in range(9)} | {"bank": draw.integers(0, 3, rows)}
+        made = {f"x{j}": draw.normal(size=rows) for j in range(9)} | {
+            "bank": draw.integers(0, 3, rows)
+        }
         made["y"] = made["x0"] + draw.normal(size=rows)
         pq.write_table(pa.table(made), tmp_path / "parts" / f"{part}.parquet")
     monkeypatch.setattr(parts, "WHOLE", 0)
@@ -309,7 +380,8 @@ def refused(call):
 
 
 def test_folders_that_are_no_table(tmp_path):
-    good, other = pa.table({"a": [1.0, 2.0], "b": ["x", "y"]}), pa.table({"a": [1, 2], "b": ["x", "y"]})
+    good = pa.table({"a": [1.0, 2.0], "b": ["x", "y"]})
+    other = pa.table({"a": [1, 2], "b": ["x", "y"]})
     folder = tmp_path / "parts"
     folder.mkdir()
     assert "an empty folder" in refused(lambda: open_table(folder))
@@ -319,7 +391,10 @@ def test_folders_that_are_no_table(tmp_path):
     assert open_table(folder).n_rows == 2
     pq.write_table(other, folder / "p2.parquet")
     said = refused(lambda: open_table(folder))
-    assert 'double in p0.parquet and int64 in p2.parquet for column "a"' in said and "Write p2.parquet again" in said
+    assert (
+        'double in p0.parquet and int64 in p2.parquet for column "a"' in said
+        and "Write p2.parquet again" in said
+    )
     pq.write_table(good.drop_columns("b"), folder / "p2.parquet")
     assert 'none called "b" in p2.parquet' in refused(lambda: open_table(folder))
     (folder / "p2.parquet").write_bytes(b"PAR1")
@@ -334,18 +409,25 @@ def test_folders_that_are_no_table(tmp_path):
 
 def test_a_part_that_is_damaged_inside_is_told(tmp_path, in_parts):
     pq.write_table(
-        pa.table({"a": np.random.default_rng(0).normal(size=5000)}), tmp_path / "t.parquet", compression="zstd"
+        pa.table({"a": np.random.default_rng(0).normal(size=5000)}),
+        tmp_path / "t.parquet",
+        compression="zstd",
     )
     content = bytearray((tmp_path / "t.parquet").read_bytes())
     content[4:40] = bytes(36)
     (tmp_path / "t.parquet").write_bytes(content)
-    assert "must be a whole Parquet file" in refused(lambda: list(open_table(tmp_path / "t.parquet").blocks(["a"])))
+    assert "must be a whole Parquet file" in refused(
+        lambda: list(open_table(tmp_path / "t.parquet").read_blocks(["a"]))
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (["data.public_rows=0"], "data.public_rows: must be above 0 for a table that is read in parts"),
+        (
+            ["data.public_rows=0"],
+            "data.public_rows: must be above 0 for a table that is read in parts",
+        ),
         (["data.owner=shop"], 'data.owner: must name a column of the table; found "shop"'),
         (["data.features=['x', 'z']"], "data.features: must name a column of the table"),
         (ONE_BY_ONE, 'data.order: must be "as_is" where single records are asked for'),

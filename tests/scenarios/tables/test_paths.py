@@ -11,7 +11,7 @@ from commands import SCENARIO
 from written import message, select
 
 from scenarios.schema.data import PUBLISHED
-from scenarios.schema.loading import library, load
+from scenarios.schema.loading import library_scenarios, load
 from scenarios.tables.paths import bundled_table, table_exists, table_path
 from scenarios.tables.reading import read_table
 from scenarios.tables.selection import Selection
@@ -29,7 +29,9 @@ def test_randhie_is_whole() -> None:
     assert all(np.isfinite(column).all() for column in table.columns.values())
     visits = table.columns["mdvis"]
     assert visits.sum() == 57_752 and visits.max() == 77 and (visits > 20).sum() == 205
-    assert "gzip.GzipFile" in readme and path.read_bytes()[4:8] == b"\0\0\0\0"  # no time stamp in the bytes
+    assert (
+        "gzip.GzipFile" in readme and path.read_bytes()[4:8] == b"\0\0\0\0"
+    )  # no time stamp in the bytes
 
 
 def test_the_library_finds_its_tables(tmp_path: Path) -> None:
@@ -51,8 +53,12 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPMARKET_DATA", raising=False)
 
 
-@pytest.mark.parametrize("name", ["adult_income", "cancer_clinics", "fraud_detection", "hospitals", "lending_banks"])
-def test_tables_that_do_not_come_along_are_found_in_the_data_folder(name: str, tmp_path: Path, no_folder: None) -> None:
+@pytest.mark.parametrize(
+    "name", ["adult_income", "cancer_clinics", "fraud_detection", "hospitals", "lending_banks"]
+)
+def test_tables_that_do_not_come_along_are_found_in_the_data_folder(
+    name: str, tmp_path: Path, no_folder: None
+) -> None:
     scenario = load(name, data_folder=tmp_path)
     file = PUBLISHED[str(scenario.data.source)]
     assert not table_exists(scenario)
@@ -64,10 +70,10 @@ def test_tables_that_do_not_come_along_are_found_in_the_data_folder(name: str, t
     assert table_exists(scenario) and table_path(scenario) == tmp_path / file
 
 
-def test_a_table_that_is_not_there_is_told_with_file_place_and_remedy(tmp_path: Path, no_folder: None) -> None:
-    remedy = (
-        "Give the folder that holds it with --data DIR or DPMARKET_DATA=DIR, or the file with --set data.path=FILE."
-    )
+def test_a_table_that_is_not_there_is_told_with_file_place_and_remedy(
+    tmp_path: Path, no_folder: None
+) -> None:
+    remedy = "Give the folder that holds it with --data DIR or DPMARKET_DATA=DIR, or the file with --set data.path=FILE."
     rule = 'data.source: "lending_club" needs lending_club/loans_2007_2014.csv.gz, which does not come with the program'
     for folder, found in (
         (None, "no data folder"),
@@ -89,7 +95,12 @@ def test_a_table_named_by_its_path_needs_no_data_folder(tmp_path: Path, no_folde
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [("check",), ("forecast", "--epsilon", "1"), ("run", "--no-train", "--out", "r"), ("audit", "--draws", "100")],
+    [
+        ("check",),
+        ("forecast", "--epsilon", "1"),
+        ("run", "--no-train", "--out", "r"),
+        ("audit", "--draws", "100"),
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_commands_take_the_data_folder_as_an_option_or_a_variable(
@@ -99,13 +110,17 @@ def test_commands_take_the_data_folder_as_an_option_or_a_variable(
     dpmarket: Callable[..., tuple[int, str, str]],
     arguments: tuple[str, ...],
 ) -> None:
-    scenario = SCENARIO.replace('path = "{table}"', 'source = "adult"').replace("[40, 40]", "[20, 20]")
+    scenario = SCENARIO.replace('path = "{table}"', 'source = "adult"').replace(
+        "[40, 40]", "[20, 20]"
+    )
     (tmp_path / "s.toml").write_text(scenario.replace("public_rows = 30", "public_rows = 20"))
     name, *options = arguments
     call = (name, "s.toml", *options)
     status, out, err = dpmarket(*call)
     assert status == 2 and out == "" and err.count("\n") == 1
-    assert 's.toml: data.source: "adult" needs adult/adult_train.csv.gz' in err and "--data DIR" in err
+    assert (
+        's.toml: data.source: "adult" needs adult/adult_train.csv.gz' in err and "--data DIR" in err
+    )
     file = tmp_path / "d" / PUBLISHED["adult"]
     file.parent.mkdir(parents=True)
     draw = np.random.default_rng(0)
@@ -118,16 +133,19 @@ def test_commands_take_the_data_folder_as_an_option_or_a_variable(
 
 
 def test_the_list_of_scenarios_tells_whose_data_is_not_there(
-    tmp_path: Path, no_folder: None, monkeypatch: pytest.MonkeyPatch, dpmarket: Callable[..., tuple[int, str, str]]
+    tmp_path: Path,
+    no_folder: None,
+    monkeypatch: pytest.MonkeyPatch,
+    dpmarket: Callable[..., tuple[int, str, str]],
 ) -> None:
     def marks(*options: object) -> dict[str, str]:
         status, out, _ = dpmarket("scenarios", *options)
         assert status == 0
         lines = [line.split() for line in out.splitlines()]
-        return {words[0]: words[1] for words in lines if words and words[0] in library()}
+        return {words[0]: words[1] for words in lines if words and words[0] in library_scenarios()}
 
     own = {"three_insurers", "three_insurers_health"}
-    assert marks() == {name: "here" if name in own else "MISSING" for name in library()}
+    assert marks() == {name: "here" if name in own else "MISSING" for name in library_scenarios()}
     for file in PUBLISHED.values():
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).touch()

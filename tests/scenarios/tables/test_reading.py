@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from written import every_row, message
 
-from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.reading import Table, read_table
+from scenarios.tables.selection import read_as, refuse_two_readings
 
 HEADER = ["cost", "age", "plan, sort", "smoker", "joined", "note"]
 CELLS: list[list[object]] = [
@@ -66,7 +66,9 @@ def same(a: Table, b: Table) -> bool:
 def typed(table: Table) -> Table:
     """The table as its cells say, all of them public."""
     refuse_two_readings(table, every_row(table))
-    columns = {name: read_as(column, column, table.commas) for name, column in table.columns.items()}
+    columns = {
+        name: read_as(column, column, table.commas) for name, column in table.columns.items()
+    }
     return Table(columns, table.n_rows, table.source)
 
 
@@ -81,7 +83,12 @@ def test_numbers_are_floats_and_the_rest_is_text(write_table: Callable[..., Path
         "joined": "O",
         "note": "O",
     }
-    assert list(table.columns["cost"]) == [1.5, 0.1 + 0.2, -2e-7, 1234567.25]  # exactly, to the last bit
+    assert list(table.columns["cost"]) == [
+        1.5,
+        0.1 + 0.2,
+        -2e-7,
+        1234567.25,
+    ]  # exactly, to the last bit
     assert np.array_equal(table.columns["age"], [30, 41, np.nan, 7], equal_nan=True)
     assert list(table.columns["plan, sort"]) == ["gold", "silver, old", "gold", None]
     assert list(table.columns["smoker"]) == [1, 0, 1, 0]
@@ -103,10 +110,23 @@ def test_numbers_are_floats_and_the_rest_is_text(write_table: Callable[..., Path
         as_csv(",").rstrip(b"\n"),
         as_csv(",").replace(b"\n", b"\n\n"),
     ],
-    ids=["semicolon", "tab", "decimal comma", "crlf", "bom", "bom comma", "gz", "tab gz", "no end", "blanks"],
+    ids=[
+        "semicolon",
+        "tab",
+        "decimal comma",
+        "crlf",
+        "bom",
+        "bom comma",
+        "gz",
+        "tab gz",
+        "no end",
+        "blanks",
+    ],
 )
 def test_csv_dialects_give_the_same_table(write_table: Callable[..., Path], content: bytes) -> None:
-    assert same(typed(read_table(write_table(content, "other"))), read_table(write_table(as_csv(","))))
+    assert same(
+        typed(read_table(write_table(content, "other"))), read_table(write_table(as_csv(",")))
+    )
 
 
 def test_parquet_gives_the_same_table(write_table: Callable[..., Path], tmp_path: Path) -> None:
@@ -140,8 +160,15 @@ def test_parquet_kinds_of_columns(tmp_path: Path) -> None:
     assert list(columns["day"]) == ["2020-01-02", None]
     assert list(columns["level"]) == ["a", None] and list(columns["rank"]) == [1.0, 2.0]
     for name, first in (("money", 1.5), ("flag", 1.0), ("count", 1.0)):
-        assert columns[name].dtype == float and columns[name][0] == first and np.isnan(columns[name][1])
-    assert list(columns["big"]) == [str(2**60), str(2**60 + 1)]  # as floats they would be one and the same
+        assert (
+            columns[name].dtype == float
+            and columns[name][0] == first
+            and np.isnan(columns[name][1])
+        )
+    assert list(columns["big"]) == [
+        str(2**60),
+        str(2**60 + 1),
+    ]  # as floats they would be one and the same
     assert list(columns["blank"]) == [None, "x"]
     assert np.isnan(columns["none"]).all() and list(columns["small"]) == [1.0, 2.0]
 
@@ -154,11 +181,19 @@ def test_true_and_false_with_missing_cells_are_numbers(write_table: Callable[...
 def test_marks_of_missing_cells(write_table: Callable[..., Path]) -> None:
     columns = read_table(write_table("a,b\nNA,NA\nnull,null\n,\n?,?\n1,None\n")).columns
     assert np.isnan(columns["a"][:4]).all() and columns["a"][4] == 1
-    assert list(columns["b"]) == [None, None, None, None, "None"]  # a word that may well be a category
+    assert list(columns["b"]) == [
+        None,
+        None,
+        None,
+        None,
+        "None",
+    ]  # a word that may well be a category
 
 
 def test_decimal_commas_with_thousands_lookalikes(write_table: Callable[..., Path]) -> None:
-    table = typed(read_table(write_table("a;b;c\n1,234;0,5;x, y\n2,500;1;z\n")))  # b shows what the comma means
+    table = typed(
+        read_table(write_table("a;b;c\n1,234;0,5;x, y\n2,500;1;z\n"))
+    )  # b shows what the comma means
     assert list(table.columns["a"]) == [1.234, 2.5] and list(table.columns["b"]) == [0.5, 1.0]
     assert list(table.columns["c"]) == ["x, y", "z"]
 
@@ -175,23 +210,39 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("blank", b"\xef\xbb\xbf \n\n", "must have rows and columns; found an empty file"),
     ("header only", b"a,b\n", "must have rows and columns; found 0 rows, 2 columns"),
     ("empty gz", gzip.compress(b""), "found an empty file"),
-    ("cut gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-12], "must be a whole gzip file; found Compressed"),
+    (
+        "cut gz",
+        gzip.compress(b"a,b\n1,2\n" * 99)[:-12],
+        "must be a whole gzip file; found Compressed",
+    ),
     ("twice", b"a,b,a\n1,2,3\n", 'column names must differ; found "a" twice. Rename column 1 or 3'),
     ("unnamed", b",a\n0,1\n", "every column must have a name; found none for column 1"),
     ("binary", b"\x89PNG\r\n\x1a\n\x00\x01", "must be CSV, CSV.gz or Parquet; found a binary file"),
     ("workbook", b"PK\x03\x04\x14\x00", "found a zip file or a workbook. Export it as CSV"),
     ("utf16", "a,b\n1,2\n".encode("utf-16"), "found UTF-16. Export it as CSV, UTF-8"),
-    ("latin", b"a,b\nx,1\ncaf\xe9,2\n", "must be UTF-8 text; found another byte in line 3. Save it as UTF-8"),
+    (
+        "latin",
+        b"a,b\nx,1\ncaf\xe9,2\n",
+        "must be UTF-8 text; found another byte in line 3. Save it as UTF-8",
+    ),
     ("long first row", b"a,b\n1,2,3\n", "as in the header; found 2 in the header, 3 in row 1"),
-    ("long row", b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "each row as in the header; found Expected 2"),
+    (
+        "long row",
+        b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n",
+        "each row as in the header; found Expected 2",
+    ),
     ("open quote", b'a,b\n1,"2\n3,4\n', "must have as many fields"),
     ("thousands", b"a;b\n1,234;x\n5,678;y\n", 'found "1,234" in column "a", decimals or thousands'),
     ("cut parquet", b"PAR1\x00\x00\x00", "must be a whole Parquet file"),
 ]
 
 
-@pytest.mark.parametrize(("content", "words"), [b[1:] for b in BAD_FILES], ids=[b[0] for b in BAD_FILES])
-def test_bad_files_name_file_key_rule_and_finding(write_table: Callable[..., Path], content: bytes, words: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"), [b[1:] for b in BAD_FILES], ids=[b[0] for b in BAD_FILES]
+)
+def test_bad_files_name_file_key_rule_and_finding(
+    write_table: Callable[..., Path], content: bytes, words: str
+) -> None:
     path = write_table(content)
     text = message(lambda: typed(read_table(path)))
     assert text.startswith(f"{path}: data.path: ") and words in text, text
@@ -252,13 +303,17 @@ def test_public_cells_say_whether_a_column_holds_numbers(
 
 @pytest.mark.parametrize("odd", ["4?x", str(2**60), "1" * 400, "1e308", "True", "0.5", ""])
 @pytest.mark.parametrize(
-    "cells", [["1", "0.1", "1e-3", ".30000000000000004", "+7."], ["007", "12", "3"], [str(2**53 + 1), "5"]]
+    "cells",
+    [["1", "0.1", "1e-3", ".30000000000000004", "+7."], ["007", "12", "3"], [str(2**53 + 1), "5"]],
 )
-def test_one_cell_leaves_the_others_as_they_were(write_table: Callable[..., Path], cells: list[str], odd: str) -> None:
+def test_one_cell_leaves_the_others_as_they_were(
+    write_table: Callable[..., Path], cells: list[str], odd: str
+) -> None:
     """To the last bit, whatever the reader of the file makes of the column as a whole."""
     public = np.arange(len(cells))
     plain, other = (
-        read_table(write_table("a,b\n" + "".join(f"{c},1\n" for c in [*cells, last]))) for last in ("1", odd)
+        read_table(write_table("a,b\n" + "".join(f"{c},1\n" for c in [*cells, last])))
+        for last in ("1", odd)
     )
     got = [read_as(t.columns["a"], t.columns["a"][public], False)[public] for t in (plain, other)]
     assert got[0].dtype == got[1].dtype and list(got[0]) == list(got[1])

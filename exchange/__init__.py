@@ -1,0 +1,1 @@
+"""The exchange: a settled market carried out between parties with programs of their own."""

@@ -1,0 +1,117 @@
+"""`dpmarket contract`: a contract made of a result, for all parties to sign, and shown in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exchange.command.options import (
+    AtLeast,
+    ContractOut,
+    Force,
+    Hours,
+    MaxDelta,
+    MaxEpsilon,
+    Missing,
+    RecordsName,
+    ResultArg,
+    ShownContract,
+)
+from exchange.terminal import Terminal, titled
+from learning.errors import InputError
+
+if TYPE_CHECKING:
+    from exchange.contract import Contract
+
+SHOW = "show"
+
+
+def contract(
+    source: ResultArg,
+    file: ShownContract = None,
+    out: ContractOut = Path("contract.json"),
+    missing: Missing = "wait",
+    at_least: AtLeast = None,
+    hours: Hours = None,
+    records: RecordsName = None,
+    force: Force = False,
+    max_epsilon: MaxEpsilon = None,
+    max_delta: MaxDelta = None,
+) -> None:
+    """Make a contract of a result, for all parties to sign; or say what one says: contract show
+    CONTRACT.
+    """
+    if source == SHOW:
+        if file is None:
+            raise InputError("CONTRACT", "must be named", "", "Say dpmarket contract show FILE.")
+        from exchange.contract import read_contract
+
+        print_contract(read_contract(file), max_epsilon, max_delta)
+        return
+    if file is not None:
+        rule = f"takes one result, or the word {SHOW} and a contract"
+        raise InputError("contract", rule, f"{source!r} and {str(file)!r}")
+    from exchange.learner.agreed import contract_from_result, read_protocol
+    from scenarios.result import load_result
+
+    folder = Path(source)
+    made = contract_from_result(
+        folder, missing=missing, at_least=at_least, hours=hours, records=records
+    )
+    write_contract(made, out, force=force)
+    print_made(made, out, load_result(folder), read_protocol(folder)["left_out"])
+
+
+def write_contract(made: Contract, out: Path, *, force: bool) -> None:
+    """Write a contract where there is none, or the same.
+
+    Raises
+    ------
+    InputError
+        If something else stands there, which may have been signed; or the disk refuses.
+    """
+    from learning.canonical import check_place, read_bytes, write_atomically
+
+    place = check_place(out)
+    if place.exists() and not force and read_bytes(place) != made.raw:
+        rule = "must be a new file, or the same contract"
+        remedy = "Name another one; --force writes over it."
+        raise InputError("--out", rule, f"another file: {out}", remedy)
+    write_atomically(place, made.raw)
+
+
+def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: list[str]) -> None:
+    """Print the new contract's file, warnings, and the next command."""
+    from exchange.sentences import digest_words, left_out_words, party_words, result_warnings
+
+    name = f"{out}: {made.title or 'a data market'}"
+    Terminal().say(
+        titled("contract", name, party_words(made), left_out_words(left_out)),
+        titled("warning", *result_warnings(content)),
+        titled("digest", made.digest, digest_words()),
+        titled("read it", f"dpmarket contract show {out}"),
+    )
+
+
+def print_contract(
+    made: Contract, max_epsilon: float | None = None, max_delta: float | None = None
+) -> None:
+    """Print a contract in plain words, with the owner limits that it exceeds."""
+    from exchange import sentences
+    from scenarios.command.terminal import PlainTable
+
+    refused = sentences.find_exceeded(made, max_epsilon, max_delta)
+    terminal = Terminal()
+    # The digest stands before any text that the contract brings.
+    terminal.say(titled("digest", made.digest, sentences.digest_words()))
+    terminal.say(titled("contract", made.title or "a data market", sentences.party_words(made)))
+    rows = PlainTable("", *sentences.HEADS)
+    for row in sentences.owner_rows(made, refused):
+        rows.add_row(*row)
+    terminal.print()
+    terminal.print(rows)
+    terminal.print()
+    beliefs = sentences.compute_beliefs(made)
+    terminal.say(titled("limits", *sentences.limit_words(refused, beliefs)))
+    for title, line in sentences.contract_lines(made):
+        terminal.say(f"{title:12} {line}")

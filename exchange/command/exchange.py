@@ -1,0 +1,102 @@
+"""`dpmarket exchange`: a whole exchange rehearsed on a scenario's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exchange.command.options import OverFlower, RehearsalOut, Repeat
+from exchange.terminal import Terminal, titled
+from learning.errors import check_extra
+from learning.phrases import format_percent
+from scenarios.command.options import DataFolder, Overrides, ScenarioArg, Seed, changes, naming
+from scenarios.command.progress import stages
+
+if TYPE_CHECKING:
+    from scenarios.schema.scenario import Scenario
+
+SHOWN = 10  # exchanges that are printed
+
+
+def exchange(
+    scenario: ScenarioArg,
+    out: RehearsalOut = None,
+    repeat: Repeat = 1,
+    flower: OverFlower = False,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    data_folder: DataFolder = None,
+) -> None:
+    """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
+    program do its part.
+    """
+    from scenarios.result import default_folder
+    from scenarios.schema.loading import load
+
+    changed = changes(overrides, seed)
+    if flower:
+        check_extra("--flower", "federated", "flwr")
+    chosen = load(scenario, changed, data_folder=data_folder)
+    folder = out or Path("exchanges") / default_folder(scenario, changed).name
+    from exchange.rehearsal.rehearsal import check_place_of, rehearse_exchange
+
+    check_place_of(folder)
+    with naming(scenario, changed), stages() as progress:
+        facts = rehearse_exchange(chosen, folder, repeat=repeat, flower=flower, progress=progress)
+    print_rehearsal(chosen, facts, folder)
+
+
+def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) -> None:
+    """Print the error of the exchanged models, the simulation's, and the search of the files."""
+    from scenarios.command.terminal import PlainTable
+
+    rows = PlainTable(scenario.title, "exchange in", "seconds", "above the best error, measured")
+    exchanges = facts["exchanges"]
+    for one in exchanges[:SHOWN]:
+        error = format_percent(one["relative_fitness"])
+        rows.add_row(str(folder / one["folder"]), f"{one['seconds']:.1f}", error)
+    terminal = Terminal()
+    terminal.print(rows)
+    if len(exchanges) > SHOWN:
+        terminal.say(f"and {len(exchanges) - SHOWN} more")
+    terminal.say(
+        simulation_words(facts),
+        wire_words(exchanges),
+        titled("limits", *lifted_words(folder)),
+        f"contract     {facts['contract']}",
+        f"settlement   {folder / 'shared' / 'settlement.html'}",
+    )
+
+
+def lifted_words(folder: Path) -> list[str]:
+    """Name the limits that owners' programs were started with."""
+    from exchange.contract import read_contract
+    from exchange.rehearsal.rehearsal import CONTRACT, lifted_limits
+
+    contract = read_contract(folder / CONTRACT)
+    names = contract.names[:SHOWN]
+    return [f"{name} accepted by {' '.join(lifted_limits(contract, name))}" for name in names]
+
+
+def simulation_words(facts: Mapping[str, Any]) -> str:
+    """Compare the exchanged models with the simulation of the same plan."""
+    made = len(facts["exchanges"])
+    how = "in the exchange" if made == 1 else f"on average of {made}"
+    measured = f"measured     {format_percent(facts['mean'])} {how}"
+    words = f"{measured}, where the simulation of the same plan says {format_percent(facts['law'])}"
+    return words if facts["z_score"] is None else f"{words}: z = {facts['z_score']:.2f}"
+
+
+def wire_words(exchanges: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the search of all files that left a party's hands."""
+    wires = [one["wire"] for one in exchanges]
+    files = sum(one["files"] for one in wires)
+    values = wires[0]["values"]
+    found = [place for one in wires for place in one["found"]]
+    secrets = f"{values:,} values of records, their sums and bare gradients"
+    result = "none"
+    if found:
+        first = found[0]
+        result = f"{len(found)} FOUND, the first of {first['owner']} in {first['file']}"
+    return f"on the wire  {files:,} files, searched for {secrets}: {result}"

@@ -1,0 +1,297 @@
+"""The contract: everything that was settled, all of it public, in bytes that all parties can sign.
+
+Nothing in it is computed from an owner's records. The installed program carries out what it says:
+the account that an owner opens in its ledger names the contract's digest, so that another text is
+another contract.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from exchange.columns import check_columns
+from exchange.terms import (
+    Bounds,
+    Columns,
+    Form,
+    LossTerms,
+    MissingRule,
+    Name,
+    Noise,
+    OwnerTerms,
+    Promise,
+    Text,
+    TrainingTerms,
+    parse_message,
+)
+from learning.arrays import Array
+from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
+from learning.data.encoding import Encoder, read_encoder
+from learning.data.persons import describe_neighbours, unit_of_privacy
+from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
+from learning.losses.losses import LOSSES, make_loss
+from learning.privacy.budget import visible_name
+from learning.privacy.claims import REPLACE
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.l2 import L2
+from learning.privacy.laplace import Laplace
+from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.promises import make_claims
+from learning.privacy.release_terms import ReleaseTerms
+
+CONTRACT = "dpmarket contract 2"
+OLDER = "dpmarket contract 1"
+MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
+# The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
+ALGORITHMS = ("synchronous", "averaged", "sgd2")
+TOLERANCE = 1e-7  # relative, of claims: processors differ in the last digits
+
+
+class Contract(Form):
+    """The terms of an exchange.
+
+    Parameters
+    ----------
+    format: the form of the file.
+    program: the version of dpmarket that made it.
+    title: of the scenario.
+    currency: the currency of payments, if the scenario names one.
+    scenario_sha256: of the scenario's text.
+    records: the name that owners' ledgers keep their account under; the same records under two
+        names have two budgets.
+    remark: the learner's own description of a record; nothing is promised by it.
+    columns, loss, bounds, noise, training, owners, missing, forecast: the parts (`exchange.terms`).
+    claims: the privacy claims for each owner's answers.
+    """
+
+    format: Literal["dpmarket contract 2"]
+    program: Text
+    title: Text
+    currency: Text | None
+    scenario_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    records: Name
+    remark: Text
+    columns: Columns
+    loss: LossTerms
+    bounds: Bounds
+    noise: Noise
+    training: TrainingTerms
+    owners: list[OwnerTerms] = Field(min_length=1)
+    claims: list[dict[str, Any]]
+    missing: MissingRule
+    forecast: Promise
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        width = len(self.bounds.start)
+        if [len(row) for row in self.bounds.scale] != [width] * width:
+            raise ValueError(f"bounds.scale must be {width} by {width} numbers")
+        if len(self.columns.mean) != width:
+            raise ValueError(f"columns.mean must be {width} numbers")
+        names = [visible_name(owner.name) for owner in self.owners]
+        if not all(names) or len(set(names)) != len(names):
+            raise ValueError("names of owners must be readable and differ")
+        marks = {hashlib.sha256(owner.name.encode()).hexdigest()[:8] for owner in self.owners}
+        if len(marks) != len(names):  # names of files end with these
+            rule = "names of owners must differ in the first eight digits of their SHA-256"
+            raise ValueError(rule)
+        if self.missing.at_least > len(names):
+            raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
+        answers = self.training.answers
+        if len(self.training.steps) > answers:
+            rule = f"training.steps may be at most the {answers} answers that budgets cover"
+            raise ValueError(rule)
+        if not self.rounds:
+            raise ValueError("training must ask something that the model is made from")
+        if self.loss.name not in LOSSES or self.noise.name not in MECHANISMS:
+            raise ValueError("loss and mechanism must be known to this program")
+        return self
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The bytes that parties sign."""
+        return encode_canonical(self.model_dump())
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, the name of the contract."""
+        return sha256_digest(self.raw)
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Start, scale and bounds of records and questions."""
+        at = self.bounds
+        return Coordinates(
+            np.array(at.start),
+            np.array(at.scale),
+            at.radius,
+            np.inf if at.target_bound is None else at.target_bound,
+            at.theta_max,
+            norm=at.norm,
+            loss=make_loss(**self.loss.model_dump()),
+            rows_per_person=at.rows_per_person,
+            clipping=at.clipping,
+        )
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of the answers."""
+        agreed = self.noise
+        settings = NoiseSettings(
+            tuple(owner.records for owner in self.owners),
+            agreed.delta or None,
+            agreed.accounting,
+            agreed.overlap,
+            horizon=self.training.answers,
+            width=len(self.bounds.start),
+            growth=self.training.growth,
+        )
+        return MECHANISMS[agreed.name].make_candidates(settings)[0]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """Encoder of an owner's columns."""
+        return read_encoder(self.columns.model_dump(exclude={"written", "person"}))
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy, which follows from the columns and the bounds."""
+        return unit_of_privacy(self.columns.person is not None, self.bounds.rows_per_person)
+
+    @property
+    def rounds(self) -> int:
+        """Number of questions: one a step, but for a last one that the running mean ignores."""
+        return len(self.training.steps) - (self.training.returned == "averaged")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the owners."""
+        return tuple(owner.name for owner in self.owners)
+
+    @property
+    def weights(self) -> Array:
+        """Weight of each owner's answers where all answer, (n_owners,), sum 1."""
+        weights = np.array([owner.weight for owner in self.owners])
+        return weights / weights.sum()
+
+    def owner(self, name: str) -> OwnerTerms:
+        """Find the terms of an owner; an InputError where there is none of that name."""
+        for owner in self.owners:
+            if owner.name == name:
+                return owner
+        remedy = f"There are {', '.join(self.names)}."
+        raise InputError("owner", "must be an owner of the contract", repr(name), remedy)
+
+    def terms(self, name: str) -> ReleaseTerms:
+        """Terms of an owner's account and answers; an InputError if nothing can be released."""
+        owner = self.owner(name)
+        return ReleaseTerms(
+            owner.name,
+            self.records,
+            owner.records,
+            owner.epsilon,
+            self.training.answers,
+            self.coordinates,
+            self.mechanism,
+            self.columns.person is not None,
+            self.training.growth,
+            self.digest,
+        )
+
+
+def compute_claims(contract: Contract) -> list[dict[str, Any]]:
+    """Compute the claims for every owner's answers, with bounds on an observer's belief.
+
+    Records that several owners hold have joint claims too.
+    """
+    terms = [contract.terms(name) for name in contract.names]
+    made = make_claims(
+        contract.mechanism,
+        contract.names,
+        np.array([one.n_records for one in terms]),
+        np.array([one.epsilon for one in terms]),
+        contract.training.answers,
+        contract.unit,
+        contract.training.growth,
+    )
+    label = f"{contract.mechanism.label}, {terms[0].source}"
+    claims = [asdict(replace(claim, mechanism=label, simulation=False)) for claim in made]
+    rows = contract.bounds.rows_per_person
+    for claim in claims:
+        if rows > 1:
+            claim["adjacency"] = claim["adjacency"].replace(REPLACE, describe_neighbours(rows))
+    return claims
+
+
+def parse_contract(raw: bytes, where: str) -> Contract:
+    """Parse a contract that this program can carry out.
+
+    Raises
+    ------
+    InputError
+        If the bytes are of another form, or the claims do not follow from the rest.
+    """
+    content = parse_canonical(raw, where)
+    if content.get("format") == OLDER:
+        remedy = "Make the contract anew of the market's result, and have it signed."
+        found = f"{OLDER}, of an earlier dpmarket"
+        raise InputError(f"{where}: format", f"must be {CONTRACT}", found, remedy)
+    contract = parse_message(Contract, raw, where)
+    check_columns(contract.columns, len(contract.bounds.start), where)
+    _check_consistency(contract, where)
+    if not same_claims(contract.claims, compute_claims(contract)):
+        rule = "must be what follows from the other terms"
+        remedy = f"It was made by dpmarket {contract.program}; all parties need one version."
+        raise InputError(f"{where}: claims", rule, "other claims", remedy)
+    return contract
+
+
+def read_contract(path: Path) -> Contract:
+    """Read the contract in a file; an InputError as `parse_contract`."""
+    return parse_contract(read_bytes(path), str(path))
+
+
+def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]) -> bool:
+    """Compare claims, numbers to seven digits."""
+    if len(stated) != len(made):
+        return False
+    pairs = zip(stated, made, strict=True)
+    return all(a.keys() == b.keys() and all(_is_same(a[k], b[k]) for k in a) for a, b in pairs)
+
+
+def _is_same(stated: Any, made: Any) -> bool:
+    if isinstance(stated, float) and isinstance(made, float):
+        return bool(np.isclose(stated, made, rtol=TOLERANCE, atol=0))
+    return stated == made
+
+
+def _check_consistency(contract: Contract, where: str) -> None:
+    """Refuse terms that differ from what is carried out under them."""
+    drawn = contract.mechanism
+    columns = contract.columns
+    noise = Noise.model_construct(
+        name=drawn.name, accounting=drawn.accounting, delta=drawn.delta, overlap=drawn.overlap
+    )
+    if noise != contract.noise:
+        rule = "must be the mechanism that is drawn, with its own accounting and delta"
+        raise InputError(f"{where}: noise", rule)
+    if contract.training.algorithm not in ALGORITHMS:
+        rule = f"must be one of {', '.join(ALGORITHMS)}"
+        raise InputError(f"{where}: training.algorithm", rule)
+    if (columns.target.labels is not None) != contract.coordinates.loss.labels:
+        rule = "must be two labels where the loss takes such, and a number elsewhere"
+        raise InputError(f"{where}: columns.target", rule)
+    if columns.person is None and contract.bounds.rows_per_person > 1:
+        rule = "must name the column that says whose a row is, where one person may have several"
+        raise InputError(f"{where}: columns.person", rule, "none")
+    if columns.person in (*columns.numbers.names, *columns.categories.names, columns.target.name):
+        raise InputError(f"{where}: columns.person", "must be a column of its own")

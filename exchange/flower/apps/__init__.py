@@ -1,0 +1,1 @@
+"""The apps that Flower runs: the only files that import it, by the extra ``federated``."""

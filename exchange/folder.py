@@ -1,0 +1,198 @@
+"""The folder of an exchange: the contract, all questions, all answers, and in the end the model.
+
+It is flat, so that files can be carried from party to party by their names alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from exchange.contract import Contract
+from exchange.messages import Answer, Closing, Query, read_answer, read_closing, read_query
+from learning.canonical import write_atomically
+from learning.errors import InputError
+from learning.privacy.sealed import sync_folder
+
+CONTRACT = "contract.json"
+MODEL = "model.json"
+CLOSING = "closing.json"
+SETTLEMENT = "settlement.json"
+SETTLEMENT_PAGE = "settlement.html"
+ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
+QUESTION = re.compile(ROUND + r"\.query\.json")
+REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
+READABLE = 40  # letters of a name that its files show
+POLL = 0.5  # seconds between two looks at the folder
+
+
+def query_name(round: int) -> str:
+    """Name of the file of a round's question.
+
+    >>> query_name(1), query_name(1000)
+    ('round-001.query.json', 'round-1000.query.json')
+    """
+    return f"round-{round:03d}.query.json"
+
+
+def answer_name(round: int, owner: str) -> str:
+    """Name of the file of an owner's answer.
+
+    >>> answer_name(2, "Saint Mary's")
+    'round-002.Saint-Mary-s-17989458.answer.json'
+    """
+    return f"round-{round:03d}.{owner_slug(owner)}.answer.json"
+
+
+def owner_slug(name: str) -> str:
+    """Name for files, unique to an owner: letters, digits, and eight digits of its SHA-256."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    letters = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-")[:READABLE].strip("-")
+    digits = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{letters}-{digits}" if letters else digits
+
+
+@dataclass(frozen=True)
+class UnreadableFile:
+    """A file with the name of an answer that is none.
+
+    Parameters
+    ----------
+    name: of the file.
+    reason: where, what rule, what was found: one line.
+    """
+
+    name: str
+    reason: str
+
+
+def read_folder(
+    folder: Path, contract: Contract
+) -> tuple[list[Query], list[Answer], list[UnreadableFile]]:
+    """Read the questions, by round, the answers, and the files that are named so and are none.
+
+    Files of other names play no part. Questions are the learner's own: one that cannot be read is
+    an error, as is one of another contract.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be read, or a question in it.
+    """
+    queries = []
+    answers = []
+    unreadable = []
+    for name in list_names(folder):
+        if QUESTION.fullmatch(name):
+            queries.append(_read_question(folder / name, contract))
+        elif REPLY.fullmatch(name):
+            try:
+                answer = read_answer(folder / name)
+                _check_name(folder / name, answer_name(answer.round, answer.owner))
+                answers.append(answer)
+            except InputError as error:
+                unreadable.append(UnreadableFile(name, str(error)))
+    return sorted(queries, key=lambda query: query.round), answers, unreadable
+
+
+def latest_query(folder: Path, contract: Contract) -> Query | None:
+    """Read the question of the latest round; None before the first.
+
+    Rounds beyond those of the contract play no part, and answers need not be there.
+
+    Raises
+    ------
+    InputError
+        If the folder, or that question, cannot be read, or it is of another contract.
+    """
+    latest = max(_rounds_asked(folder, contract), default=None)
+    return None if latest is None else _read_question(folder / query_name(latest), contract)
+
+
+def _rounds_asked(folder: Path, contract: Contract) -> Iterator[int]:
+    for found in filter(None, map(QUESTION.fullmatch, list_names(folder))):
+        number = int(found[1])
+        if 1 <= number <= contract.rounds and (folder / query_name(number)).exists():
+            yield number
+
+
+def has_model(folder: Path) -> bool:
+    """Test whether the model is there, so that nothing more is asked."""
+    return (folder / MODEL).is_file()
+
+
+def find_closing(folder: Path) -> Closing | None:
+    """Read the closing; None where there is none."""
+    path = folder / CLOSING
+    return read_closing(path) if path.is_file() else None
+
+
+def has_ended(folder: Path, contract: Contract) -> bool:
+    """Test whether a model and a closing of the contract are there."""
+    try:
+        closing = find_closing(folder)
+    except InputError:  # still being copied
+        return False
+    return has_model(folder) and closing is not None and closing.contract == contract.digest
+
+
+def write_new(path: Path, raw: bytes) -> bool:
+    """Write a whole file unless one of its name is there.
+
+    Returns
+    -------
+    False where a file is there, which stays as it is.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        write_atomically(part, raw)
+        os.link(part, path)  # atomic: fails where the name is taken
+        sync_folder(path.parent)
+    except FileExistsError:
+        return False
+    except OSError:  # a disk without links
+        if os.path.lexists(path):
+            return False
+        write_atomically(path, raw)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return True
+
+
+def list_names(folder: Path) -> list[str]:
+    """List the names in a folder, in order; an InputError if it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        found = error.strerror or "an error"
+        raise InputError(str(folder), "must be the folder of the exchange", found) from None
+
+
+def _read_question(path: Path, contract: Contract) -> Query:
+    query = read_query(path)
+    _check_name(path, query_name(query.round))
+    if query.contract != contract.digest:
+        rule = f"must be of this contract, {contract.digest[:16]}"
+        found = f"a question of {query.contract[:16]}"
+        raise InputError(str(path), rule, found, "Use another folder.")
+    return query
+
+
+def _check_name(path: Path, name: str) -> None:
+    """Refuse a message under another name: one under two names would count twice."""
+    if path.name != name:
+        rule = f"must have the name that goes with its content, {name}"
+        raise InputError(str(path), rule, path.name)

@@ -1,0 +1,344 @@
+"""The learner's program in the exchange's folder: answers in, the next question or the model out.
+
+All its state is in the folder. It writes whole files, once, and never over another file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from exchange.contract import Contract
+from exchange.folder import (
+    CLOSING,
+    CONTRACT,
+    MODEL,
+    POLL,
+    REPLY,
+    UnreadableFile,
+    answer_name,
+    find_closing,
+    has_model,
+    list_names,
+    query_name,
+    read_folder,
+    write_new,
+)
+from exchange.learner.collector import Collected, collect_answers
+from exchange.messages import Answer, Closing, Query, read_answer, utc_text
+from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
+from learning.errors import InputError
+from learning.training.model import Model
+from scenarios.model_file import HandedOver, to_json
+
+UNFINISHED = re.compile(r"\.([0-9a-f]{16}|[A-Za-z0-9.-]+\.json\.[A-Za-z0-9_.-]+)\.part")
+YOUNG = 1.0  # seconds within which a file that is written may not be locked yet
+OLD = 60.0  # seconds after which no program is still writing a file
+PATIENCE = 60.0  # seconds that the folder may be away, or a file in it be half there
+STANDS = "Put back the files as they were, or begin anew in another folder, under another contract."
+NOT_YET = "must not be there yet"
+AT_WORK = "one of another program at work"
+
+
+@dataclass(frozen=True)
+class Step:
+    """The state of an exchange after one look at its folder.
+
+    Parameters
+    ----------
+    found: the state of questions and answers; None where the model had been there before.
+    wrote: the file that was written: a question or the model; None where there was nothing to write
+        yet.
+    open: the question that is answered now; None when the model is made.
+    unreadable: files of owners that are no answers.
+    """
+
+    found: Collected | None
+    wrote: str | None
+    open: Query | None
+    unreadable: tuple[UnreadableFile, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """True when the model is there."""
+        return self.open is None
+
+    @property
+    def is_stuck(self) -> bool:
+        """True where answers to the open question cannot be used, so that waiting is no help."""
+        if self.found is None or self.open is None:
+            return False
+        names = filter(None, (REPLY.fullmatch(one.name) for one in self.unreadable))
+        rounds = [one.round for one in self.found.told] + [int(name[1]) for name in names]
+        return bool(self.found.doubted) or any(number >= self.open.round for number in rounds)
+
+
+def read_answers(contract: Contract, given: Sequence[Path]) -> dict[Path, Answer]:
+    """Read answers from files, or from a folder all that have the names of answers.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read, or is of another contract or of no owner in it.
+    """
+    found = {}
+    for place in given:
+        paths = [place]
+        if place.is_dir():
+            paths = [place / name for name in list_names(place) if REPLY.fullmatch(name)]
+        for path in paths:
+            answer = read_answer(path)
+            if answer.contract != contract.digest:
+                rule = f"must be of this contract, {contract.digest[:16]}"
+                raise InputError(str(path), rule, f"one of {answer.contract[:16]}")
+            contract.owner(answer.owner)
+            found[path] = answer
+    return found
+
+
+def admit_answers(answers: Mapping[Path, Answer], folder: Path) -> list[str]:
+    """Write answers into the exchange's folder, each under its own name.
+
+    Returns
+    -------
+    The names of those that were not there yet.
+
+    Raises
+    ------
+    InputError
+        If another answer of an owner to this round is there. The answers before it are in the
+        folder then, and none after it.
+    """
+    admitted = []
+    for path, answer in answers.items():
+        name = answer_name(answer.round, answer.owner)
+        if write_new(folder / name, answer.raw):
+            admitted.append(name)
+        elif read_bytes(folder / name) != answer.raw:
+            rule = f"must be {answer.owner}'s one answer to round {answer.round}"
+            remedy = "Ask its owner which it gave, and take the other one away."
+            raise InputError(str(path), rule, f"another one in {folder / name}", remedy)
+    return admitted
+
+
+def prepare_folder(contract: Contract, folder: Path) -> None:
+    """Make the exchange's folder, with the contract; refused where another contract lies there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(folder), "must be a folder", error.strerror or "an error") from None
+    for name in list_names(folder):
+        if UNFINISHED.fullmatch(name):
+            with suppress(OSError):  # of another user, or gone
+                _remove_abandoned(folder / name)
+    place = folder / CONTRACT
+    if not place.exists():
+        write_new(place, contract.raw)
+    _check_same_contract(contract, folder, "Use another folder.")
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a part of a file whose writer was killed: its lock is gone, or it is old."""
+    with path.open("rb") as file:
+        age = time.time() - os.fstat(file.fileno()).st_mtime
+        if age > (YOUNG if lock_file(file.fileno()) else OLD):
+            path.unlink()
+
+
+def _check_same_contract(contract: Contract, folder: Path, remedy: str = "") -> None:
+    place = folder / CONTRACT
+    if read_bytes(place) != contract.raw:
+        raise InputError(str(place), "must be this contract", "another one", remedy)
+
+
+def take_step(
+    contract: Contract,
+    folder: Path,
+    *,
+    close: bool = False,
+    accepted: Collection[str] = (),
+    now: datetime,
+) -> Step:
+    """Look at the exchange's folder and write the next question, the model, or nothing yet.
+
+    Parameters
+    ----------
+    contract: the contract.
+    folder: the exchange's; `prepare_folder` has made it.
+    close: whether to go on without the owners that are missing; refused before the time of the
+        question is over.
+    accepted: owners whose suspicious answers count.
+    now: the time, with its zone.
+
+    Raises
+    ------
+    InputError
+        If a file of the learner's own is not what follows from the others, the disk refuses, or the
+        contract does not let the learner go on. Nothing was written then.
+    """
+    closing = find_closing(folder)
+    if has_model(folder):
+        _check_model(folder, closing)
+        return Step(None, None, None)
+    queries, answers, unreadable = read_folder(folder, contract)
+    if contract.missing.rule == "without":
+        _check_own_files(folder, queries, closing)
+
+    def collect(close: bool = False) -> Collected:
+        return collect_answers(
+            contract, queries, answers, close=close, accepted=accepted, closing=closing
+        )
+
+    found = collect()
+    if close:
+        if found.missing:
+            _check_time(queries[-1], now)
+        found = collect(close=True)
+    faults = tuple(unreadable)
+    if found.query is None:
+        _write_model(contract, folder, queries[-1], found, closing)
+        return Step(found, MODEL, None, faults)
+    if found.query.round <= len(queries):
+        return Step(found, None, found.query, faults)
+    query = found.query
+    if contract.missing.hours is not None:
+        until = utc_text(now + timedelta(hours=contract.missing.hours))
+        query = replace(query, until=until)
+    name = query_name(query.round)
+    if not write_new(folder / name, query.raw):
+        raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
+    return Step(found, name, query, faults)
+
+
+def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | None) -> None:
+    """Refuse files of another user in the learner's name: they could leave out owners."""
+    if sys.platform == "win32":
+        return
+    names = [query_name(query.round) for query in queries]
+    if closing is not None:
+        names.append(CLOSING)
+    for path in (folder / name for name in names):
+        if (user := path.stat().st_uid) != os.getuid():
+            remedy = "If it is yours, run this as that user. "
+            remedy += "If not, take it away, and let others write answers only."
+            rule = "must be a file of the learner's own"
+            raise InputError(str(path), rule, f"one of user {user}", remedy)
+
+
+def _check_time(query: Query, now: datetime) -> None:
+    """Refuse to go on without owners whose time to answer is not over."""
+    if query.until is not None and not query.has_expired(now):
+        rule = "must wait until the time that owners were given is over"
+        raise InputError("--close", rule, query.until)
+
+
+def _check_model(folder: Path, closing: Closing | None) -> None:
+    """Refuse a model other than the one that the exchange ended with."""
+    place = folder / MODEL
+    if closing is None:
+        raise InputError(str(place), f"must have its {CLOSING} beside it", "none", STANDS)
+    if sha256_digest(read_bytes(place)) != closing.model:
+        rule = "must be the one that the exchange ended with"
+        raise InputError(str(place), rule, "another one", STANDS)
+
+
+def _write_model(
+    contract: Contract, folder: Path, last: Query, found: Collected, closing: Closing | None
+) -> None:
+    """Write the closing and then the model; after a kill between them the next start goes on."""
+    raw = to_json(build_model(contract, found)).encode()
+    digests = {name: answer.digest for name, answer in found.used[-1].items()}
+    ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw))
+    place = folder / CLOSING
+    if closing is None and not write_new(place, ending.raw):
+        raise InputError(str(place), NOT_YET, AT_WORK, "Try again.")
+    if closing is not None and closing.raw != ending.raw:
+        # The model of another processor's last digits was never written.
+        write_atomically(place, ending.raw)
+    write_new(folder / MODEL, raw)
+
+
+def build_model(contract: Contract, found: Collected) -> HandedOver:
+    """Build the model of a finished exchange, with the claims of its owners."""
+    assert found.phi is not None
+    coordinates = contract.coordinates
+    labels = contract.columns.target.labels
+    return HandedOver(
+        Model(contract.encoder, coordinates.loss, coordinates.model(found.phi)),
+        None if labels is None else (labels[0], labels[1]),
+        found.owners,
+        tuple(claim for claim in contract.claims if claim["party"] in found.owners),
+        contract.forecast.basis,
+    )
+
+
+def list_files(folder: Path) -> list[tuple[str, int, int]]:
+    """List names, sizes and times of the files in a folder, which differ after a change."""
+    seen = []
+    for name in list_names(folder):
+        with suppress(OSError):
+            found = (folder / name).stat()
+            seen.append((name, found.st_size, found.st_mtime_ns))
+    return seen
+
+
+def follow_exchange(
+    contract: Contract,
+    folder: Path,
+    step: Step,
+    *,
+    close: bool = False,
+    accepted: Collection[str] = (),
+    every: float = POLL,
+    said: Callable[[Step], object],
+    held: Callable[[str], object] = lambda why: None,
+) -> Step:
+    """Look at the exchange's folder until the model is there; returns the last step.
+
+    Parameters
+    ----------
+    contract: the contract.
+    folder: the exchange's.
+    step: the step so far.
+    close: whether to go on without owners that are missing as soon as their time is over.
+    accepted: owners whose suspicious answers count.
+    every: seconds between two looks.
+    said: called with each step.
+    held: called with each fault that keeps it from one.
+
+    Raises
+    ------
+    InputError
+        As `take_step`, where that lasts longer than `PATIENCE`.
+    """
+    before = None
+    readable = time.monotonic()
+    while not step.is_done:
+        now = datetime.now(UTC)
+        late = close and step.open is not None and step.open.has_expired(now)
+        try:
+            seen = list_files(folder)
+            if seen != before or late:
+                # Where a disk is not mounted there is an empty folder, for no first question.
+                _check_same_contract(contract, folder)
+                step = take_step(contract, folder, close=late, accepted=accepted, now=now)
+                said(step)
+        except (InputError, OSError) as error:
+            if time.monotonic() > readable + PATIENCE:
+                raise
+            held(f"{error} It is looked for again, for {PATIENCE:.0f} seconds.")
+            before = None
+            time.sleep(every)
+            continue
+        before = seen
+        readable = time.monotonic()
+        if step.wrote is None:
+            time.sleep(every)
+    return step

@@ -1,0 +1,375 @@
+"""Settling an exchange: the content of settlement.json, from its folder and owners' statements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exchange.contract import Contract
+from exchange.folder import CLOSING, MODEL, find_closing, read_folder
+from exchange.learner.collecting import build_model
+from exchange.learner.collector import (
+    Collected,
+    agreed_plan,
+    closes_exchange,
+    collect_answers,
+    noise_in_mean,
+)
+from exchange.learner.seen import OwnRows
+from exchange.learner.settlement import (
+    Chain,
+    Delivery,
+    Fault,
+    compute_deliveries,
+    link_questions,
+)
+from exchange.learner.suspicions import Told
+from exchange.messages import Answer, Closing, Query
+from exchange.statement import Statement, compare_statement
+from learning.canonical import read_bytes, sha256_digest
+from learning.errors import InputError
+from scenarios.model_file import HandedOver, from_json, to_json
+
+FORMAT = "dpmarket settlement 1"
+REMEDY = "Go on with dpmarket collect; or settle what was delivered, with --unfinished."
+SAME = 1e-9  # relative, of numbers that two machines computed
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The files of an exchange.
+
+    Parameters
+    ----------
+    contract: its contract.
+    queries, answers: all that its folder holds.
+    faults: files that are no part of it.
+    model: the model; None where there is none yet.
+    model_content: the content of its file.
+    model_digest: SHA-256 of its file.
+    closing: the learner's closing; None where there is none.
+    """
+
+    contract: Contract
+    queries: tuple[Query, ...] = field(repr=False)
+    answers: tuple[Answer, ...] = field(repr=False)
+    faults: tuple[Fault, ...] = ()
+    model: HandedOver | None = field(default=None, repr=False)
+    model_content: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    model_digest: str = ""
+    closing: Closing | None = field(default=None, repr=False)
+
+
+def read_exchange(folder: Path, contract: Contract) -> Exchange:
+    """Read the files of an exchange.
+
+    Raises
+    ------
+    InputError
+        If the folder or the model cannot be read.
+    """
+    queries, answers, unreadable = read_folder(folder, contract)
+    rule = "must be an answer of this exchange"
+    found = Exchange(
+        contract,
+        tuple(queries),
+        tuple(answers),
+        tuple(Fault(one.name, rule, one.reason) for one in unreadable),
+        closing=find_closing(folder),
+    )
+    path = folder / MODEL
+    if not path.is_file():
+        return found
+    try:
+        model = from_json(path)
+        raw = read_bytes(path)
+    except InputError as error:
+        remedy = "Put the file back as dpmarket collect wrote it."
+        raise InputError(error.key, error.rule, error.found, remedy) from None
+    content = json.loads(raw)
+    return replace(found, model=model, model_content=content, model_digest=sha256_digest(raw))
+
+
+def settle_exchange(
+    exchange: Exchange, statements: Sequence[Statement] = (), *, unfinished: bool = False
+) -> dict[str, Any]:
+    """Settle an exchange: the content of settlement.json.
+
+    Parameters
+    ----------
+    statements: owners' statements, one for an owner at most.
+    unfinished: whether to settle what was delivered although there is no model.
+
+    Raises
+    ------
+    InputError
+        If there is no model yet, unless ``unfinished``.
+    """
+    contract = exchange.contract
+    closing = exchange.closing
+    last = None if closing is None else closing.answers
+    chain = link_questions(contract, exchange.queries, exchange.answers, last)
+    if exchange.model is None and not unfinished:
+        rule = "needs an exchange that is finished"
+        raise InputError("settle", rule, _waiting_words(chain, contract), REMEDY)
+    faults = [*exchange.faults, *chain.faults]
+    chain = _check_closing(exchange, chain, faults)
+    exchange, chain = _drop_invented(exchange, chain, faults)
+    followed = _follow_chain(exchange, chain, faults)
+    if closing is None and followed is not None:
+        chain = chain.without(followed.missing)
+    model = None
+    if exchange.model is not None:
+        model = _model_part(exchange, chain, followed, faults)
+    unproved = closing is None and model is not None and not model["follows"]
+    if unproved or (followed is None and not chain.lost):
+        chain = replace(chain, whole=False)
+    return _settlement_content(exchange, chain, statements, followed, model, faults)
+
+
+def _settlement_content(
+    exchange: Exchange,
+    chain: Chain,
+    statements: Sequence[Statement],
+    followed: Collected | None,
+    model: Mapping[str, Any] | None,
+    faults: list[Fault],
+) -> dict[str, Any]:
+    contract = exchange.contract
+    given = _compute_given(exchange, chain, statements)
+    ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
+    delivered = {one.owner for one in given if one.rounds or one.unused}
+    told: tuple[Told, ...] = ()
+    if followed is not None and chain.whole:
+        told = followed.told
+    return {
+        "format": FORMAT,
+        "program": version("dpmarket"),
+        "title": contract.title,
+        "currency": contract.currency,
+        "contract": contract.digest,
+        "finished": exchange.model is not None,
+        "holds": not faults,
+        "faults": [asdict(one) for one in faults],
+        "questions": _questions_part(contract, chain),
+        "owners": [
+            _owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given
+        ],
+        "money": _money_part(given),
+        "model": model,
+        "told": [asdict(one) for one in told],
+        "claims": [claim for claim in contract.claims if claim["party"] in delivered],
+        "forecast": contract.forecast.model_dump(),
+        "own_rows": None,
+    }
+
+
+def _compute_given(
+    exchange: Exchange, chain: Chain, statements: Sequence[Statement]
+) -> tuple[Delivery, ...]:
+    """Compute deliveries, with the charges that owners' statements list."""
+    contract = exchange.contract
+    charged = {
+        one.owner: {charge.round for charge in one.charges}
+        for one in statements
+        if one.contract == contract.digest
+    }
+    return compute_deliveries(contract, chain, exchange.answers, charged)
+
+
+def _waiting_words(chain: Chain, contract: Contract) -> str:
+    """Describe an exchange that is not finished."""
+    if not chain.queries:
+        return "no question that was asked"
+    query, taken = chain.pairs[-1]
+    missing = [name for name in query.asked if name not in taken]
+    question = f"question {query.round} of {contract.rounds}"
+    if missing:
+        return f"{question}, unanswered by {', '.join(missing)}"
+    return f"no model after {question}"
+
+
+def _check_closing(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Chain:
+    """Break the chain where the closing is of another question than its last."""
+    closing = exchange.closing
+    if closing is None or not chain.whole:
+        return chain
+    if closes_exchange(closing, exchange.contract, chain.queries):
+        return chain
+    faults.append(Fault(CLOSING, "must be of the last question", "another"))
+    return replace(chain, whole=False)
+
+
+def _drop_invented(exchange: Exchange, chain: Chain, faults: list[Fault]) -> tuple[Exchange, Chain]:
+    """Drop answers that the closing names and that the model was made without.
+
+    No later file rests on the closing: whoever can write to the folder can enter an answer there
+    that was never given.
+    """
+    contract = exchange.contract
+    closing = exchange.closing
+    unchanged = exchange, chain
+    if closing is None or exchange.model is None or not chain.whole:
+        return unchanged
+    if {at for _, at in chain.lost} != {contract.rounds}:
+        return unchanged
+    names = {name for name, _ in chain.lost}
+    rest = {name: digest for name, digest in closing.answers.items() if name not in names}
+    closing = replace(closing, answers=rest)
+    try:
+        followed = collect_answers(contract, chain.queries, exchange.answers, closing=closing)
+    except InputError:  # the contract does not let the learner go on with these
+        return unchanged
+    theta = json.loads(to_json(build_model(contract, followed)))["theta"]
+    if not _is_same(exchange.model_content.get("theta"), theta):
+        return unchanged
+    found = f"that of {', '.join(sorted(names))} too, without which the model is this one"
+    faults.append(Fault(CLOSING, "must name the answers that the model was made of", found))
+    return replace(exchange, closing=closing), replace(chain.without(names), lost=frozenset())
+
+
+def _follow_chain(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Collected | None:
+    """Compute the exchange again from its answers.
+
+    Returns
+    -------
+    None where a question does not follow, which joins the faults, or answers used are gone.
+    """
+    if chain.lost:
+        return None
+    closing = exchange.closing if chain.whole else None
+    try:
+        return collect_answers(exchange.contract, chain.queries, exchange.answers, closing=closing)
+    except InputError as error:
+        faults.append(Fault(error.key, error.rule, str(error.found)))
+        return None
+
+
+def _model_part(
+    exchange: Exchange, chain: Chain, followed: Collected | None, faults: list[Fault]
+) -> dict[str, Any]:
+    """Compare the model with that of contract and answers; differences join the faults."""
+    closing = exchange.closing
+    if closing is None or closing.model != exchange.model_digest:
+        found = "no such file" if closing is None else "another"
+        faults.append(Fault(MODEL, f"must be the one that {CLOSING} names", found))
+    if followed is None or followed.phi is None:
+        found = "answers that make none"
+        if chain.lost or not chain.whole:
+            found = "answers that are not all here"
+        faults.append(Fault(MODEL, "must be the model that the answers make", found))
+        return {"digest": exchange.model_digest, "follows": False}
+    stated = exchange.model_content
+    made = json.loads(to_json(build_model(exchange.contract, followed)))
+    keys = sorted(stated.keys() | made.keys())
+    other = [key for key in keys if not _is_same(stated.get(key), made.get(key))]
+    rule = "must be what the contract and the answers make of it"
+    faults += [Fault(f"{MODEL}: {key}", rule, "another") for key in other]
+    return {"digest": exchange.model_digest, "follows": not other}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Compare two parts of a model's file; lists of numbers up to rounding errors."""
+    if one == other or not (isinstance(one, list) and isinstance(other, list)):
+        return bool(one == other)
+    with suppress(TypeError, ValueError):
+        first = np.array(one, dtype=float)
+        second = np.array(other, dtype=float)
+        near = SAME * float(np.abs(second).max())
+        return first.shape == second.shape and np.allclose(first, second, rtol=SAME, atol=near)
+    return False
+
+
+def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
+    """The linked questions, and the noise in the mean answer to each."""
+    rows = [
+        {
+            "round": query.round,
+            "digest": query.digest,
+            "asked": list(query.asked),
+            "answers": dict(taken),
+            "noise": noise_in_mean(contract, taken, query.round) if taken else None,
+            "noise_if_all": noise_in_mean(contract, contract.names, query.round),
+        }
+        for query, taken in chain.pairs
+    ]
+    return {"agreed": contract.rounds, "covered": agreed_plan(contract).priced, "asked": rows}
+
+
+def _owner_part(contract: Contract, one: Delivery) -> dict[str, Any]:
+    """An owner's terms, deliveries, spent budget and payment."""
+    terms = contract.owner(one.owner)
+    return {
+        "name": one.owner,
+        "records": terms.records,
+        "weight": terms.weight,
+        "delivered": list(one.rounds),
+        "unused": list(one.unused),
+        "missed": list(one.missed),
+        "share": one.share,
+        "epsilon": terms.epsilon,
+        "epsilon_given": one.epsilon,
+        "delta": contract.noise.delta,
+        "payment": one.payment,
+        "paid": one.paid,
+    }
+
+
+def _money_part(given: Sequence[Delivery]) -> dict[str, float | None]:
+    """Sums of payments promised, paid, and kept by the learner: the first is the sum of the others.
+
+    The last two are None where they cannot be determined.
+
+    Raises
+    ------
+    InputError
+        If payments sum to more than any number.
+    """
+    promised = sum(one.payment for one in given)
+    if not np.isfinite(promised):
+        remedy = "Agree in a larger currency unit."
+        raise InputError("owners: payment", "must sum to a number", "more than any", remedy)
+    amounts = [one.paid for one in given if one.paid is not None]
+    if len(amounts) < len(given):
+        return {"promised": promised, "paid": None, "kept": None}
+    return {"promised": promised, "paid": sum(amounts), "kept": promised - sum(amounts)}
+
+
+def _ledger_part(
+    exchange: Exchange, chain: Chain, statement: Statement, faults: list[Fault]
+) -> dict[str, Any]:
+    """Compare an owner's statement with its answers; a disagreement joins the faults."""
+    owner = statement.owner
+    asked = {query.digest for query in chain.queries}
+    used = {digest for taken in chain.taken for digest in taken.values()}
+    own = [one for one in exchange.answers if one.owner == owner]
+    own = [one for one in own if one.query in asked or not chain.whole]
+    own.sort(key=lambda one: one.digest in used)
+    given = {one.round: (one.query, one.digest) for one in own}
+    if chain.whole:  # an answer that was used counts, whether its file is there or not
+        pairs = [(query, taken) for query, taken in chain.pairs if owner in taken]
+        given |= {query.round: (query.digest, taken[owner]) for query, taken in pairs}
+    found = compare_statement(exchange.contract, statement, given)
+    rule = "must fit what was delivered"
+    faults += [Fault(f"statement of {owner}", rule, why) for why in found.why]
+    return {
+        "status": found.status,
+        "answered": statement.answered,
+        "counted": statement.counted,
+        "spent": statement.spent,
+        "remaining": statement.remaining,
+        "undelivered": list(found.undelivered),
+        "why": list(found.why),
+    }
+
+
+def own_rows_part(found: OwnRows) -> dict[str, Any]:
+    """The findings on the learner's own rows, as settlement.json has them."""
+    return asdict(found) | {"interval": list(found.interval), "agrees": found.agrees}

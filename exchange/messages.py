@@ -1,0 +1,171 @@
+"""Messages of an exchange: a question of the learner, an owner's answer, and the closing.
+
+Their form is checked here, not their sense.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
+
+from exchange.terms import parse_message
+from learning.arrays import Array
+from learning.canonical import encode_canonical, read_bytes, sha256_digest
+from learning.errors import InputError
+
+LARGEST = 2**20  # bytes of a message: its numbers are one for each parameter
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Round = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+if TYPE_CHECKING:
+    Vector = Array
+else:
+    Vector = Annotated[list[FiniteFloat], Field(min_length=1), AfterValidator(np.array)]
+
+
+class Message:
+    """Base of messages: frozen dataclasses with a canonical form."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    @cached_property
+    def raw(self) -> bytes:
+        """Canonical bytes."""
+        content = dict(vars(self))
+        for key, value in content.items():
+            if isinstance(value, np.ndarray):
+                content[key] = value.tolist()
+        return encode_canonical(content)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, the name of the message."""
+        return sha256_digest(self.raw)
+
+
+@dataclass(frozen=True, eq=False)
+class Query(Message):
+    """A question: the mean gradient at a point, of every owner that is asked.
+
+    Parameters
+    ----------
+    contract: digest of the contract.
+    round: k, from 1.
+    point: array (p,), phi in the coordinates of the contract.
+    asked: the owners who are to answer.
+    previous: digest of the question before; None in the first round.
+    answers: owner -> digest of its answer to the question before, of those that this point was made
+        from.
+    until: UTC time, as ISO 8601 has it, after which no answer counts; None where there is none.
+    """
+
+    contract: Digest
+    round: Round
+    point: Vector = field(repr=False)
+    asked: Annotated[tuple[Name, ...], Field(min_length=1)]
+    previous: Digest | None = None
+    answers: dict[Name, Digest] = field(default_factory=dict)
+    until: str | None = None
+    format: Literal["dpmarket query 1"] = "dpmarket query 1"
+
+    def has_expired(self, now: datetime) -> bool:
+        """Test whether its time is over at ``now``, which must have a zone."""
+        return self.until is not None and now > datetime.fromisoformat(self.until)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Message):
+    """An owner's answer to one question.
+
+    Parameters
+    ----------
+    contract: digest of the contract.
+    query: digest of the question.
+    round: k, the round of the question.
+    owner: name of the owner.
+    gradient: array (p,), the mean gradient of its records, clipped and with noise.
+    """
+
+    contract: Digest
+    query: Digest
+    round: Round
+    owner: Name
+    gradient: Vector = field(repr=False)
+    format: Literal["dpmarket answer 1"] = "dpmarket answer 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Closing(Message):
+    """The end of an exchange: the answers to the last question that the model was made from.
+
+    Parameters
+    ----------
+    contract: digest of the contract.
+    query: digest of the last question.
+    answers: owner -> digest of its answer to that question.
+    model: SHA-256 of the model's file.
+    """
+
+    contract: Digest
+    query: Digest
+    answers: dict[Name, Digest]
+    model: Digest
+    format: Literal["dpmarket closing 1"] = "dpmarket closing 1"
+
+
+def parse_query(raw: bytes, where: str) -> Query:
+    """Parse a question; an InputError if the bytes are of another form."""
+    query = parse_message(Query, raw, where)
+    if len(set(query.asked)) != len(query.asked):
+        raise InputError(f"{where}: asked", "must name each owner once", "one twice")
+    if query.until is not None:
+        _check_time(query.until, where)
+    return query
+
+
+def parse_answer(raw: bytes, where: str) -> Answer:
+    """Parse an answer; an InputError if the bytes are of another form."""
+    return parse_message(Answer, raw, where)
+
+
+def read_query(path: Path) -> Query:
+    """Read the question in a file; an InputError if there is none."""
+    return parse_query(read_bytes(path, LARGEST), str(path))
+
+
+def read_answer(path: Path) -> Answer:
+    """Read the answer in a file; an InputError if there is none."""
+    return parse_answer(read_bytes(path, LARGEST), str(path))
+
+
+def read_closing(path: Path) -> Closing:
+    """Read the closing in a file; an InputError if there is none."""
+    return parse_message(Closing, read_bytes(path, LARGEST), str(path))
+
+
+def utc_text(time: datetime) -> str:
+    """Format a time as messages have it, to the second.
+
+    >>> utc_text(datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC))
+    '2030-01-02T03:04:05+00:00'
+    """
+    return time.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _check_time(text: str, where: str) -> None:
+    try:
+        valid = utc_text(datetime.fromisoformat(text)) == text
+    except (ValueError, OverflowError):
+        valid = False
+    if not valid:
+        rule = "must be a UTC time such as 2030-01-02T03:04:05+00:00"
+        raise InputError(f"{where}: until", rule, "another text")

@@ -1,0 +1,234 @@
+"""An owner's program: from the exchange's folder to a file of its answer, question by question."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from exchange.contract import Contract
+from exchange.folder import POLL, answer_name, has_ended, latest_query
+from exchange.messages import Query, read_query
+from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
+from exchange.owner.table import Records
+from learning.canonical import read_bytes, write_atomically
+from learning.errors import InputError
+from learning.privacy.ledger import Account
+from learning.privacy.ledger_file import LedgerFile
+
+PATIENCE = 60.0  # seconds that a question may be unreadable, as one that is being copied is
+ELSEWHERE = "Move it away, if it is nobody's, "
+
+Ending = Literal["answered", "finished", "left out"]
+
+
+@dataclass(frozen=True, eq=False)
+class Party:
+    """An owner with all that is its own.
+
+    Parameters
+    ----------
+    contract: the contract that it accepted.
+    name: its name.
+    records: its records, by the contract's rules.
+    ledger: its ledger.
+    """
+
+    contract: Contract
+    name: str
+    records: Records = field(repr=False)
+    ledger: LedgerFile
+
+    def find_account(self) -> Account | None:
+        """Find the account of the contract in the ledger."""
+        return find_account(self.contract, self.name, self.ledger)
+
+    def has_charged(self, query: Query) -> bool:
+        """Test whether a question was answered and charged."""
+        account = self.find_account()
+        return account is not None and charged_answer(account, query) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenAnswer:
+    """An answer where the learner finds it.
+
+    Parameters
+    ----------
+    answered: the answer, and the account with it.
+    path: its file.
+    is_new: whether the file was written now; False where the same bytes lay there.
+    """
+
+    answered: ChargedAnswer
+    path: Path
+    is_new: bool
+
+
+def open_ledger(path: Path, *, make: bool = False) -> LedgerFile:
+    """Open an owner's ledger; ``make`` allows a new one if there is none.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a damaged one; or if it is gone while the answers that it charged are
+        still there.
+    """
+    if path.exists() or path.is_symlink():
+        return LedgerFile(path)
+    kept = path.resolve().with_name(f"{path.name}.answers")
+    if kept.is_dir() and any(kept.iterdir()):
+        remedy = f"Find it: what was spent stands there. Its answers are still in {kept}."
+        raise InputError(str(path), "must be the ledger that was here", "no file", remedy)
+    if not make:
+        remedy = "dpmarket accept makes one, once. "
+        remedy += "If there was one, find it: what was spent stands there."
+        raise InputError(str(path), "must be a ledger", "no file", remedy)
+    return LedgerFile.create(path)
+
+
+def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
+    """Read the question in a file, or the latest in the exchange's folder, and name the folder.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or folder, or no question in it, or one of another contract in the
+        folder.
+    """
+    if path.is_dir():
+        return latest_query(path, contract), path
+    return read_query(path), path.parent
+
+
+def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
+    """Answer a question into a file; where the same answer lies there, it stays.
+
+    Raises
+    ------
+    InputError
+        If the question is refused, another file is in its place, or no file can be: before anything
+        is charged. If the disk refuses after the charge, which says so.
+    """
+    _check_asked(party, query)
+    is_new = not path.exists()
+    if not path.parent.is_dir():
+        rule = "must be in a folder that is there"
+        raise InputError(str(path), rule, "none", "Nothing was charged.")
+    if not is_new and not party.has_charged(query):
+        rule = f"must not be there: {party.name} has not answered this question"
+        remedy = f"Nothing was charged. {ELSEWHERE}or name another place with --out."
+        raise InputError(str(path), rule, "a file that is no answer to it", remedy)
+    answered = answer_query(party.contract, party.name, query, party.records, party.ledger)
+    raw = answered.answer.raw
+    if is_new:
+        _write_charged(path, raw)
+    elif read_bytes(path) != raw:
+        found = "another file: somebody else wrote it, or changed it"
+        remedy = f"{ELSEWHERE}and the answer is written again; or name another place with --out."
+        raise InputError(str(path), f"must be what {party.name} answered", found, remedy)
+    return WrittenAnswer(answered, path, is_new)
+
+
+def check_still_open(party: Party, query: Query, folder: Path) -> None:
+    """Refuse a question after the learner went on without this owner, by a later one in the folder.
+
+    An answer that was charged before may be given again.
+    """
+    later = None
+    with suppress(InputError):
+        later = latest_query(folder, party.contract)
+    if later is None or later.round <= query.round or party.name in later.asked:
+        return
+    if not party.has_charged(query):
+        rule = "must be of a round that is open: "
+        rule += f"the learner went on to question {later.round} without {party.name}"
+        remedy = "Nothing was charged: the answer would not be used, nor paid."
+        raise InputError("query.round", rule, query.round, remedy)
+
+
+def _check_asked(party: Party, query: Query) -> None:
+    """Refuse a question to others, with what the owner has delivered."""
+    if party.name in query.asked or query.contract != party.contract.digest:
+        return
+    account = party.find_account()
+    if account is not None and 0 < query.round - 1 <= account.answered:
+        rule = f"must name {party.name}, which answered question {query.round - 1}"
+        remedy = "The learner went on without it. "
+        remedy += "Keep the answer, and a statement of the ledger: dpmarket settle --owner."
+        raise InputError("query.asked", rule, "others alone", remedy)
+
+
+def _write_charged(path: Path, raw: bytes) -> None:
+    try:
+        write_atomically(path, raw)
+    except InputError as error:
+        remedy = "The answer is charged and kept: "
+        remedy += "asked again, the same bytes are given, and nothing more is spent."
+        raise InputError(error.key, error.rule, error.found, remedy) from None
+
+
+def follow_questions(
+    party: Party,
+    folder: Path,
+    *,
+    gave: Callable[[WrittenAnswer], object],
+    awaits: Callable[[int], object] = lambda number: None,
+    every: float = POLL,
+) -> Ending:
+    """Answer every question of an exchange's folder as it comes.
+
+    Parameters
+    ----------
+    gave: called with each answer, found in its place or put there.
+    awaits: called with the number of each question that it begins to wait for.
+    every: seconds between two looks.
+
+    Returns
+    -------
+    "answered" when the last question is; "finished" when the model and its closing are there; "left
+    out" when the learner goes on without it, as the contract lets it.
+
+    Raises
+    ------
+    InputError
+        If a question is refused.
+    """
+    contract = party.contract
+    done = 0
+    announced = -1
+    readable = time.monotonic()
+    while not has_ended(folder, contract):
+        try:
+            query = latest_query(folder, contract)
+        except InputError:  # files may be on their way, and folders away for a moment
+            if time.monotonic() > readable + PATIENCE:
+                raise
+            time.sleep(every)
+            continue
+        readable = time.monotonic()
+        if query is None or _is_done(party, query, folder, done):
+            if announced != done:
+                awaits(done + 1)
+            announced = done
+            time.sleep(every)
+            continue
+        left_out = party.name not in query.asked and query.round > 1
+        if left_out and contract.missing.rule == "without":
+            return "left out"
+        gave(write_answer(party, query, folder / answer_name(query.round, party.name)))
+        done = query.round
+        announced = -1
+        if done == contract.rounds:
+            return "answered"
+    return "finished"
+
+
+def _is_done(party: Party, query: Query, folder: Path, done: int) -> bool:
+    """Test whether a question was answered, and its answer still lies in the folder."""
+    if query.round == done:
+        return (folder / answer_name(done, party.name)).exists()
+    return query.round < done

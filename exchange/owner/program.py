@@ -1,0 +1,151 @@
+"""The owner's program: each command of `exchange.command.owner`, carried out and reported."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from exchange.contract import Contract
+from exchange.folder import answer_name, owner_slug
+from exchange.messages import Query
+from exchange.owner.accepting import Permissions, accept_contract, check_records
+from exchange.owner.answering import (
+    Ending,
+    Party,
+    check_still_open,
+    find_question,
+    follow_questions,
+    open_ledger,
+    write_answer,
+)
+from exchange.owner.preview import (
+    answer_words,
+    ledger_words,
+    others_words,
+    preview_contract,
+    preview_words,
+)
+from exchange.owner.table import OwnTable, read_own_records, read_own_table
+from exchange.statement import Statement, make_statement, read_statement
+from exchange.terminal import Terminal, titled
+from learning.canonical import check_place, write_atomically
+from learning.errors import InputError
+from learning.phrases import count_noun, format_number
+from learning.privacy.ledger_file import LedgerFile
+
+ENDINGS: dict[Ending, str] = {
+    "answered": "That was the last question of the contract.",
+    "finished": "The model is there: nothing more is asked.",
+    "left out": "The learner goes on without: it is not asked any more. "
+    "What was delivered is paid: keep a statement.",
+}
+
+
+def accept_and_print(
+    contract: Contract, owner: str, data: Path, ledger: Path, permissions: Permissions
+) -> None:
+    """Open an owner's account for a contract, and print what it means."""
+    table = read_own_table(data, contract, owner)
+    preview_contract(contract, owner, table.records, None)  # refuses what cannot be answered
+    is_new = not ledger.exists()
+    book = open_ledger(ledger, make=True)
+    try:
+        accepted = accept_contract(contract, owner, table.records, book, permissions)
+    except InputError:
+        if is_new:
+            book.discard_unused()
+        raise
+    _print_preview(contract, owner, table, ledger)
+    Terminal().say(titled("adds up", others_words(accepted)))
+
+
+def open_party(
+    contract: Contract, owner: str, data: Path, ledger: Path, permissions: Permissions
+) -> Party:
+    """Open an owner's ledger and records, which must be those that it accepted the contract for."""
+    book = open_ledger(ledger)
+    party = Party(contract, owner, read_own_records(data, contract, owner), book)
+    check_records(contract, owner, party.records, book, permissions)
+    return party
+
+
+def follow_folder(party: Party, folder: Path, every: float) -> None:
+    """Answer each question of a folder as it comes, and print what was done."""
+    say = Terminal().say
+    contract = party.contract
+    waits = f"of {contract.rounds} in {folder}"
+    ending = follow_questions(
+        party,
+        folder,
+        gave=lambda written: say(answer_words(contract, party.name, written)),
+        awaits=lambda number: say(f"{party.name} waits for question {number} {waits}"),
+        every=every,
+    )
+    say(ENDINGS[ending])
+
+
+def answer_once(party: Party, place: Path, out: Path | None) -> None:
+    """Answer the question at a place, and print what was done."""
+    query, folder = find_question(party.contract, place)
+    if query is None:
+        remedy = "With --follow it is waited for."
+        raise InputError(str(place), "must hold a question", "none", remedy)
+    check_still_open(party, query, folder)
+    path = out or folder / answer_name(query.round, party.name)
+    written = write_answer(party, query, path)
+    if not written.is_new:
+        rule = f"is answered once, and {party.name} has answered it"
+        remedy = "Nothing was spent. Where that file is lost, the same bytes are given again."
+        raise InputError(str(place), rule, str(path), remedy)
+    Terminal().say(answer_words(party.contract, party.name, written))
+
+
+def print_preview(contract: Contract, owner: str, data: Path, ledger: Path, place: Path) -> None:
+    """Print what an answer to the question at a place means; nothing is charged."""
+    query, _ = find_question(contract, place)
+    _print_preview(contract, owner, read_own_table(data, contract, owner), ledger, query)
+
+
+def _print_preview(
+    contract: Contract, owner: str, table: OwnTable, ledger: Path, query: Query | None = None
+) -> None:
+    book = open_ledger(ledger) if ledger.exists() else None
+    seen = preview_contract(contract, owner, table.records, book, query)
+    lines = preview_words(contract, owner, seen, table, query)
+    lines["ledger"] = [
+        f"{ledger}: {ledger_words(owner, seen.account)}",
+        f'It keeps these records under the name "{contract.records}".',
+    ]
+    Terminal().say(*(titled(title, *said) for title, said in lines.items()))
+
+
+def write_statement(contract: Contract, owner: str, ledger: Path, out: Path | None) -> None:
+    """Write an owner's statement, and print what it says."""
+    made = make_statement(contract, owner, LedgerFile(ledger))
+    path = out or Path(f"{owner_slug(owner)}.statement.json")
+    write_atomically(_statement_place(path, made), made.raw)
+    unit = "epsilon" if made.counted == "epsilon" else "answers"
+    charged = f"{owner} has charged {count_noun(made.answered, 'answer')} of {contract.rounds}"
+    spent = f"{format_number(made.spent)} {unit} spent, {format_number(made.remaining)} left"
+    Terminal().say(
+        f"{charged} under contract {contract.digest[:16]}: {spent}.", f"statement: {path}"
+    )
+
+
+def _statement_place(out: Path, made: Statement) -> Path:
+    """Find the place of a statement: a new file, or an earlier statement of the same account.
+
+    Raises
+    ------
+    InputError
+        If something else stands there: a ledger, a table, a contract is never written over.
+    """
+    place = check_place(out)
+    if not place.exists():
+        return place
+    with suppress(InputError):
+        before = read_statement(place)
+        if (before.contract, before.owner) == (made.contract, made.owner):
+            return place
+    rule = f"must be a new file, or an earlier statement of {made.owner} under this contract"
+    raise InputError("--out", rule, f"another file: {out}", "Name another one.")

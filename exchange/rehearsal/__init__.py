@@ -1,0 +1,1 @@
+"""A rehearsal of an exchange on a scenario's table, with every party as a process of its own."""

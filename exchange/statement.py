@@ -1,0 +1,212 @@
+"""An owner's statement: the account of a contract in its ledger, compared with what it delivered.
+
+A statement covers the one account that the contract opened: its budget, the number of answers
+charged, and the digests that each charge was entered with. It is the owner's word: the holder of a
+ledger can forge it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, FiniteFloat
+
+from exchange.contract import Contract
+from exchange.messages import Digest, Name, Round
+from exchange.owner.answers import SHOWN, find_account
+from exchange.terms import parse_message
+from learning.canonical import encode_canonical, read_bytes
+from learning.errors import InputError
+from learning.privacy.budget import Budget, spent_budget
+from learning.privacy.ledger import Account, Entry
+from learning.privacy.ledger_file import LedgerFile
+
+SAME = 1e-9  # of the budget
+PURPOSE = re.compile(
+    r"contract ([0-9a-f]{16}) round ([0-9]+) query ([0-9a-f]{64}) answer ([0-9a-f]{64})"
+)
+Status = Literal["agrees", "charged but not delivered", "disagrees"]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge for one question: its number, and the digests of question and answer, if known."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    round: Round
+    query: Digest | None
+    answer: Digest | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The account of a contract, as the owner's ledger has it.
+
+    Parameters
+    ----------
+    contract: the contract's digest.
+    owner: name of the owner.
+    budget: the budget that the account was opened for, by the names of
+        `learning.privacy.budget.Budget`.
+    answered: answers charged.
+    counted: the unit of account, "epsilon" or "answers".
+    spent, remaining: amounts of it.
+    charges: every answer charged, in order.
+    """
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    contract: Digest
+    owner: Name
+    budget: dict[str, Any] = field(repr=False)
+    answered: Annotated[int, Field(ge=0)]
+    counted: Literal["epsilon", "answers"]
+    spent: FiniteFloat
+    remaining: FiniteFloat
+    charges: tuple[Charge, ...] = field(repr=False)
+    format: Literal["dpmarket statement 1"] = "dpmarket statement 1"
+
+    @property
+    def raw(self) -> bytes:
+        """Canonical bytes."""
+        return encode_canonical(asdict(self))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A statement compared with what was delivered.
+
+    Parameters
+    ----------
+    status: "agrees"; "charged but not delivered" where a charge has no answer (a program that was
+        killed between charging and answering, or a file that was lost); or "disagrees" where the
+        two cannot both be right.
+    undelivered: numbers of the questions that were charged and have no answer.
+    why: the disagreements in words.
+    """
+
+    status: Status
+    undelivered: tuple[int, ...] = ()
+    why: tuple[str, ...] = ()
+
+
+def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statement:
+    """Make the statement of the account that a contract opened for an owner.
+
+    Raises
+    ------
+    InputError
+        If the contract has no such owner, or the ledger no account of this very contract.
+    """
+    account = find_account(contract, owner, ledger)
+    if account is None:
+        rule = f'must hold the account of {owner} for "{contract.records}"'
+        remedy = "Name the ledger that answered under this contract."
+        raise InputError(ledger.where, rule, "none", remedy)
+    return Statement(
+        contract=contract.digest,
+        owner=owner,
+        budget=asdict(account.budget),
+        answered=account.answered,
+        counted=account.budget.counted,
+        spent=account.spent,
+        remaining=account.remaining,
+        charges=tuple(_list_charges(account, contract)),
+    )
+
+
+def _list_charges(account: Account, contract: Contract) -> Iterator[Charge]:
+    """List the charges of an account; those for something else without its words."""
+    for entry in account.entries:
+        digests = _entry_digests(entry, contract)
+        for number in range(entry.first, entry.last + 1):
+            yield Charge(number, *digests)
+
+
+def _entry_digests(entry: Entry, contract: Contract) -> tuple[str | None, str | None]:
+    known = PURPOSE.fullmatch(entry.purpose)
+    if known is None or known[1] != contract.digest[:SHOWN]:
+        return None, None
+    if not int(known[2]) == entry.first == entry.last:
+        return None, None
+    return known[3], known[4]
+
+
+def read_statement(path: Path) -> Statement:
+    """Read the statement in a file.
+
+    Raises
+    ------
+    InputError
+        If it is none, or not as it was written.
+    """
+    return parse_statement(read_bytes(path), str(path))
+
+
+def parse_statement(raw: bytes, where: str) -> Statement:
+    """Parse a statement; refuses as `read_statement`."""
+    return parse_message(Statement, raw, where)
+
+
+def compare_statement(
+    contract: Contract, statement: Statement, given: Mapping[int, tuple[str, str]]
+) -> Comparison:
+    """Compare an owner's statement with what it delivered.
+
+    Parameters
+    ----------
+    given: number of the question -> digests of question and answer, of the owner's answers that are
+        there.
+    """
+    if statement.contract != contract.digest:
+        return Comparison("disagrees", why=("it is of another contract",))
+    charged = {one.round: (one.query, one.answer) for one in statement.charges}
+    undelivered = tuple(number for number in sorted(charged) if number not in given)
+    why = [*_account_faults(contract, statement), *_delivery_faults(charged, given)]
+    for number in undelivered:
+        if charged[number][1] is None:
+            why.append(f"what was charged for question {number} is no answer under this contract")
+    if why:
+        return Comparison("disagrees", undelivered, tuple(why))
+    return Comparison("charged but not delivered" if undelivered else "agrees", undelivered)
+
+
+def _account_faults(contract: Contract, statement: Statement) -> Iterator[str]:
+    budget = contract.terms(statement.owner).budget
+    if dict(statement.budget) != asdict(budget):
+        yield "its account was opened for another budget"
+    if statement.answered != len(statement.charges):
+        yield "it does not list every charge"
+    rounds = [one.round for one in statement.charges]
+    if rounds != list(range(1, len(rounds) + 1)) or len(rounds) > contract.rounds:
+        agreed = f"of the {contract.rounds} agreed"
+        yield f"it does not charge questions once each and in turn, {agreed}"
+    elif not _adds_up(statement, budget):
+        yield "what it says is spent and left is not what its charges come to"
+
+
+def _delivery_faults(
+    charged: Mapping[int, tuple[str | None, str | None]], given: Mapping[int, tuple[str, str]]
+) -> Iterator[str]:
+    for number, digests in sorted(given.items()):
+        if number not in charged:
+            yield f"its answer to question {number} was never charged"
+        elif charged[number] != digests:
+            other = "another answer than the one that was delivered"
+            yield f"what was charged for question {number} is {other}"
+
+
+def _adds_up(statement: Statement, budget: Budget) -> bool:
+    """Test the amounts spent and remaining, to rounding errors of another processor."""
+    total = spent_budget(budget, budget.horizon)
+    spent = spent_budget(budget, len(statement.charges))
+    stated = (statement.spent, statement.remaining)
+    pairs = zip(stated, (spent, total - spent), strict=True)
+    near = all(math.isclose(a, b, rel_tol=SAME, abs_tol=SAME * total) for a, b in pairs)
+    return near and statement.counted == budget.counted

@@ -1,0 +1,183 @@
+"""Exact checks of a watched training.
+
+Who was asked, the ledger, sensitivities, clipping and prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from learning.audit.accountant import Answering, law_of, scores_epsilon
+from learning.audit.canaries import compare_canary_pairs, make_canaries
+from learning.audit.reference import Records, compare_canaries, compare_records
+from learning.audit.single_numbers import check_repeated_answers, find_grids
+from learning.audit.transcript import Answers, Transcript, watch_training
+from learning.audit.verdicts import Check, judge_numbers, judge_ratio
+from learning.audit.worst_pairs import worst_sums
+from learning.errors import InputError
+from learning.losses.coordinates import RECORD
+from learning.training.algorithms import ALGORITHMS
+from learning.training.task import Task
+
+ROUNDING = 1e-5  # of sensitivities: records may be kept in single precision
+SLACK = 1e-3  # of epsilon, between two accountants
+LOUD = 1e6  # factor of the noise that drives any training against its ball
+LOUD_RUNS = 4
+MOST_RECORDS = 20_000  # of an owner whose gradients are measured
+ON_A_GRID = 0.5  # of an owner's numbers: fewer lie on a grid by chance
+
+
+def check_exactly(
+    seen: Transcript,
+    noisy: Sequence[Answers],
+    overlap: int,
+    rows: int,
+    records: Mapping[str, Records],
+) -> Iterator[Check | None]:
+    """Make all exact checks of a training.
+
+    Parameters
+    ----------
+    seen: the training.
+    noisy: the answers of owners that add noise.
+    overlap, rows, records: as in `learning.audit.checks.check_training`.
+    """
+    yield _check_asked(seen, noisy)
+    yield _check_accounts(seen)
+    priced = seen.task.plan.priced
+    unpaid = {
+        one.owner.name: float(max(0, one.asked - one.noisy, one.most - priced)) for one in noisy
+    }
+    yield judge_numbers("answers", unpaid)
+    yield from _check_sensitivity(seen, rows)
+    coordinates = seen.task.coordinates
+    algorithm = ALGORITHMS[seen.task.plan.algorithm]
+    if algorithm.takes_steps and coordinates.clipping == RECORD:
+        yield _check_gradients(seen, noisy)
+    yield compare_canaries(coordinates, make_canaries(coordinates), algorithm.one_by_one)
+    yield compare_records(seen.task, records)
+    answered = [one for one in noisy if one.seen]
+    if answered:
+        yield _check_price(seen.task, answered, overlap, rows)
+        yield check_repeated_answers(answered)
+        parts = [part for one in answered for part in one.parts]
+        yield judge_numbers("grid", find_grids(parts), ON_A_GRID)
+
+
+def _check_asked(seen: Transcript, noisy: Sequence[Answers]) -> Check | None:
+    """Check that every owner was asked as often as the plan says, unless lots decide."""
+    algorithm = ALGORITHMS[seen.task.plan.algorithm]
+    if algorithm.asks_at_random:
+        return None
+    wanted = seen.task.runs
+    if algorithm.takes_steps:
+        wanted *= len(seen.task.plan.steps)
+    return judge_numbers("asked", {one.owner.name: float(abs(one.asked - wanted)) for one in noisy})
+
+
+def _check_accounts(seen: Transcript) -> Check | None:
+    """Check the ledger for each owner's answers, of the run that asks most, and its budget."""
+    task = seen.task
+    given = {one.owner.name: one.most for one in seen.answers}
+    wrong = {}
+    for owner in task.owners:
+        if owner.silent:
+            continue
+        count = given.get(owner.name, 0)
+        try:
+            account = seen.ledger.account(owner.name, task.data)
+        except InputError:
+            wrong[owner.name] = float(count)
+            continue
+        budget = account.budget
+        sold = (owner.epsilon, owner.horizon, task.mechanism.delta)
+        wrong[owner.name] = float(abs(account.answered - count))
+        if (budget.epsilon, budget.horizon, budget.delta) != sold:
+            wrong[owner.name] = float(max(1, count))
+    return judge_numbers("ledger", wrong)
+
+
+def _check_sensitivity(seen: Transcript, rows: int) -> Iterator[Check]:
+    """Check the ball of queries, also under loud noise, and the largest move of an answer."""
+    task = seen.task
+    coordinates = task.coordinates
+    if not ALGORITHMS[task.plan.algorithm].takes_steps:
+        moved = worst_sums(coordinates).share * rows / coordinates.rows_per_person
+        yield judge_ratio("sensitivity", 1, moved, ROUNDING)
+        return
+    loud = _train_loudly(task)
+    queries = np.concatenate([seen.queries, loud.queries])
+    moved, places = compare_canary_pairs(coordinates, queries, rows)
+    furthest = max(seen.furthest, loud.furthest)
+    ball = coordinates.theta_max
+    if np.isfinite(ball):
+        reached = 1 + furthest
+        if ball > 0:
+            reached = furthest / ball
+        yield judge_ratio("ball", 2, reached, ROUNDING)
+    yield judge_ratio("sensitivity", places, moved, ROUNDING)
+
+
+def _train_loudly(task: Task) -> Transcript:
+    """Repeat the training under loud noise, which drives it out of its ball if possible."""
+    owners = tuple(replace(owner, scale=LOUD * np.asarray(owner.scale)) for owner in task.owners)
+    return watch_training(replace(task, owners=owners, runs=LOUD_RUNS))
+
+
+def _check_gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
+    """Check the longest gradient of any owner's records, at the start and the last point kept."""
+    coordinates = seen.task.coordinates
+    width = seen.task.width
+    asked = np.concatenate([np.zeros((1, width)), seen.queries[-1:].reshape(-1, width)])
+    longest = []
+    for one in noisy:
+        records: Any = one.owner.records
+        rows = np.unique(np.linspace(0, records.n_records - 1, MOST_RECORDS).astype(int))
+        lengths = []
+        for query in asked:
+            gradients = records.record_gradient(np.tile(query, (len(rows), 1)), rows)
+            lengths.append(np.linalg.norm(gradients, coordinates.norm, axis=1))
+        longest.append(float(np.max(lengths)) / coordinates.radius)
+    worst = int(np.argmax(longest))
+    name = noisy[worst].owner.name
+    return judge_ratio("gradients", len(noisy) * len(asked), longest[worst], ROUNDING, name)
+
+
+def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
+    """Check the epsilon of the stated noise, for k rows and kappa equal owners, over the claim."""
+    law = law_of(task.mechanism.name, noisy[0].noise.shape[-1])
+    if law is None:
+        return None
+    coordinates = task.coordinates
+    algorithm = ALGORITHMS[task.plan.algorithm]
+    sampled = algorithm.one_by_one
+    chance = 1.0
+    if sampled:
+        chance = 1 / float(sum(owner.records.n_records for owner in task.owners))
+    bound = 2 * coordinates.gradient_bound / coordinates.rows_per_person
+    ratios = []
+    for one in noisy:
+        owner = one.owner
+        size = owner.records.n_records
+        assert owner.epsilon is not None
+        claims = task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=size)
+        reach = bound / (1 if sampled else size)
+        if not algorithm.takes_steps:
+            reach = worst_sums(coordinates).bound
+        factors: tuple[float, ...] = ()
+        if one.factors is not None:
+            factors = tuple(one.factors.tolist())
+        answering = Answering(claims[0].rounds, overlap, chance, factors)
+        delta = claims[0].delta
+        if one.widths:
+            scale = one.scale / rows
+            given = scores_epsilon(coordinates, one.widths, scale, answering, delta)
+        else:
+            given = law.epsilon(rows * reach / one.scale, answering, delta)
+        ratios.append(given / claims[0].epsilon)
+    worst = int(np.argmax(ratios))
+    return judge_ratio("price", len(ratios), ratios[worst], SLACK, noisy[worst].owner.name)

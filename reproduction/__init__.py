@@ -1,0 +1,1 @@
+"""Reproduction of the sources: an item for each figure, table and erratum, and their book."""

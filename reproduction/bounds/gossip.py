@@ -1,0 +1,157 @@
+"""B-AS: Theorem 2 of The Cost of Privacy in Asynchronous DP ML beside trainings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from learning.arrays import Array
+from learning.privacy.laplace import Laplace
+from learning.training.plan import Plan
+from learning.training.theorems import gossip_gap
+from reproduction.bounds.comparison import (
+    BUDGET_LABEL,
+    bound_marks,
+    check_bounds,
+    marks_by_size,
+    mean_slope,
+)
+from reproduction.bounds.problems import Run, add_bounds, concatenate, generate_problem
+from reproduction.checks import select_rows
+from reproduction.claims import Checks, make_item, quick_or_full
+from reproduction.item import Check, Setting
+from reproduction.plots import Style, draw_panels, level, make_panel
+
+WIDTH = 5
+SHARES = (1, 1, 1)
+RIDGE = 0.1
+RUNS = 200  # a second in all, so that quick settings need not have fewer
+ROOM = 5.0  # largest parameter in the ball, over that of the minimiser
+
+
+def choose_budgets(setting: Setting, horizon: int) -> Array:
+    """Budgets from noise alone to next to none; the noise is proportional to T/epsilon."""
+    return horizon / 100 * np.geomspace(5, 5000, quick_or_full(setting, 11, 16))
+
+
+def choose_horizons(setting: Setting) -> tuple[int, int]:
+    """A short and a long horizon."""
+    return quick_or_full(setting, (100, 300), (100, 1000))
+
+
+def train_gossip(setting: Setting, n_records: int, horizon: int, rule: str) -> pd.DataFrame:
+    """Trainings and Theorem 2; steps c/T^2 with c = T^2/(2 lambda), or the c of T = 100."""
+    problem = generate_problem("squared", n_records, WIDTH, regularisation=RIDGE)
+    ball = ROOM * problem.largest_parameter
+    suited = horizon if rule == "moving" else choose_horizons(setting)[0]
+    plan = Plan("asynchronous", "last", horizon, suited**2 / (2 * problem.curvatures[1]))
+    longest = problem.longest_gradient(1, ball)
+    budgets = choose_budgets(setting, horizon)
+    run = Run(problem, SHARES, plan, Laplace(), budgets, longest, ball=ball)
+    found = add_bounds(run, run.measure(RUNS, setting.streams(f"B-AS {rule} {horizon}")))
+    return found.assign(
+        rule=rule,
+        noise_power=run.aggregate_noise,
+        start_excess=run.start_excess,
+        start_distance=float(np.sum(problem.cost.minimiser**2)),
+    )
+
+
+def compute_bounds(setting: Setting) -> pd.DataFrame:
+    """Trainings for all numbers of records and horizons, with the fitted bound (11)."""
+    cases: list[tuple[int, int, str]] = []
+    sizes = quick_or_full(setting, (600, 2400), (600, 1200, 2400))
+    for horizon in choose_horizons(setting):
+        cases += [(n_records, horizon, "moving") for n_records in sizes]
+        cases.append((sizes[0], horizon, "fixed"))
+    frame = concatenate(setting, train_gossip, cases)
+    fitted = frame["excess"] / frame["constant"] * fit_constants(frame)
+    talk = np.zeros(len(SHARES) + 1)  # of the first owner and the learner
+    talk[0] = 1
+    talk[-1] = -1
+    of_one_round = np.eye(len(talk)) - np.outer(talk, talk) / 2 - 1 / len(talk)
+    gap = 1 - np.linalg.norm(of_one_round, 2)
+    return frame.assign(fitted=fitted, gap_printed=gap, gap=gossip_gap(len(SHARES)))
+
+
+def fit_constants(frame: pd.DataFrame) -> pd.Series:
+    """c_2' of (11) with c_1' = 0, for each horizon and rule.
+
+    It is fitted at the fewest records and the smallest budget at which noise rules.
+    """
+    noisy = ruled_by_noise(frame)
+    constants = pd.Series(np.nan, index=frame.index)
+    for _, part in frame.groupby(["horizon", "rule"]):
+        few = part[part["n_records"] == part["n_records"].min()]
+        ruled = few.loc[few.index.intersection(noisy.index)].sort_values("epsilon")
+        if len(ruled):
+            constants[part.index] = ruled["constant"].iloc[0]
+    return constants
+
+
+def ruled_by_noise(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose excess is below the start's and 30 times that at the largest budget.
+
+    There the ball and the remaining optimisation error hardly matter.
+    """
+    left = frame.groupby(["horizon", "rule", "n_records"])["excess"].transform("min")
+    return frame[(frame["excess"] < frame["start_excess"]) & (frame["excess"] > 30 * left)]
+
+
+def check_gossip_bounds(frame: pd.DataFrame) -> Checks:
+    """(8) and (11) as printed and as proved, the mixing rate, and the effect of the horizon."""
+    yield from check_bounds(
+        ("printed", frame, "distance", "printed_distance", 1e-8, "at most 1"),
+        ("proved", frame, "distance", "corrected_distance", 2e-6, ""),
+        ("smooth_excess", frame, "excess", "corrected", 2e-6, ""),
+    )
+    noisy = ruled_by_noise(select_rows(frame, rule="moving"))
+    scaled = noisy.assign(scaled=noisy["epsilon"] * noisy["n_records"])
+    slope = mean_slope(scaled, ["horizon", "n_records"], "scaled")
+    yield Check("slope", slope, -2.1, -1.9, "-2", "law", 0.05)
+    ratio = float((noisy["excess_least"] / noisy["fitted"]).max())
+    yield Check("fitted", ratio, 0, 1.25, "at most 1", "law", 0.15)
+    gap = float(frame["gap_printed"].max())
+    yield Check("printed_gap", gap, 1e-9, 1, "above 0", "value", 1e-9)
+    gap = float(frame["gap"].max())
+    yield Check("mean_gap", gap, 1e-9, 1, "above 0", "law", 1e-9)
+    fixed = select_rows(frame, rule="fixed").sort_values(["horizon", "epsilon"])
+    last = fixed.groupby("horizon")["excess"].last()
+    ratio = float(last.iloc[-1] / last.iloc[0])
+    yield Check("horizon", ratio, 0, 1, "the bound (8) falls with T", "value", 1)
+
+
+def draw_gossip_bounds(frame: pd.DataFrame, note: str) -> Figure:
+    """Squared distance for the fewest records, and excess for all."""
+    longest = frame["horizon"].max()
+    fewest = frame["n_records"].min()
+    shown = {"rule": "moving", "horizon": longest}
+    common: Style = {"labels": (BUDGET_LABEL, ""), "logs": "xy", "legend": {}}
+    start = level("start_distance", "the start", color="0.5", lw=0.8, ls=":")
+    printed = ("printed_distance", "(8) as printed, mean round's λ")
+    corrected = ("corrected_distance", "with every factor")
+    draw = draw_panels(
+        "B-AS",
+        make_panel(
+            *bound_marks("epsilon", "distance", printed, corrected),
+            start,
+            heading="squared distance of parameters",
+            where=shown | {"n_records": fewest},
+            **common,
+        ),
+        make_panel(
+            marks_by_size("trained, n = {n:,}", {"fitted": "--"}, 1.1),
+            heading="excess; dashed: (11), constant fitted at one point",
+            where=shown,
+            **common,
+        ),
+        default=(
+            f"{fewest:,} and more generated records of three owners, {WIDTH} parameters,"
+            f" T = {longest:,}"
+        ),
+    )
+    return draw(frame.sort_values("epsilon"), note)
+
+
+ITEM = make_item("B-AS", compute_bounds, check_gossip_bounds, draw_gossip_bounds)

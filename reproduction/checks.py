@@ -1,0 +1,124 @@
+"""Rows of a frame, estimates with standard errors, and checks in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from learning.arrays import Array
+from learning.audit.attack import lower_bound
+from learning.privacy.guarantees import Measure
+from reproduction.item import Check
+
+SPREAD = 4.0  # standard errors within which a simulation must agree with a formula
+AGAIN = 6.0  # standard errors by which another seed may move it
+EXACT = 1e-6  # relative tolerance of a number without randomness
+ROUNDING = 1e-9
+ATTACK_ERROR = 0.005  # error probability of an attack's lower bound
+Kind = Literal["value", "law", "told"]
+
+
+def select_rows(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Rows with these values; floats are compared up to rounding."""
+    for name, value in values.items():
+        column = frame[name]
+        frame = frame[np.isclose(column, value) if isinstance(value, float) else column == value]
+    return frame
+
+
+def pick_number(frame: pd.DataFrame, column: str, **values: Any) -> float:
+    """The number in a column of the single row with these values.
+
+    >>> pick_number(pd.DataFrame({"owners": [1, 2], "gap": [0.5, 0.25]}), "gap", owners=2)
+    0.25
+    """
+    (found,) = select_rows(frame, **values)[column]
+    return float(found)
+
+
+def estimate_mean(values: Any, name: str = "measured") -> dict[str, float]:
+    """Mean of independent draws, with its standard error."""
+    return {name: values.mean(), "std_error": values.std(ddof=1) / np.sqrt(len(values))}
+
+
+def estimate_share(share: float, draws: int) -> dict[str, float]:
+    """Share of independent draws, with its standard error."""
+    return {"measured": share, "std_error": np.sqrt(share * (1 - share) / draws)}
+
+
+def close_to(
+    what: str,
+    found: float,
+    wanted: float,
+    std_error: float,
+    published: str = "",
+    kind: Kind = "value",
+) -> Check:
+    """A simulated number within 4 standard errors of a formula."""
+    reach = SPREAD * std_error
+    return Check(what, found, wanted - reach, wanted + reach, published, kind, AGAIN * std_error)
+
+
+def equal_to(
+    what: str, found: float, wanted: float, published: str = "", kind: Kind = "law"
+) -> Check:
+    """An exact number, up to rounding."""
+    slack = EXACT * max(abs(wanted), EXACT)
+    return Check(what, found, wanted - slack, wanted + slack, published, kind, slack)
+
+
+def at_least(
+    what: str, found: float, low: float, published: str = "", tolerance: float = ROUNDING
+) -> Check:
+    """A law: a lower bound on a number."""
+    return Check(what, found, low, np.inf, published, "law", tolerance)
+
+
+def at_most(
+    what: str, found: float, high: float, published: str = "", tolerance: float = ROUNDING
+) -> Check:
+    """A law: an upper bound on a number."""
+    return Check(what, found, -np.inf, high, published, "law", tolerance)
+
+
+def within_bound(
+    what: str, found: float, published: str = "at most 1", kind: Kind = "law"
+) -> Check:
+    """A number over its bound, at most 1."""
+    return Check(what, found, 0, 1 + ROUNDING, published, kind, ROUNDING)
+
+
+def attains_bound(what: str, found: float, published: str = "tight") -> Check:
+    """A number over its bound, equal to 1."""
+    return Check(what, found, 1 - ROUNDING, 1 + ROUNDING, published, "value", ROUNDING)
+
+
+def agrees_within(what: str, found: float, most: float = ROUNDING, published: str = "") -> Check:
+    """A law: a small distance between two computations of one number."""
+    return Check(what, found, 0, most, published, "law", most)
+
+
+def log_slope(x: Any, y: Any) -> float:
+    """Slope of log y against log x, by least squares.
+
+    >>> round(log_slope([1, 2, 4], [3, 12, 48]), 9)
+    2.0
+    """
+    return float(np.polyfit(np.log(np.asarray(x, float)), np.log(np.asarray(y, float)), 1)[0])
+
+
+def attack_epsilon(draws: Callable[[str, int], Array], measure: Measure) -> float:
+    """Lower bound on epsilon by an attack, at 99 % confidence.
+
+    A threshold is chosen on one half of the draws and tested on the other.
+
+    Parameters
+    ----------
+    draws : (half, world) -> array (draws,), statistic of the attack under data set 0 or 1.
+    measure : one of `learning.privacy.guarantees`.
+    """
+    choosing, testing = ([(draws(half, 0), draws(half, 1))] for half in ("choosing", "testing"))
+    return lower_bound(choosing, testing, measure, ATTACK_ERROR)

@@ -1,0 +1,205 @@
+"""Command that computes published results anew, with a status each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from learning.errors import InputError
+from scenarios.command.options import DataFolder
+from scenarios.command.progress import stages
+
+if TYPE_CHECKING:
+    from reproduction.book import Outcome
+    from reproduction.item import Item
+    from reproduction.study import Options, Study
+
+ALL = "all"
+UNMET = 3  # exit status with --strict
+
+
+def list_keys() -> list[str]:
+    """List all names that can be asked for, for completion in a shell."""
+    from reproduction.items import ITEMS, STUDIES
+
+    return [
+        ALL,
+        *dict.fromkeys(item.source for item in ITEMS),
+        *(item.key for item in ITEMS),
+        *STUDIES,
+    ]
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help="Items such as VC-4, a source such as VC, all of them, or protocol or "
+            "calibration. [default: all]",
+            autocompletion=list_keys,
+        ),
+    ] = None,
+    data_folder: DataFolder = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder where what is done is kept; run again, it goes on there.")
+    ] = Path("reproduced"),
+    quick: Annotated[bool, typer.Option("--quick", help="Coarse grids and few runs.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Of everything that items draw.")
+    ] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")
+    ] = 40,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Status 3 where anything is not reproduced.")
+    ] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Print what there is, and compute nothing.")
+    ] = False,
+) -> int:
+    """Compute published figures, tables, theorems and errata anew: numbers, figure and status of
+    each, and a page of all.
+
+    Without --data, generated stand-ins take the place of tables that do not come along, and figures
+    say so. The studies protocol and calibration check the program's own promises.
+    """
+    from reproduction.items import STUDIES
+    from reproduction.study import Options
+
+    items, studies = _select_ids(ids or [ALL])
+    if listing:
+        _print_items(items)
+        return 0
+    folder = _find_data(data_folder)
+    options = Options(folder, out, seeds, workers or os.cpu_count() or 1)
+    if "calibration" in studies:
+        from reproduction.calibration import check_outcomes
+
+        check_outcomes(out)
+    met = True
+    if items:
+        met = _compute_items(items, options, quick, seed)
+    if studies:
+        with stages() as progress:
+            found = [STUDIES[name](options, progress) for name in studies]
+        met = _print_studies(found) and met
+    return UNMET if strict and not met else 0
+
+
+def _select_ids(ids: Sequence[str]) -> tuple[list[Item], list[str]]:
+    """Select items in the order of the page, and studies in the order asked for."""
+    from reproduction.items import ITEMS, STUDIES
+    from scenarios.schema.fields import suggest_name
+
+    known = {name.lower(): name for name in list_keys()}
+    for one in ids:
+        if one.lower() not in known:
+            rule = "must be an item, a source, a study or all"
+            remedy = suggest_name(one, list(known.values())) or "--list prints what there is."
+            raise InputError("reproduce", rule, one, remedy)
+    asked = dict.fromkeys(known[one.lower()] for one in ids)
+    items = [item for item in ITEMS if {ALL, item.source, item.key} & set(asked)]
+    return items, [name for name in asked if name in STUDIES]
+
+
+def _find_data(folder: Path | None) -> Path | None:
+    """Find the folder with published tables, by the option or the environment."""
+    from scenarios.schema.data import DATA_VARIABLE
+
+    place = folder or os.environ.get(DATA_VARIABLE)
+    if not place:
+        return None
+    if not Path(place).is_dir():
+        remedy = "Leave it out to compute on stand-ins."
+        raise InputError("--data", "must be a folder that exists", place, remedy)
+    return Path(place)
+
+
+def _compute_items(items: Sequence[Item], options: Options, quick: bool, seed: int) -> bool:
+    """Compute, print and store items; True where every law and number checked is reproduced."""
+    from reproduction.book import all_kept, check_page, compute_items, table_of_checks, write_text
+    from reproduction.item import Setting
+    from reproduction.pages import render_page
+
+    page, table = check_page(options.out)
+    setting = Setting(options.data, quick, seed)
+    with stages() as progress:
+        outcomes = compute_items(items, setting, options.out, options.workers, progress)
+    held = list(all_kept(options.out))
+    write_text(page, render_page(held))
+    write_text(table, table_of_checks(held).to_csv(index=False, lineterminator="\n"))
+    _print_outcomes(outcomes, page)
+    return all(one.status != "not reproduced" for one in outcomes)
+
+
+def _print_items(items: Sequence[Item]) -> None:
+    """Print a line for each item."""
+    from exchange.terminal import Terminal
+    from scenarios.command.terminal import PlainTable
+
+    rows = PlainTable("", "item", "what", "where")
+    for column in rows.columns:
+        column.justify = "left"
+    for item in items:
+        rows.add_row(item.key, item.title, item.where)
+    Terminal().print(rows)
+
+
+def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
+    """Print a line for each item, and the checks that do not hold."""
+    from exchange.terminal import Terminal
+    from reproduction.item import limited_checks
+    from reproduction.pages import describe_limits, format_digits
+    from scenarios.command.terminal import PlainTable
+
+    rows = PlainTable("", "item", "what", "status", "hold")
+    failed = []
+    for column in rows.columns[:3]:
+        column.justify = "left"
+    for one in outcomes:
+        key = one.item.key
+        status = one.status + (", stand-in" if one.stand_in and not one.reason else "")
+        limited = limited_checks(one.checks)
+        holding = sum(check.holds for check in limited)
+        rows.add_row(key, one.item.title, status, f"{holding}/{len(limited)}")
+        if one.reason:
+            failed.append(f"{key}: {one.reason}")
+        for check in one.checks:
+            if not check.holds:
+                found = format_digits(check.found)
+                failed.append(f"{key}: {check.what}: {found}, must be {describe_limits(check)}")
+    out = Terminal()
+    out.print(rows)
+    out.say(*failed, f"Page with every figure: {page}")
+
+
+def _print_studies(found: Sequence[Study]) -> bool:
+    """Print studies; True where every row holds."""
+    for study in found:
+        print_study(study)
+    return all(row.holds is not False for study in found for row in study.rows)
+
+
+STATUS = {True: "holds", False: "FAILS", None: "-"}
+
+
+def print_study(study: Study) -> None:
+    """Print a reproduced table with its status."""
+    from exchange.terminal import Terminal
+    from scenarios.command.terminal import PlainTable
+
+    table = PlainTable(study.title, "", *study.columns, "reference", "status")
+    for row in study.rows:
+        table.add_row(row.name, *row.values, row.reference, STATUS[row.holds])
+    out = Terminal()
+    out.print(table)
+    out.say(*study.notes)
+    out.print()

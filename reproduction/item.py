@@ -1,0 +1,184 @@
+"""Item of the reproduction book: one figure, table, theorem or erratum of a source.
+
+An item has a text (the claim of the source), a law (every number that its figure and its checks
+need), a table of checks against the source, and a figure. Checks and figure are made from the
+stored numbers, so either can be made again without the computation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from learning.progress import ReportWork, ignore_work
+from learning.randomness import Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
+STATUSES: dict[Status, str] = {
+    "reproduced": "every number and every law checked holds within the tolerance stated",
+    "shape": "the law holds, a number or a constant differs",
+    "not reproduced": "a law that the source states does not hold",
+    "not possible here": "the data that it needs are not there",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data, resolution and seed of a computation.
+
+    Parameters
+    ----------
+    data: folder with the published tables; generated stand-ins of the same shape are taken where it
+        is None.
+    quick: coarse grids and few runs: the same code, with wider errors.
+    seed: of everything that is drawn.
+    did: progress callback; its argument is the share of the item that was done.
+    """
+
+    data: Path | None = None
+    quick: bool = False
+    seed: int = 1
+    did: ReportWork = field(default=ignore_work, repr=False, compare=False)
+
+    @property
+    def runs(self) -> int:
+        """Replications of a training: a hundred, as in the papers, or twenty."""
+        return self.pick_value(100, 20)
+
+    def pick_value(self, full: Any, quick: Any) -> Any:
+        """Pick a value by the resolution."""
+        return quick if self.quick else full
+
+    def streams(self, purpose: str) -> Streams:
+        """Named randomness, the same in whatever order items are computed."""
+        return Streams(self.seed, f"reproduce {purpose}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number, and the limits that it must lie within.
+
+    Parameters
+    ----------
+    what: name of the number, in a few words.
+    found: the number.
+    low, high: the check holds where low <= found <= high; limits are taken from the source.
+    published: value of the source, in its digits or a few words.
+    kind: a "value" of the source, or the "law" behind it (a ranking, a sign, a shape); a number
+        that is only "told" has no limits and no influence on the status.
+    tolerance: change of the number under another seed or processor, about four standard errors.
+    """
+
+    what: str
+    found: float
+    low: float
+    high: float
+    published: str = ""
+    kind: Literal["value", "law", "told"] = "value"
+    tolerance: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """True where the number lies within its limits; nan does not.
+
+        >>> [Check("slope", found, -2.05, -1.95).holds for found in (-2.01, float("nan"))]
+        [True, False]
+        """
+        return not math.isnan(self.found) and self.low <= self.found <= self.high
+
+
+class NotPossible(Exception):
+    """An item cannot be computed here, since data that it needs are missing."""
+
+
+Compute = Callable[[Setting], "pd.DataFrame"]
+Checks = Callable[["pd.DataFrame"], Sequence[Check]]
+Draw = Callable[["pd.DataFrame", str], "Figure"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One figure, table, theorem or erratum.
+
+    Parameters
+    ----------
+    key: name on the command line, such as "VC-4".
+    where: place in the source.
+    title: subject of the figure.
+    claim: claim of the source, in our words.
+    compute: gives every number that checks and figure need, one observation a row; raises
+        NotPossible where data lack.
+    checks: compares these numbers with the source.
+    draw: draws these numbers, with a note on the data; None for no figure.
+    differs: reasons for a difference from the source, and readings taken.
+    tables: names of the published tables that the item needs, of `reproduction.tables`.
+    cost: seconds of one processor in full, about; the dearest are computed first.
+    """
+
+    key: str
+    where: str
+    title: str
+    claim: str
+    compute: Compute
+    checks: Checks
+    draw: Draw | None = None
+    differs: str = ""
+    tables: tuple[str, ...] = ()
+    cost: float = 5.0
+
+    @property
+    def source(self) -> str:
+        """Short name of the source: the part of the key before its number.
+
+        >>> Item("VC-4", "Figure 4", "", "", lambda setting: None, lambda frame: []).source
+        'VC'
+        """
+        return self.key.partition("-")[0]
+
+
+def check_law(
+    what: str,
+    found: float,
+    low: float = -math.inf,
+    high: float = math.inf,
+    published: str = "",
+    tolerance: float = 0.0,
+) -> Check:
+    """Check a number that a law of the source bounds."""
+    return Check(what, float(found), low, high, published, "law", tolerance)
+
+
+def report_number(what: str, found: float, tolerance: float = 0.0, published: str = "") -> Check:
+    """Report a number of which the source says nothing."""
+    return Check(what, found, -math.inf, math.inf, published, "told", tolerance)
+
+
+def limited_checks(checks: Sequence[Check]) -> list[Check]:
+    """Select the checks with limits."""
+    return [check for check in checks if check.kind != "told"]
+
+
+def status_of(checks: Sequence[Check]) -> Status:
+    """Status of an item by its checks; without a single check nothing is reproduced.
+
+    >>> law, value = Check("ranking", 1, 1, 1, kind="law"), Check("constant", 3.0, 0.9, 1.1)
+    >>> status_of([law]), status_of([law, value]), status_of([value]), status_of([])
+    ('reproduced', 'shape', 'not reproduced', 'not reproduced')
+    >>> number = report_number("median", 3.0)
+    >>> status_of([number]), status_of([law, number])
+    ('not reproduced', 'reproduced')
+    """
+    checks = limited_checks(checks)
+    laws = [check.holds for check in checks if check.kind == "law"]
+    if checks and all(check.holds for check in checks):
+        return "reproduced"
+    if laws and all(laws):
+        return "shape"
+    return "not reproduced"

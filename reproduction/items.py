@@ -1,0 +1,19 @@
+"""Every item of the reproduction book, in the order of its page, and the studies."""
+
+from __future__ import annotations
+
+from reproduction import bounds, collaboration, errata, rivals, thesis, timing, weighted
+from reproduction.calibration import run_calibration
+from reproduction.item import Item
+from reproduction.protocol import run_protocol
+from reproduction.second import add_second_column
+
+ITEMS: tuple[Item, ...] = (
+    *map(add_second_column, (*collaboration.ITEMS, *timing.ITEMS)),
+    *weighted.ITEMS,
+    *thesis.ITEMS,
+    *bounds.ITEMS,
+    *rivals.ITEMS,
+    *errata.ITEMS,
+)
+STUDIES = {"protocol": run_protocol, "calibration": run_calibration}

@@ -1,0 +1,196 @@
+"""Published table as the papers use it: records of owners, and public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import Array
+from learning.data.division import Rows
+from learning.data.encoding import Columns, Components, Encoder, fit_encoder
+from reproduction.item import NotPossible
+
+Owners = NDArray[np.intp]
+Records = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records of owners, and the public rows that fix components, ranges and scale.
+
+    Cells outside the public ranges are clipped to them. Targets that are numbers are counted from
+    their public mean.
+
+    Parameters
+    ----------
+    name : its name in the book.
+    x : (n, p), features in the order of the file; the last one is 1 where the papers' model has a
+        constant.
+    y : (n,), targets; labels are -1 and +1.
+    public_x : (m, p), features of the public rows.
+    public_y : (m,), their targets.
+    owner : (n,), number of the owner of each record; None where owners hold consecutive rows.
+    owner_names : their names.
+    stand_in : True for a generated table, which is no data at all.
+    says : description, in a sentence for a figure.
+    feature_bound : (p,), public bound on each feature's size.
+    target_bound : public bound on the target's size.
+    """
+
+    name: str
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    public_x: Array = field(repr=False)
+    public_y: Array = field(repr=False)
+    owner: Owners | None = field(repr=False)
+    owner_names: tuple[str, ...] = field(repr=False)
+    stand_in: bool
+    says: str
+    feature_bound: Array = field(repr=False)
+    target_bound: float
+
+    @property
+    def n_records(self) -> int:
+        """Records that owners may hold, n."""
+        return len(self.y)
+
+    def require_records(self, number: int) -> None:
+        """Refuse a number of records that the table does not have.
+
+        Raises
+        ------
+        NotPossible
+        """
+        if number > self.n_records:
+            raise NotPossible(
+                f"{number:,} records are needed, and {self.name} has {self.n_records:,} here"
+            )
+
+    def slices(self, sizes: Sequence[int]) -> list[Records]:
+        """Consecutive records of each owner from the first on: features (n_i, p), targets (n_i,).
+
+        Raises
+        ------
+        NotPossible
+            If it has not as many records.
+        """
+        ends = np.cumsum([0, *sizes]).tolist()
+        self.require_records(ends[-1])
+        return [(self.x[i:j], self.y[i:j]) for i, j in pairwise(ends)]
+
+    def of_owners(self) -> list[Records]:
+        """The records of each owner that the table names, in the order of ``owner_names``."""
+        assert self.owner is not None
+        order = np.argsort(self.owner, kind="stable")
+        cuts = np.searchsorted(self.owner[order], np.arange(1, len(self.owner_names)))
+        return [(self.x[rows], self.y[rows]) for rows in np.split(order, cuts)]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Table as read or generated, before it is encoded.
+
+    Parameters
+    ----------
+    columns : name -> (n_rows,), numbers with NaN where missing, or texts with None.
+    held : rows that owners hold.
+    public : rows that no market contains.
+    says : description.
+    owner : (n_rows,), number of the owner of each row, or None.
+    owner_names : their names.
+    """
+
+    columns: Columns = field(repr=False)
+    held: Rows = field(repr=False)
+    public: Rows = field(repr=False)
+    says: str
+    owner: Owners | None = field(default=None, repr=False)
+    owner_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Encoding of the cells of one table as records.
+
+    Parameters
+    ----------
+    target : the column to predict.
+    features : the columns to predict from, as far as an edition of the table has them.
+    labels : True for a target of labels, -1 and +1.
+    components : of the standardised public rows, that features are reduced to; None for the columns
+        themselves.
+    standardised : True for columns in public standard deviations from their public mean.
+    constant : True for a model with a constant.
+    encoding : of texts: "integer", a whole number for each category, or "onehot", a column for
+        each.
+    """
+
+    target: str
+    features: tuple[str, ...]
+    labels: bool = False
+    components: int | None = None
+    standardised: bool = False
+    constant: bool = True
+    encoding: str = "integer"
+
+
+def split_last(columns: Columns, rows: Rows, public: int, says: str) -> Cells:
+    """Cells of a table whose last rows, in some order, are public."""
+    return Cells(columns, rows[:-public], rows[-public:], says)
+
+
+def encode_table(name: str, recipe: Recipe, cells: Cells, stand_in: bool) -> Table:
+    """Encode cells as a table, all scales from the public rows."""
+    encoder = fit_encoder(
+        cells.columns,
+        target=recipe.target,
+        features=[feature for feature in recipe.features if feature in cells.columns],
+        public=cells.public,
+        bounds={},
+        encoding=recipe.encoding,
+        components=recipe.components,
+        labels=recipe.labels,
+    )
+    if recipe.standardised:
+        encoder = _standardise(encoder, cells)
+    used = slice(None) if recipe.constant else slice(-1)
+    x, y, _ = encoder.records(cells.columns, cells.held)
+    public_x, public_y, _ = encoder.records(cells.columns, cells.public)
+    owner = None if cells.owner is None else _freeze(cells.owner[cells.held])
+    says = f"STAND-IN: {cells.says}." if stand_in else f"{cells.says}."
+    return Table(
+        name,
+        _freeze(x[:, used]),
+        _freeze(y),
+        _freeze(public_x[:, used]),
+        _freeze(public_y),
+        owner,
+        cells.owner_names,
+        stand_in,
+        says,
+        encoder.feature_bound[used],
+        encoder.target.bound,
+    )
+
+
+def _standardise(encoder: Encoder, cells: Cells) -> Encoder:
+    """Standardise the coded columns over the public rows, within the ranges of these."""
+    raw = encoder.code_columns(cells.columns, cells.public)[0]
+    centre = raw.mean(axis=0)
+    spread = raw.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    scaled = (raw - centre) / spread
+    axes = Components(centre, spread, np.eye(len(centre)), scaled.min(axis=0), scaled.max(axis=0))
+    return replace(encoder, components=axes)
+
+
+def _freeze(values: Any) -> Any:
+    """Copy an array and make it read-only, since all items of a process share it."""
+    values = np.ascontiguousarray(values)
+    values.flags.writeable = False
+    return values

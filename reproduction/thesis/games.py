@@ -1,0 +1,265 @@
+"""TH-4.2 and TH-4.3: the compensation games, with payoff curve, paths and different sizes."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.optimize import brentq
+
+from learning.arrays import Array
+from market.analysis.basins import Basins, basins_of_attraction
+from market.analysis.thesis_games import thesis_game
+from market.game.game import CERTIFIED, Game
+from market.policies.thesis import Compensation
+from reproduction.checks import select_rows
+from reproduction.claims import Checks, Rows, make_item, quick_or_full
+from reproduction.item import Check, Item, Setting
+from reproduction.plots import curve, draw_panels, make_panel
+from scenarios.report.figure_game import draw_paths
+from scenarios.report.figure_page import INK, PALETTE
+
+SIZES = {"equal": (1e4,) * 4, "different": (1e3, 1e4, 2e4, 1e5)}
+STARTS: tuple[Any, ...] = (0.05, 1.0, 3.5, 5.0, (0.5, 1.5, 3.0, 4.5))
+MEANT = "normalised"  # w as the text means it
+WEIGHTS = (MEANT, "printed")
+LOWEST = 0.001
+HIGHEST = 5.0
+# Equilibria by an independent program; the thesis shows its figures without digits.
+SETTLED = {
+    ("leakage", "equal"): (2.50943,) * 4,
+    ("leakage", "different"): (2.98669, 2.77478, 2.55741, 1.42312),
+    ("utility", "equal"): (2.24253,) * 4,
+    ("utility", "different"): (2.76503, 2.52267, 2.28974, 1.25654),
+}
+DIGIT = 1e-5  # of these
+POINTS = 400  # of a payoff curve
+OTHERS = np.geomspace(1e-3, 15, 40)  # total budgets of the others, of equal sizes
+
+
+def compute_game(kind: str, setting: Setting) -> Rows:
+    """Payoff curves, paths and equilibria, under both readings of w and for both sizes."""
+    for weight in WEIGHTS:
+        for sizes, records in SIZES.items():
+            game = thesis_game(kind, records, epsilon=(LOWEST, HIGHEST), weight=weight)
+            starts = quick_or_full(setting, STARTS[::2], STARTS)
+            streams = setting.streams(f"TH {kind} {weight} {sizes}")
+            found = basins_of_attraction(
+                game, starts, streams=streams, search=quick_or_full(setting, 4, 16)
+            )
+            rows = chain(
+                list_equilibria(game, found), list_paths(game, found), payoff_curve(game, found)
+            )
+            yield from ({"weight": weight, "sizes": sizes} | row for row in rows)
+            setting.did(1 / len(WEIGHTS) / len(SIZES))
+        bend = largest_second_derivative(kind, weight)
+        yield dict(panel="bend", weight=weight, sizes="equal", bend=bend)
+    root = symmetric_equilibrium(kind, 4)
+    yield dict(panel="by hand", weight=MEANT, sizes="equal", epsilon=root)
+
+
+def list_equilibria(game: Game, found: Basins) -> Rows:
+    """Every equilibrium, owner by owner, and the boundary of basins of attraction."""
+    names = game.owners.names
+    for number, one in enumerate(found.equilibria, 1):
+        common = {
+            "panel": "equilibrium",
+            "equilibrium": number,
+            "starts": len(found.starts_of(number - 1)),
+            "stable": found.stable[number - 1],
+            "relative_regret": one.max_relative_regret,
+            "at_lowest": bool(np.all(one.epsilon == LOWEST)),
+        }
+        for name, size, epsilon in zip(names, game.owners.sizes, one.epsilon, strict=True):
+            yield common | {"owner": name, "n_records": size, "epsilon": epsilon}
+    for turn in found.turns:
+        for name, epsilon in zip(names, turn.epsilon, strict=True):
+            yield {"panel": "turn", "owner": name, "epsilon": epsilon}
+
+
+def list_paths(game: Game, found: Basins) -> Rows:
+    """Budget of every owner in every round, from every start."""
+    for start, play in enumerate(found.plays, 1):
+        for number, profile in enumerate(play.path.profiles):
+            common = {"panel": "path", "start": start, "round": number}
+            for name, epsilon in zip(game.owners.names, profile, strict=True):
+                yield common | {"owner": name, "epsilon": epsilon}
+
+
+def payoff_curve(game: Game, found: Basins) -> Rows:
+    """Payoff of the first owner at every budget, the others at the highest equilibrium."""
+    grid = np.linspace(LOWEST, HIGHEST, POINTS)
+    others = found.equilibria[-1].epsilon
+    payoffs = game.deviation_payoffs(others, grid[None, :], np.array([0]))[0]
+    for epsilon, payoff in zip(grid, payoffs, strict=True):
+        yield {"panel": "curve", "owner": "owner 1", "epsilon": epsilon, "payoff": payoff}
+
+
+def symmetric_equilibrium(kind: str, n_owners: int) -> float:
+    """Equilibrium of equal owners, as the root of the slope.
+
+    With one ε for all the share is (N-1)/N, and falls by (N-1)/(N² ε) per unit of one's own:
+    ``w ((N-1)/N U' - (N-1)/(N² ε) U) = e^ε``.
+    """
+    policy: Compensation = thesis_game(kind, 1.0).policy
+    weight = np.exp(HIGHEST) / float(policy.quantity_bought(np.array(HIGHEST))[0])
+    share = (n_owners - 1) / n_owners
+
+    def slope(epsilon: float) -> float:
+        worth, rise = (float(one) for one in policy.quantity_bought(np.array(epsilon)))
+        return weight * share * (rise - worth / (n_owners * epsilon)) - float(np.exp(epsilon))
+
+    return float(brentq(slope, 1.0, HIGHEST))
+
+
+def largest_second_derivative(kind: str, weight: str) -> float:
+    """Largest second derivative of the payoff in one's own ε; above 0 it is not concave."""
+    grid = np.linspace(LOWEST, HIGHEST, 5 * POINTS)
+    policy: Compensation = thesis_game(kind, 1.0, weight=weight).policy
+    worth = policy.quantity_bought(grid)[0]
+    ratio = worth[-1] / np.exp(HIGHEST)
+    scale = ratio if weight == "printed" else 1 / ratio
+    share = OTHERS[:, None] / (OTHERS[:, None] + grid)
+    bends = np.diff(share * scale * worth - np.exp(grid), 2) / (grid[1] - grid[0]) ** 2
+    return float(bends.max())
+
+
+def highest_equilibrium(frame: pd.DataFrame, weight: str, sizes: str) -> Array:
+    """The equilibrium with the largest budgets, (n_owners,)."""
+    rows = select_rows(frame, panel="equilibrium", weight=weight, sizes=sizes)
+    return select_rows(rows, equilibrium=rows["equilibrium"].max())["epsilon"].to_numpy(float)
+
+
+def count_peaks(frame: pd.DataFrame, weight: str, sizes: str) -> int:
+    """Number of peaks of the payoff curve, ends included."""
+    rows = select_rows(frame, panel="curve", weight=weight, sizes=sizes)
+    payoff = rows.sort_values("epsilon")["payoff"].to_numpy()
+    steps = np.sign(np.diff(payoff))
+    return int(np.sum((steps[:-1] > 0) & (steps[1:] < 0)) + (steps[0] < 0) + (steps[-1] > 0))
+
+
+def final_spread(frame: pd.DataFrame, sizes: str) -> float:
+    """Largest distance between owners' last budgets, over all starts."""
+    rows = select_rows(frame, panel="path", weight=MEANT, sizes=sizes)
+    last = rows[rows["round"] == rows.groupby("start")["round"].transform("max")]
+    ends = last.groupby("start")["epsilon"]
+    return float((ends.max() - ends.min()).max())
+
+
+def check_references(kind: str, frame: pd.DataFrame) -> Checks:
+    """Equilibria against the independent program and the root."""
+    for sizes in SIZES:
+        values = SETTLED[kind, sizes]
+        distance = float(np.max(np.abs(highest_equilibrium(frame, MEANT, sizes) - values)))
+        said = ", ".join(f"{value:.5f}" for value in dict.fromkeys(values))
+        said += " (an independent program)"
+        what = f"{sizes} sizes: largest distance from the reference"
+        yield Check(what, distance, 0, DIGIT, said, tolerance=DIGIT)
+    root = select_rows(frame, panel="by hand")["epsilon"].iloc[0]
+    distance = float(np.max(np.abs(highest_equilibrium(frame, MEANT, "equal") - root)))
+    yield Check("root", distance, 0, 1e-6, tolerance=1e-6)
+
+
+def check_game(kind: str, frame: pd.DataFrame) -> Checks:
+    """References, order by size, meeting paths, one peak, and the number of equilibria."""
+    yield from check_references(kind, frame)
+    for weight in WEIGHTS if kind == "leakage" else (MEANT,):
+        falls = -np.diff(highest_equilibrium(frame, weight, "different"))
+        what = f"larger owners settle lower, w {weight}: smallest step down"
+        yield Check(what, float(falls.min()), 1e-3, HIGHEST, "lower", "law", 1e-5)
+    yield Check("meeting", final_spread(frame, "equal"), 0, 1e-5, "meet", "law")
+    peaks = count_peaks(frame, MEANT, "equal")
+    yield Check("peaks", peaks, 1, 1, "one", "law")
+    equilibria = select_rows(frame, panel="equilibrium")
+    regret = float(equilibria["relative_regret"].max())
+    yield Check("regret", regret, 0, CERTIFIED, "", "law", 1e-8)
+    for sizes in SIZES:
+        numbers = select_rows(equilibria, weight=MEANT, sizes=sizes)["equilibrium"]
+        what = f"equilibria found, {sizes} sizes"
+        yield Check(what, int(numbers.max()), 1, 1, "unique", "law")
+    if kind == "leakage":
+        bend = float(select_rows(frame, panel="bend")["bend"].max())
+        yield Check("second_derivative", bend, -np.inf, 0, "concave", tolerance=1e-3)
+
+
+def draw_payoffs(axes: Axes, frame: pd.DataFrame) -> None:
+    """Payoff curve of each reading of w, with its peak."""
+    for number, (weight, style) in enumerate(zip(WEIGHTS, ("-", "--"), strict=True)):
+        part = select_rows(frame, weight=weight)
+        label = "w as the text means it" if weight == MEANT else "w as printed"
+        curve("epsilon", "payoff", label, number, order=True, lw=1.4, ls=style)(axes, part)
+        best = part.loc[part["payoff"].idxmax()]
+        axes.plot(best["epsilon"], best["payoff"], "o", ms=5, mfc="none", color=INK)
+    meant = select_rows(frame, weight=MEANT)["payoff"]
+    top = float(frame["payoff"].max())
+    low = min(0.0, float(meant.min())) - 0.1 * float(np.ptp(meant))
+    axes.set_ylim(low, top + 0.3 * (top - low))
+
+
+def draw_budgets(axes: Axes, frame: pd.DataFrame) -> None:
+    """Paths from every start, and the equilibria."""
+    rows = select_rows(frame, panel="path")
+    owners = list(dict.fromkeys(rows["owner"]))
+    found = select_rows(frame, panel="equilibrium")
+    equilibria = [list(part["epsilon"]) for _, part in found.groupby("equilibrium")]
+    draw_paths(axes, rows, owners, equilibria)
+    axes.set_ylim(0, 1.04 * HIGHEST)
+    sizes = frame["sizes"].iloc[0]
+    labels = owners
+    if sizes == "different":
+        labels = [f"{records:,.0f} records" for records in SIZES[sizes]]
+    for number, label in enumerate(labels):
+        axes.plot([], [], color=PALETTE[number], lw=2, label=label)
+
+
+def draw_game(key: str, frame: pd.DataFrame, note: str) -> Figure:
+    """(a) the payoff curve, (b) paths of equal owners, (c) of owners of different sizes."""
+    panels = (
+        make_panel(
+            draw_budgets,
+            labels=("", "privacy budget ε" if sizes == "equal" else ""),
+            heading=title,
+            where={"weight": MEANT, "sizes": sizes},
+            logs=None,
+            legend={"loc": "upper right"},
+        )
+        for sizes, title in (
+            ("equal", "(b) 10,000 records each"),
+            ("different", "(c) different sizes"),
+        )
+    )
+    payoffs = make_panel(
+        draw_payoffs,
+        labels=("privacy budget ε of owner 1", "payoff"),
+        heading="(a) payoff",
+        where={"panel": "curve", "sizes": "equal"},
+        legend={"loc": "upper left"},
+    )
+    draw = draw_panels(
+        key,
+        payoffs,
+        *panels,
+        says=(
+            "(a) what owner 1 is left with, the others as they settle; (b), (c) budgets round by"
+            " round, from every start"
+        ),
+        width=10.5,
+        height=2.7,
+    )
+    return draw(frame, note)
+
+
+def make_game_item(key: str, kind: str) -> Item:
+    """The item of one of the two games."""
+    return make_item(
+        key, partial(compute_game, kind), partial(check_game, kind), partial(draw_game, key)
+    )
+
+
+LEAKAGE = make_game_item("TH-4.2", "leakage")
+UTILITY = make_game_item("TH-4.3", "utility")

@@ -1,0 +1,138 @@
+"""Asynchronous training as published: all budgets and step lengths of a market in one training.
+
+Noise is drawn once for each run and scaled for every budget, so that budgets share their draws and
+a tick costs its products once. The paper does not state the bound Xi nor the step rho/(T^2 sigma):
+Xi follows the one rule of the book (`reproduction.training.published.given_bound`), and the step is
+as long as training needs to settle, and no longer, since noise grows with it (`settling_step`). The
+proof wants it small and constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from learning.arrays import Array
+from learning.losses.loss import Loss
+from learning.losses.squared import Squared
+from learning.training.clocks import Clocks, covered_talks
+from learning.training.engine import Trained, train
+from learning.training.paths import Watch, ignore_step
+from learning.training.plan import Plan
+from reproduction.item import Setting
+from reproduction.tables import Table
+from reproduction.training.published import Market, Records, given_bound
+
+TICKS = 1000  # T of the paper
+RIDGE = 2e-5  # r of g = r/2 |theta|^2: the paper's g = 1e-5 theta'theta
+SQUARED = Squared()
+PRINTED = Clocks(reading="printed", priced="horizon")
+PROVED = Clocks(reading="proved", priced="horizon")
+SETTLED = 5.0  # time constants of the slowest direction of the public rows that T ticks last
+
+
+def make_market(
+    table: Table, parts: Sequence[Records], loss: Loss = SQUARED, regularisation: float = RIDGE
+) -> Market:
+    """Make a market of some owners' records, with the gradient bound of the public rows."""
+    return Market(parts, given_bound(table, loss, regularisation), loss, regularisation)
+
+
+def settling_step(curvatures: Array, shares: Array, ticks: int) -> float:
+    """Step s of a tick: 1/(largest curvature) for the largest owner, or less where that settles.
+
+    At a tick the mean of all copies moves by N s q h/(N + 1) towards the optimum in a direction of
+    curvature h, so that T ticks last `SETTLED` time constants of the slowest direction at N s q =
+    SETTLED (N + 1)/(T h).
+
+    Parameters
+    ----------
+    curvatures : of the cost on public rows, ascending.
+    shares : q of each owner.
+    ticks : T.
+
+    >>> settling_step(np.array([1.0, 4.0]), np.full(4, 0.25), 100)
+    0.25
+    >>> settling_step(np.array([1.0, 4.0]), np.full(4, 0.25), 1000)
+    0.025
+    """
+    owners = len(shares)
+    slowest = float(curvatures[0])
+    steepest = float(curvatures[-1])
+    enough = SETTLED * (owners + 1) / (ticks * max(slowest, 1e-300))
+    return min(1 / steepest, enough) / (owners * float(shares.max()))
+
+
+def make_plan(table: Table, market: Market, ticks: int = TICKS, clocks: Clocks = PRINTED) -> Plan:
+    """Make the plan of the paper with the settling step; as printed, T ticks price an answer."""
+    x = table.public_x
+    curvatures = market.loss.curvature * np.linalg.eigvalsh(x.T @ x / len(x))
+    answers = covered_talks(clocks, len(market.records), ticks)
+    shares = market.sizes / market.sizes.sum()
+    step = settling_step(np.asarray(curvatures, dtype=float), shares, ticks)
+    return Plan("asynchronous", "last", ticks, step * ticks**2, clocks, answers)
+
+
+def train_at(
+    market: Market,
+    plan: Plan,
+    epsilon: Sequence[float],
+    setting: Setting,
+    *,
+    factors: Sequence[float] = (1.0,),
+    watch: Watch = ignore_step,
+    share: float = 1.0,
+) -> Trained:
+    """Run Algorithm 1 at every equal budget and step length at once.
+
+    Parameters
+    ----------
+    market : market to train on.
+    plan : ticks, step and clocks.
+    epsilon : budgets, each of them of all owners; inf for no noise.
+    setting : number of runs, and the seed.
+    factors : factors of the step length.
+    watch : called after each tick.
+    share : share of this training in the item.
+
+    Returns
+    -------
+    Trained, its runs factor by factor and in each budget by budget.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, Algorithm 1, (5)-(7), Theorem
+        1.
+    """
+    owners = len(market.records)
+    did = setting.did
+    budgets = np.repeat(np.asarray(epsilon, dtype=float)[:, None], owners, axis=1)
+    profiles = np.tile(budgets, (len(factors), 1))
+    streams = setting.streams("asynchronous")
+    task = market.task(profiles, plan, runs=setting.runs, streams=streams, watch=watch)
+    lengths = np.repeat(factors, len(epsilon) * setting.runs)[:, None]
+    return train(
+        replace(task, n_draws=setting.runs, step_scale=lengths, did=lambda part: did(part * share))
+    )
+
+
+def mean_fitness(market: Market, found: Trained, setting: Setting) -> tuple[Array, Array]:
+    """Mean relative fitness at each step length and budget, and its standard error, (m,) each."""
+    psi = market.cost.relative(found.theta).reshape(-1, setting.runs)
+    return psi.mean(axis=1), psi.std(axis=1, ddof=1) / np.sqrt(psi.shape[1])
+
+
+def sweep_budgets(
+    market: Market, plan: Plan, epsilon: Array, setting: Setting, share: float = 1.0
+) -> pd.DataFrame:
+    """Mean relative fitness at each budget, with that of a training without noise."""
+    found = train_at(market, plan, [*epsilon, np.inf], setting, share=share)
+    mean, error = mean_fitness(market, found, setting)
+    columns = {
+        "epsilon": epsilon,
+        "relative_fitness": mean[:-1],
+        "std_error": error[:-1],
+        "noiseless": mean[-1],
+    }
+    return pd.DataFrame(columns)

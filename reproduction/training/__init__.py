@@ -1,0 +1,1 @@
+"""Trained markets of the reproduction book: as published, and by our own protocol."""

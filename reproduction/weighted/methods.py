@@ -1,0 +1,251 @@
+"""Accuracy and optimal gap of WD-DP, plain averaging and one party with all records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from learning.arrays import Array
+from learning.privacy.published_noise import Formula, PublishedNoise
+from learning.progress import ReportWork, ignore_work
+from learning.randomness import Streams
+from reproduction.claims import quick_or_full
+from reproduction.item import Setting
+from reproduction.weighted.local import Schedules, train_locally
+from reproduction.weighted.rows import (
+    LOSS,
+    ONE_HOT,
+    SMALL,
+    TABLES,
+    Rows,
+    load_available,
+    load_rows,
+    sample_sizes,
+    skewed_sizes,
+)
+
+DELTA = 1e-3
+LIPSCHITZ = 1.0
+STEPS = np.array([0.01, 0.05, 0.1, 0.5, 1.0])  # to choose from
+EPSILONS = (0.01, 0.025, 0.05, 0.1, 0.25)
+FEW_EPSILONS = (0.01, 0.05, 0.1, 0.25)
+WEIGHTED = "WD-DP"
+PLAIN = "plain averaging"
+KEPT = "plain, step of u = 1"
+CENTRAL = "centralised"
+RULES: dict[str, Formula] = {
+    WEIGHTED: "weighted",
+    PLAIN: "plain",
+    KEPT: "plain",
+    CENTRAL: "weighted",
+}
+DISTRIBUTED = (WEIGHTED, PLAIN)
+SKEWS: tuple[int, ...] = (1, 3, 5, 7, 9)
+SMALL_SKEWS: tuple[int, ...] = (1, 2, 3, 4, 5)
+
+
+def count_rounds(setting: Setting) -> int:
+    """T; a tenth in a quick setting, as are the rows of large stand-ins."""
+    return quick_or_full(setting, 100, 1000)
+
+
+def count_trainings(rows: Rows, setting: Setting) -> tuple[int, int]:
+    """Trainings for the choice of a step, and for its evaluation; more on small tables."""
+    if rows.name in SMALL:
+        return quick_or_full(setting, (2, 20), (5, 30))
+    return quick_or_full(setting, (1, 5), (2, 8))
+
+
+@dataclass(frozen=True)
+class Market:
+    """A table, the rows of each owner, and the randomness of its trainings."""
+
+    rows: Rows
+    sizes: Sequence[int]
+    streams: Streams
+
+    def describe(self) -> dict[str, Any]:
+        """Columns of the table and its owners."""
+        return {
+            "data": self.rows.name,
+            "stand_in": self.rows.stand_in,
+            "owners": len(self.sizes),
+            "records": sum(self.sizes),
+            "smallest": min(self.sizes),
+        }
+
+
+def compare_methods(
+    rows: Rows,
+    sizes: Sequence[int],
+    names: Sequence[str],
+    epsilons: Sequence[float],
+    setting: Setting,
+    kept: Mapping[str, float] | None = None,
+    did: ReportWork = ignore_work,
+) -> list[dict[str, Any]]:
+    """Each method at each budget, with common random numbers.
+
+    Parameters
+    ----------
+    rows : the table.
+    sizes : records of each owner.
+    names : of the methods, in `RULES`.
+    epsilons : budgets.
+    setting : sets the number of trainings.
+    kept : the step of methods for which none is chosen.
+    did : called with the share of the work that was done.
+    """
+    market = Market(rows, sizes, setting.streams(f"weighted {rows.name} {len(sizes)} {max(sizes)}"))
+    rounds = count_rounds(setting)
+    choosing, judging = count_trainings(rows, setting)
+    first = len(STEPS) * choosing / (len(STEPS) * choosing + judging)
+    pairs = [(name, epsilon) for name in names for epsilon in epsilons]
+    noise = {name: PublishedNoise(RULES[name], DELTA, tuple(sizes)) for name in names}
+    sigmas = np.array([noise[n].scale([e], [sizes[0]], LIPSCHITZ, rounds)[0] for n, e in pairs])
+    methods = [name for name, _ in pairs]
+    steps = np.array([(kept or {}).get(name, np.nan) for name in methods])
+    free = np.flatnonzero(np.isnan(steps))
+    among = Schedules(STEPS, sigmas[free], rounds, choosing)
+    chosen = [methods[i] for i in free]
+    steps[free] = choose_steps(market, chosen, among, lambda share: did(first * share))
+    schedules = Schedules(steps, sigmas, rounds, judging)
+    models = average_models(
+        market, methods, schedules, "judging", lambda share: did((1 - first) * share)
+    )
+    facts = market.describe() | {"horizon": rounds, "delta": DELTA, "trainings": judging}
+    facts["best_accuracy"] = float(accuracy(rows, rows.cost.minimiser[None])[0])
+    facts["commonest"] = float(max(np.mean(rows.test_y > 0), np.mean(rows.test_y < 0)))
+    return [
+        facts
+        | {"method": name, "epsilon": epsilon, "step_size": step, "sigma": sigma}
+        | {"server_epsilon": noise[name].claims("", epsilon, rounds, size=min(sizes))[0].epsilon}
+        | summarise("accuracy", accuracy(rows, theta))
+        | summarise("optimal_gap", rows.cost.value(theta) - rows.cost.optimum)
+        for (name, epsilon), step, sigma, theta in zip(pairs, steps, sigmas, models, strict=True)
+    ]
+
+
+def choose_steps(
+    market: Market, names: Sequence[str], schedules: Schedules, did: ReportWork
+) -> Array:
+    """The step of least mean logistic loss on the public rows, for each method and its noise."""
+    rows = market.rows
+    count = len(schedules.steps)
+    steps = np.tile(schedules.steps, len(names))
+    every = replace(schedules, steps=steps, sigmas=np.repeat(schedules.sigmas, count))
+    models = average_models(market, np.repeat(names, count).tolist(), every, "choosing", did)
+    losses = LOSS.loss_sum(rows.public_x, rows.public_y, models.reshape(-1, models.shape[-1]))
+    means = losses.reshape(len(names), count, schedules.draws).mean(axis=2)
+    return np.asarray(schedules.steps[means.argmin(axis=1)])
+
+
+def average_models(
+    market: Market, names: Sequence[str], schedules: Schedules, key: str, did: ReportWork
+) -> Array:
+    """The server's model of each schedule and draw, by the weights of its method.
+
+    Returns
+    -------
+    (schedules, draws, p)
+    """
+    sizes = np.array(market.sizes)
+    streams = Streams(market.streams.seed, f"{market.streams.purpose} {key}")
+    models = train_locally(market.rows, market.sizes, schedules, streams, did)
+    weights = {
+        "plain": np.full(len(sizes), 1 / len(sizes)),
+        "weighted": sizes / sizes.sum(),
+    }
+    return np.einsum("cj,jcdp->cdp", np.array([weights[RULES[name]] for name in names]), models)
+
+
+def accuracy(rows: Rows, theta: Array) -> Array:
+    """Share of correctly classified test rows, for models (k, p): (k,)."""
+    return np.asarray(((rows.test_x @ theta.T >= 0) == (rows.test_y[:, None] > 0)).mean(axis=0))
+
+
+def summarise(name: str, values: Array) -> dict[str, float]:
+    """Mean over trainings, with its standard error."""
+    error = float(values.std(ddof=1) / np.sqrt(len(values)))
+    return {name: float(values.mean()), f"{name}_std_error": error}
+
+
+@cache
+def train_central(
+    name: str, data: Path | None, quick: bool, seed: int, epsilons: Sequence[float]
+) -> list[dict[str, Any]]:
+    """The centralised method; computed once in a process, since it has no owners."""
+    setting = Setting(data, quick, seed)
+    rows = load_rows(name, setting)
+    return compare_methods(rows, (len(rows.y),), (CENTRAL,), epsilons, setting)
+
+
+def list_central(
+    rows: Rows, owners: int, setting: Setting, epsilons: Sequence[float]
+) -> list[dict[str, Any]]:
+    """The centralised method at some of the budgets, as rows of a market of these owners."""
+    every = tuple(epsilons) if rows.name == ONE_HOT else choose_budgets(setting)
+    known = train_central(rows.name, setting.data, setting.quick, setting.seed, every)
+    return [row | {"owners": owners} for row in known if row["epsilon"] in epsilons]
+
+
+def choose_budgets(setting: Setting) -> tuple[float, ...]:
+    """Privacy budgets of the figures."""
+    return quick_or_full(setting, FEW_EPSILONS, EPSILONS)
+
+
+def vary_budget(owners: int, setting: Setting) -> pd.DataFrame:
+    """All methods on all tables over epsilon, with owners of random size."""
+    tables = load_available(list(TABLES), setting)
+    budgets = choose_budgets(setting)
+    did = partial(report_part, setting, len(tables))
+    found = []
+    for rows in tables:
+        rng = setting.streams("weighted").rng("sizes", rows.name, owners)
+        sizes = sample_sizes(len(rows.y), owners, rng=rng)
+        found += compare_methods(rows, sizes, DISTRIBUTED, budgets, setting, did=did)
+        found += list_central(rows, owners, setting, budgets)
+    return pd.DataFrame(found)
+
+
+def choose_skews(rows: Rows, setting: Setting) -> tuple[int, ...]:
+    """Values of u for a table; the two ends in a quick setting."""
+    every = SMALL_SKEWS if rows.name in SMALL else SKEWS
+    if setting.quick:
+        return every[:: len(every) - 1]
+    return every[::2] if rows.name == ONE_HOT else every
+
+
+def vary_skew(owners: int, epsilon: float, names: Sequence[str], setting: Setting) -> pd.DataFrame:
+    """All methods on some tables over u = n_max/n_min, with owners of two sizes.
+
+    Plain averaging has two series: with a step chosen for every u, and with that for equal owners.
+    """
+    tables = load_available(names, setting)
+    found = []
+    for rows in tables:
+        skews = choose_skews(rows, setting)
+        did = partial(report_part, setting, len(tables) * len(skews))
+        kept: dict[str, float] = {}
+        for skew in skews:
+            sizes = skewed_sizes(len(rows.y), owners, skew)
+            methods = (*DISTRIBUTED, *kept)
+            several = compare_methods(rows, sizes, methods, (epsilon,), setting, kept, did)
+            if not kept:
+                equal = next(row for row in several if row["method"] == PLAIN)
+                kept = {KEPT: equal["step_size"]}
+                several.append(equal | {"method": KEPT})
+            several += list_central(rows, owners, setting, (epsilon,))
+            found += [row | {"skew": skew} for row in several]
+    return pd.DataFrame(found)
+
+
+def report_part(setting: Setting, parts: int, share: float) -> None:
+    """Report progress on one of several equal parts."""
+    setting.did(share / parts)

@@ -1,1 +1,0 @@
-"""What Flower runs: the only files that import it, by the extra ``federated``."""

@@ -1,0 +1,143 @@
+"""The form of a market feature: one declaration, from its key in the scenario file to its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.phrases import format_value
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+SolveGame = Callable[[Game], Equilibrium]
+
+
+def value_of(scenario: Scenario, key: str) -> Any:
+    """Value of a dotted key of a scenario; None where a table on the way is absent."""
+    value: Any = scenario
+    for name in key.split("."):
+        value = getattr(value, name, None)
+    return value
+
+
+class Choice:
+    """A choice that a scenario may make, and what it excludes.
+
+    Attributes
+    ----------
+    key: dotted key of the scenario file, at which errors are reported.
+    title: the choice in the words of an error.
+    example: changes of a scenario that make the choice, as for ``--set``.
+    excludes: reasons why other choices cannot be made with this one, by their names.
+    refusal: rule of the error where this choice is excluded.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    example: ClassVar[tuple[str, ...]] = ()
+    excludes: ClassVar[Mapping[str, str]] = {}
+    refusal: ClassVar[str] = "must be left out"
+
+    def is_used(self, scenario: Scenario) -> bool:
+        """Test whether a scenario makes the choice: by default, whether its key holds anything."""
+        value = value_of(scenario, self.key)
+        return value is not None and value != () and value is not False
+
+    def describe_value(self, scenario: Scenario) -> str:
+        """The value found at the key, as an error shows it."""
+        value = value_of(scenario, self.key)
+        return format_value(value) if isinstance(value, str | int | float) else "it"
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse, with an InputError, values that contradict other tables of the scenario."""
+
+    def check_unused(self, scenario: Scenario) -> None:
+        """Refuse, with an InputError, values of other tables that need the choice."""
+
+
+class Feature(Choice):
+    """A feature of a market.
+
+    A subclass states its attributes and overrides the methods that concern it; an instance in
+    `scenarios.features.FEATURES` makes it usable from the scenario file to the report.
+
+    Attributes
+    ----------
+    table: annotation of the feature's key at the top of the scenario file; None where the key
+        belongs to another table.
+    default: value of the key where the file does not give it.
+    result: name of the feature's facts in result.json; empty without.
+    fields: description of each field of these facts, by its place.
+    sentence: Jinja template of what the terminal and the report say; it knows ``facts`` and
+        ``result``, and the filters ``number``, ``percent``, ``money`` and ``listed``.
+    owners_alone: whether owners choose for themselves alone, so that a planner's best is known.
+    """
+
+    table: ClassVar[Any] = None
+    default: ClassVar[Any] = None
+    result: ClassVar[str] = ""
+    fields: ClassVar[Mapping[str, str]] = {}
+    sentence: ClassVar[str] = ""
+    owners_alone: ClassVar[bool] = True
+
+    def has_table(self, scenario: Scenario) -> bool:
+        """Test whether the scenario file has a table of the feature's own."""
+        return self.table is not None and value_of(scenario, self.key) is not None
+
+    def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
+        """Refuse, with an InputError, values that contradict the owners' names."""
+
+    def change_game(self, scenario: Scenario, game: Game) -> Game:
+        """The game under the feature's rules: what owners choose, pay and are paid."""
+        return game
+
+    def as_played(self, scenario: Scenario, game: Game) -> Game:
+        """The game as those who choose see it; payments are still those of ``game``."""
+        return game
+
+    def settle(
+        self, scenario: Scenario, game: Game, solve_game: SolveGame, **search: Any
+    ) -> Equilibrium:
+        """Equilibrium of the game; ``search`` is that of `market.equilibrium.solver.solve`."""
+        return solve_game(game)
+
+    def transfers(self, scenario: Scenario, game: Game, epsilon: np.ndarray) -> np.ndarray:
+        """Money that each owner receives from other owners, (n_owners,); below 0 where it gives."""
+        return np.zeros(len(epsilon))
+
+    def warnings(self, run: Run) -> list[dict[str, Any]]:
+        """Warnings of a run, each a fact with a ``cause``."""
+        return []
+
+    def facts(self, run: Run, loop: Loop) -> Any:
+        """Facts of a run for result.json; ``loop`` settles other markets to compare with."""
+        return None
+
+    def in_order(self, scenario: Scenario, names: Sequence[str], left_out: Sequence[str]) -> Any:
+        """The feature's table with one value per owner in the order of the owners."""
+        return value_of(scenario, self.key)
+
+
+def check_exclusions(choices: Mapping[str, Choice], scenario: Scenario) -> None:
+    """Refuse a scenario that makes two choices of which one excludes the other.
+
+    Raises
+    ------
+    InputError
+        At the key of the excluded choice.
+    """
+    used = {name: choice for name, choice in choices.items() if choice.is_used(scenario)}
+    for choice in used.values():
+        for name, why in choice.excludes.items():
+            if name in used:
+                excluded = used[name]
+                rule = f"{excluded.refusal} with {choice.title}, {why}"
+                found = excluded.describe_value(scenario)
+                raise InputError(excluded.key, rule, found, "Leave one of them out.")

@@ -1,0 +1,97 @@
+"""Externalities: owners whose records are correlated, so that one owner's sale reveals others'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from learning.randomness import Streams
+from market.analysis.welfare import SLACK
+from market.equilibrium.solver import Equilibrium, solve
+from market.externalities.spillover import Externalities as Correlated
+from market.externalities.spillover import spillover_game
+from market.game.game import Game
+from scenarios.features.base import Feature, SolveGame
+from scenarios.schema.kinds import declared_table
+from scenarios.summary.rows import compare_market, rows_of
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+STARTS = 4  # of the search for the same market without correlation
+
+
+class Externalities(Feature):
+    """Sales that reveal other owners' records: a loss to them, and a lower price of their own."""
+
+    key = "externalities"
+    title = "[externalities]"
+    table = Annotated[Any, declared_table(Correlated)] | None
+    example = ("externalities={correlation=0.5}",)
+    result = "externalities"
+    owners_alone = False
+    excludes = {
+        "unions": "which are settled for owners with nothing in common",
+        "learners": "of whom each would be told something else",
+        "participation": "which are settled for owners who stay",
+        "policy.whole": "whose owners are told of each other",
+        "public_good": "under which what sharing nothing brings is not known",
+    }
+
+    def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
+        """Refuse a correlation that records of so many owners cannot have."""
+        scenario.externalities.correlation_of(len(names))
+
+    def as_played(self, scenario: Scenario, game: Game) -> Game:
+        """The game with losses to others' sales in each owner's payoff."""
+        return spillover_game(game, scenario.externalities)
+
+    def settle(
+        self, scenario: Scenario, game: Game, solve_game: SolveGame, **search: Any
+    ) -> Equilibrium:
+        """Equilibrium of the game as played, with the payments of the game itself."""
+        found = solve_game(self.as_played(scenario, game))
+        others = (replace(one, payments=game.payments(one.epsilon)) for one in found.others)
+        path = tuple((k, at, *game.payments_and_payoffs(at)) for k, at, *_ in found.trajectory)
+        payments = game.payments(found.epsilon)
+        return replace(found, payments=payments, others=tuple(others), trajectory=path)
+
+    def warnings(self, run: Run) -> list[dict[str, Any]]:
+        """The owner of whom others' sales reveal most, which no promise to it covers."""
+        if not run.asks:
+            return []
+        by_others = run.playing.policy.told(run.epsilon)[0]
+        most = int(np.argmax(by_others))
+        if by_others[most] <= 0:
+            return []
+        part = float(by_others[most])
+        return [{"cause": "told_by_others", "name": run.data.names[most], "part": part}]
+
+    def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
+        """Information revealed and its cost for each owner, and the market without correlation.
+
+        ``told`` counts parts of the variance of what an owner's records tell: by all others
+        (``told_by_others``), and by all sales.
+        """
+        epsilon = run.epsilon
+        accounts = run.accounts
+        by_others = by_all = np.zeros(len(epsilon))
+        if run.game.asks(epsilon):
+            by_others, by_all = run.playing.policy.told(epsilon)
+        rng = Streams(run.scenario.seed, "externalities").rng()
+        starts = min(STARTS, run.scenario.market.starts)
+        spent = accounts.payments + accounts.costs + accounts.spillovers
+        rows = {
+            "name": run.data.names,
+            "told_by_others": by_others,
+            "told": by_all,
+            "spillover": accounts.spillovers,
+            "spared": run.game.costs(epsilon) - accounts.costs,
+            "better_without_market": accounts.surplus < -SLACK * spent,
+        }
+        apart = solve(run.game, rng=rng, starts=starts).epsilon
+        return {"owners": rows_of(rows), "apart": compare_market(run, apart)}

@@ -1,0 +1,199 @@
+"""Networks: who may sell to which learner, and who sees whose budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import model_validator
+
+from agents.networks.base import SIGHT, TRADE, Parties, linked_graph, trade_links
+from agents.networks.measures import centralities, rank_correlations, starting_points
+from learning.errors import InputError
+from learning.phrases import format_value
+from learning.randomness import Streams
+from scenarios.features.base import Feature
+from scenarios.features.settings import sees_neighbours
+from scenarios.schema.fields import Section
+from scenarios.schema.kinds import make_declared, named_table
+from scenarios.schema.market import FIRST
+from scenarios.summary.rows import rows_of
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+
+class Network(Section):
+    """Who may sell to which learner, and who sees whose budget; without a table, everybody to all,
+    and everybody all."""
+
+    trade: Annotated[Any, named_table("network.trade")] | None = None
+    sight: Annotated[Any, named_table("network.sight")] | None = None
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Network:
+        if self.trade is None and self.sight is None:
+            rule = "must have a table, [network.trade] or [network.sight]"
+            raise InputError("network", rule, "none", "Add one, or leave it out.")
+        return self
+
+
+class Networks(Feature):
+    """Networks of trade and of sight among owners and learners."""
+
+    key = "network"
+    title = "[network]"
+    table = Network | None
+    example = ("network.trade={kind='complete'}",)
+    result = "network"
+
+    def check_unused(self, scenario: Scenario) -> None:
+        """Refuse owners who see their neighbours without a network of sight."""
+        if sees_neighbours(scenario):
+            rule = "needs [network.sight] for owners who see their neighbours alone"
+            raise InputError("behaviours", rule, "none", 'Add it, such as kind = "ring".')
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a network of sight that no owner looks at, and the reverse."""
+        if not scenario.network.sight:
+            self.check_unused(scenario)
+        elif not sees_neighbours(scenario):
+            rule = "goes with [[behaviours]] of owners who look at it, such as neighbours"
+            found = f"kind = {format_value(scenario.network.sight.kind)}"
+            raise InputError("network.sight", rule, found, "Add one, or leave it out.")
+
+    def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
+        """Centrality and outcome of each party, and the same market without the network."""
+        whole = loop.carry_out(remove_network(run.scenario))
+        return {
+            "trade": describe_graph(run, TRADE),
+            "sight": describe_graph(run, SIGHT),
+            "here": describe_sides(run),
+            "complete": describe_sides(whole),
+        }
+
+
+def list_parties(scenario: Scenario, names: Sequence[str], use: str) -> Parties:
+    """Parties of a network, whose owners are called ``names``."""
+    learners = (FIRST, *(rival.name for rival in scenario.learners or ()))
+    return Parties(use, tuple(names), learners, frozenset(scenario.left_out))
+
+
+def make_graph(scenario: Scenario, names: Sequence[str], use: str) -> Any:
+    """Graph of networkx for a use, nodes by name in the order of the market; None without.
+
+    Parameters
+    ----------
+    scenario : the scenario, in the order of its data.
+    names : of its owners.
+    use : "trade" or "sight".
+
+    Raises
+    ------
+    InputError
+        As of `agents.networks.base.linked_graph`.
+    """
+    table: Any = scenario.network and getattr(scenario.network, use)
+    if table is None:
+        return None
+    network = make_declared(table).located(scenario.locate)
+    rng = Streams(scenario.seed, "graph").rng(use)
+    return linked_graph(network, list_parties(scenario, names, use), rng=rng)
+
+
+def find_links(scenario: Scenario, names: Sequence[str]) -> np.ndarray | None:
+    """Test whether each owner may sell to each learner, bool (n_owners, n_learners).
+
+    None if all may.
+    """
+    graph = make_graph(scenario, names, TRADE)
+    return None if graph is None else trade_links(graph, list_parties(scenario, names, TRADE))
+
+
+def find_sight(scenario: Scenario, names: Sequence[str]) -> Any:
+    """Test whether the row's owner sees the column's, sparse (n_owners, n_owners).
+
+    None if all see all.
+    """
+    graph = make_graph(scenario, names, SIGHT)
+    if graph is None:
+        return None
+    import networkx as nx  # loaded only where there is a network
+
+    return nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
+
+
+def remove_network(scenario: Scenario) -> Scenario:
+    """The same scenario on the complete graph, without behaviours that look at their neighbours."""
+    others = [table for table in scenario.behaviours or () if not make_declared(table).watches]
+    return scenario.model_copy(update={"network": None, "behaviours": tuple(others) or None})
+
+
+def describe_graph(run: Run, use: str) -> dict[str, Any] | None:
+    """Edges, centralities and their rank correlation with the surplus; None without a network."""
+    graph = make_graph(run.scenario, run.data.names, use)
+    if graph is None:
+        return None
+    accounts = run.accounts
+    count = len(run.data.names)
+    central = centralities(graph, rng=Streams(run.scenario.seed, "graph").rng(use, "betweenness"))
+    of_owners = {name: column[:count] for name, column in central.items()}
+    money = {
+        "epsilon": accounts.epsilon,
+        "payment": accounts.payments,
+        "surplus": accounts.surplus,
+    }
+    part: dict[str, Any] = {
+        "kind": getattr(run.scenario.network, use).kind,
+        "directed": graph.is_directed(),
+        "starting_points": starting_points(graph),
+        "owners": rows_of({"name": run.data.names} | of_owners | money),
+        "rank_correlations": rank_correlations(of_owners, accounts.surplus),
+    }
+    if use == SIGHT:
+        return part | {"edges": [{"from": one, "to": other} for one, other in graph.edges]}
+    names, _, paid = sales_of(run)
+    learners = {"name": names} | {name: column[count:] for name, column in central.items()}
+    outcome = {"payments": paid.sum(axis=0), "surplus": run.learner_surpluses}
+    return part | {"edges": list_trades(run, graph), "learners": rows_of(learners | outcome)}
+
+
+def sales_of(run: Run) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names of the learners, and budgets and payments, both (n_owners, n_learners)."""
+    if run.contest is None:
+        return [FIRST], run.epsilon[:, None], run.accounts.payments[:, None]
+    return run.contest.names, run.contest.found.epsilon, run.contest.found.payments
+
+
+def list_trades(run: Run, graph: Any) -> list[dict[str, Any]]:
+    """Budget and payment along each edge of trade."""
+    names, sold, paid = sales_of(run)
+    return [
+        {
+            "owner": owner,
+            "learner": learner,
+            "epsilon": float(sold[i, j]),
+            "payment": float(paid[i, j]),
+        }
+        for i, owner in enumerate(run.data.names)
+        for j, learner in enumerate(names)
+        if graph.has_edge(owner, learner)
+    ]
+
+
+def describe_sides(run: Run) -> dict[str, Any]:
+    """Outcome of a market for its owners and learners."""
+    accounts = run.accounts
+    runs = (run, *(run.contest.others if run.contest else ()))
+    found = run.contest.found if run.contest else run.equilibrium
+    return {
+        "converged": found.converged,
+        "epsilon": accounts.epsilon,
+        "relative_fitness": [one.planner.forecast.at(one.epsilon) for one in runs],
+        "payments": float(accounts.payments.sum()),
+        "owners": float(accounts.surplus.sum()),
+        "learners": run.learner_surpluses,
+        "total": accounts.welfare,
+    }

@@ -1,0 +1,59 @@
+"""Participation: owners who may leave the market, and come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from learning.randomness import Streams
+from market.analysis.assessment import gain_by_coming_back, stay_or_leave
+from market.equilibrium.solver import Equilibrium, solve
+from market.game.game import Game
+from scenarios.features.base import Feature, SolveGame
+from scenarios.summary.rows import compare_market
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+STARTS = 4  # of the search for the same market with all owners bound to stay
+
+
+class Participation(Feature):
+    """Owners who leave where they lose, and come back where they gain."""
+
+    key = "market.participation"
+    title = 'market.participation = "free"'
+    example = ("market.participation=free",)
+    refusal = 'must be "bound"'
+    result = "participation"
+    owners_alone = False
+    excludes = {"public_good": "under which what leaving brings is not known"}
+
+    def is_used(self, scenario: Scenario) -> bool:
+        """Test whether owners may leave."""
+        return scenario.market.participation == "free"
+
+    def settle(
+        self, scenario: Scenario, game: Game, solve_game: SolveGame, **search: Any
+    ) -> Equilibrium:
+        """Equilibrium of the owners who stay, which nobody gains by leaving or joining."""
+        return stay_or_leave(game, solve_game)[0]
+
+    def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
+        """Owners who have left, and the same market with all owners bound to stay."""
+        game = run.game
+        left = np.flatnonzero((run.epsilon == 0) & (game.owners.epsilon_min > 0))
+        gains = gain_by_coming_back(game, run.epsilon, left)[0].tolist() if left.size else []
+        rng = Streams(run.scenario.seed, "participation").rng()
+        starts = min(STARTS, run.scenario.market.starts)
+        names = [run.data.names[number] for number in left]
+        bound = solve(game, rng=rng, starts=starts).epsilon
+        return {
+            "left": [
+                {"name": name, "by_coming_back": gain}
+                for name, gain in zip(names, gains, strict=True)
+            ],
+            "bound": compare_market(run, bound),
+        }

@@ -1,0 +1,254 @@
+"""Settings of other tables that exclude each other, or that features exclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.phrases import format_value
+from learning.privacy.mechanisms import BEST
+from learning.training.algorithms import ALGORITHMS
+from learning.training.conduct import HONEST
+from scenarios.features.base import Choice, value_of
+from scenarios.schema.fields import quote_choices
+from scenarios.schema.kinds import KINDS, make_declared
+
+PERSONS = "data.rows_per_person"
+GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
+
+
+@dataclass(frozen=True)
+class Setting(Choice):
+    """A value of a key that does not go with everything else; see `Choice` for the attributes.
+
+    Parameters
+    ----------
+    test: whether a scenario has the setting; its key holds anything unless given.
+    """
+
+    key: str  # type: ignore[misc]
+    title: str  # type: ignore[misc]
+    example: tuple[str, ...] = ()  # type: ignore[misc]
+    excludes: Mapping[str, str] = field(default_factory=dict)  # type: ignore[misc]
+    test: Callable[[Any], bool] | None = None
+    refusal: str = "must be left out"  # type: ignore[misc]
+
+    def is_used(self, scenario: Any) -> bool:
+        """Test whether a scenario has the setting."""
+        return super().is_used(scenario) if self.test is None else self.test(scenario)
+
+
+def equals(key: str, value: Any) -> Callable[[Any], bool]:
+    """Test whether a key of a scenario holds a value."""
+    return lambda scenario: value_of(scenario, key) == value
+
+
+def is_additive(scenario: Any) -> bool:
+    """Test whether owners meet in sums alone under the policy of a scenario."""
+    return bool(getattr(KINDS["policy"][scenario.policy.kind], "additive", False))
+
+
+def has_user_policy(scenario: Any) -> bool:
+    """Test whether any learner pays what a function of the user's says."""
+    rivals = (one.policy for one in scenario.learners or () if one.policy)
+    return any(policy.kind == "user" for policy in (scenario.policy, *rivals))
+
+
+def deviates(scenario: Any) -> bool:
+    """Test whether any owners answer otherwise than they sold."""
+    return any(make_declared(table).conduct != HONEST for table in scenario.behaviours or ())
+
+
+def sees_neighbours(scenario: Any) -> bool:
+    """Test whether any owners see the budgets of their neighbours alone."""
+    return any(make_declared(table).watches for table in scenario.behaviours or ())
+
+
+class LossReports(Choice):
+    """Noisy reports of the owners' losses under the learner's own model, before trading."""
+
+    key = "owners.report"
+    title = "owners.report"
+    example = ("owners.report=0.005",)
+    excludes = {PERSONS: "a loss report that counts single records"}
+
+    def is_used(self, scenario: Any) -> bool:
+        """Test whether owners report."""
+        return bool(scenario.owners.report > 0)
+
+    def check(self, scenario: Any) -> None:
+        """Refuse reports that leave nothing of a budget, or without a public model."""
+        spent = scenario.owners.report
+        cap = scenario.regulation.epsilon_cap
+        if not scenario.data.public_rows:
+            found = f"{spent:g} with data.public_rows = 0"
+            raise InputError("owners.report", "needs public rows", found)
+        budgets = np.asarray(scenario.owners.listed().epsilon, dtype=float)
+        least = float(budgets.reshape(-1, 2)[:, 0].min())
+        if spent >= least:
+            rule = f"must be below every budget that an owner may choose, {least:g} here"
+            remedy = "Training gets the rest: lower it, or raise the lower end of owners.epsilon."
+            raise InputError("owners.report", rule, f"{spent:g}", remedy)
+        if cap is not None and spent >= cap:
+            rule = f"must be below regulation.epsilon_cap, {cap:g}"
+            raise InputError("owners.report", rule, f"{spent:g}")
+
+
+class Baselines(Choice):
+    """Further trainings at the same budgets, to compare with."""
+
+    key = "validation.baselines"
+    title = "validation.baselines"
+    example = ("validation.baselines=['plain']",)
+    excludes = {
+        "learners": "which are compared with one training",
+        "time": "which are compared with one training",
+    }
+
+    def is_used(self, scenario: Any) -> bool:
+        """Test whether any baseline is trained."""
+        return bool(scenario.validation.baselines)
+
+    def check(self, scenario: Any) -> None:
+        """Refuse baselines of an algorithm that takes no steps or asks owners at random."""
+        used = (one.trains_by for one in scenario.learning.decided)
+        if all(supports_baselines(algorithm) for algorithm in used):
+            return
+        supported = [name for name, one in ALGORITHMS.items() if supports_baselines(one)]
+        rule = f"goes with algorithm = {quote_choices(supported)}"
+        found = f"algorithm {format_value(scenario.learning.algorithm)}"
+        raise InputError("validation.baselines", rule, found, "Leave it out.")
+
+
+def supports_baselines(algorithm: Any) -> bool:
+    """Test whether the same training can be carried out with other weights and noise."""
+    return bool(algorithm.takes_steps and not algorithm.asks_at_random)
+
+
+NEIGHBOURS = "owners who see their neighbours alone"
+SETTINGS: dict[str, Choice] = {
+    "owners.report": LossReports(),
+    "owners.cost_at": Setting(
+        "owners.cost_at",
+        "owners.cost_at",
+        ("owners.cost_at=claimed",),
+        test=lambda scenario: scenario.owners.cost_at != "sold",
+    ),
+    "owners.benefit": Setting(
+        "owners.benefit",
+        "owners.benefit",
+        ("owners.benefit=10.0",),
+        test=lambda scenario: bool(np.any(scenario.owners.listed().benefit)),
+    ),
+    "learning.aggregation": Setting(
+        "learning.aggregation",
+        "another aggregation than sums",
+        ("learning.aggregation=median",),
+        test=lambda scenario: not scenario.learning.combines.sums,
+    ),
+    "learning.accounting": Setting(
+        "learning.accounting",
+        'learning.accounting = "printed"',
+        ("learning.accounting=printed", "learning.algorithm=weighted", *GAUSSIAN),
+        {PERSONS: "whose noise is for one record"},
+        equals("learning.accounting", "printed"),
+    ),
+    "learning.overlap": Setting(
+        "learning.overlap",
+        "learning.overlap",
+        ("learning.overlap=2",),
+        test=lambda scenario: scenario.learning.overlap > 1,
+    ),
+    "learning.gradient_bound": Setting(
+        "learning.gradient_bound",
+        "learning.gradient_bound",
+        ("learning.gradient_bound=3",),
+        {
+            "owners.cost_at": (
+                "under which owners would count their cost on what may not be bounded"
+            ),
+            "owners.report": "to which the report would add what may not be bounded",
+            "time": "over which budgets would be counted as sold",
+        },
+    ),
+    "learning.one_record": Setting(
+        "learning.algorithm",
+        "an algorithm that picks single records",
+        ("learning.algorithm=sgd1", *GAUSSIAN),
+        {PERSONS: "whose noise is for one record"},
+        lambda scenario: scenario.learning.one_by_one,
+    ),
+    **{
+        f"learning.{key}=best": Setting(
+            f"learning.{key}",
+            f'learning.{key} = "best"',
+            (f"learning.{key}=best",),
+            test=equals(f"learning.{key}", BEST),
+        )
+        for key in ("algorithm", "clipping", "mechanism")
+    },
+    PERSONS: Setting(
+        "data.rows_per_person",
+        "data.rows_per_person",
+        ("data.person=who", "data.rows_per_person=2"),
+        test=lambda scenario: scenario.data.most_rows > 1,
+        refusal="must be 1",
+    ),
+    "data.person": Setting("data.person", "data.person", ("data.person=who",)),
+    "policy.user": Setting(
+        "policy.kind",
+        "a policy of the user's",
+        ("policy={kind='user', file='pay.py'}",),
+        test=has_user_policy,
+    ),
+    "policy.whole": Setting(
+        "policy.kind",
+        "a policy that settles whole profiles",
+        ("policy={kind='shapley'}",),
+        test=lambda scenario: not is_additive(scenario),
+        refusal="must be one under which owners meet in sums",
+    ),
+    "behaviours.dishonest": Setting(
+        "behaviours",
+        "owners who answer otherwise than they sold",
+        ("behaviours=[{kind='junk_seller'}]",),
+        test=deviates,
+    ),
+    "behaviours.neighbours": Setting(
+        "behaviours",
+        NEIGHBOURS,
+        ("behaviours=[{kind='neighbours'}]", "network.sight={kind='ring'}"),
+        {
+            "policy.whole": "whose policy may settle no whole profiles",
+            "regulation.price_floor": "since under it they meet in more than sums",
+        },
+        sees_neighbours,
+    ),
+    "network.trade": Setting(
+        "network.trade",
+        "[network.trade]",
+        ("network.trade={kind='complete'}",),
+        {"owners.report": "in which an owner may deal with no learner at all"},
+    ),
+    "regulation.price_floor": Setting(
+        "regulation.price_floor",
+        "regulation.price_floor",
+        ("regulation.price_floor=1.0",),
+        test=lambda scenario: scenario.regulation.price_floor > 0,
+    ),
+    "time.fresh": Setting(
+        "time",
+        'time.composition = "fresh"',
+        ("time={periods=2, growth=0.5, composition='fresh'}",),
+        {
+            "learning.overlap": "whose claims are of records that are asked about once",
+            "data.person": "whose claims are of records that are asked about once",
+        },
+        equals("time.composition", "fresh"),
+    ),
+    "validation.baselines": Baselines(),
+}

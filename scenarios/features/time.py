@@ -1,0 +1,287 @@
+"""Time: a market that repeats over periods, with entry, exit and lifetime budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Le
+from pydantic import Field, model_validator
+
+from learning.declaration import Count, NamedPerOwnerRule, NonNegative
+from learning.errors import InputError
+from learning.phrases import format_value
+from learning.privacy.lifetime import Composition, Saving
+from market.analysis.welfare import learner_surplus
+from scenarios.features.base import Feature
+from scenarios.schema.fields import Names, Section, Text, suggest_name
+from scenarios.schema.kinds import each_table
+from scenarios.summary.verdict import forecast_agrees, summarise_runs
+
+if TYPE_CHECKING:
+    from scenarios.run import History, Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+MOST_PERIODS = 1000
+
+
+class Entry(Section):
+    """An owner who joins the market after its first period."""
+
+    owner: Text = Field(description="Name the owner.")
+    """The owner's name."""
+    period: Annotated[int, Ge(2)] = Field(description="Give the period in which it joins, from 2.")
+    """The period in which it joins."""
+
+
+class Time(Section):
+    """A market that repeats: owners join, leave and come back, records grow, and what was sold
+    stays spent."""
+
+    periods: Annotated[int, Ge(1), Le(MOST_PERIODS)] = Field(
+        description="Give the number of periods."
+    )
+    """How often the market is held."""
+    entry: Annotated[Any, each_table(Entry, "time.entry")] = None
+    arrivals: NonNegative = 0.0
+    """How often a period each owner who waits outside would join, by a Poisson clock of its own;
+    with `first`."""
+    first: Names | None = None
+    """The owners who are there from the first period; all without an `entry` unless given. The
+    others wait outside."""
+    patience: Count | None = None
+    """Periods in a row with less than its outside option after which an owner leaves; nobody leaves
+    unless given."""
+    returns: bool = True
+    """Whether who has left comes back once that would pay, the others as they were in the period
+    before."""
+    lifetime_epsilon: Annotated[Any, NamedPerOwnerRule(strict=True)] = None
+    """The ε that an owner may sell over all periods, or of each record with `fresh`: what is left
+    is the most it may sell."""
+    saving: Saving = "none"
+    """What an owner sells of what is left: all of it, if that pays now, or at most an equal part
+    for each period left."""
+    composition: Composition = "sequential"
+    """What each period asks about: all records so far, whose budgets add up, or only records that
+    were never asked about."""
+    growth: NonNegative = 0.0
+    """How much each owner's records grow, as a share a period; in the last period it has all that
+    the table holds."""
+    arrived: Text | None = None
+    """The column that says when a record arrived: its values in order are the first, the second,
+    ... period; or `growth`."""
+
+    @property
+    def arriving(self) -> bool:
+        """Test whether records arrive between periods."""
+        return self.growth > 0 or self.arrived is not None
+
+    @property
+    def planned(self) -> int:
+        """Largest number of plans that the learner makes: one for each set of records."""
+        return self.periods if self.arriving else 1
+
+    @model_validator(mode="after")
+    def _check_consistent(self) -> Time:
+        if self.growth and self.arrived is not None:
+            rule = "must be left out with time.arrived"
+            raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
+        if self.composition == "fresh" and self.periods > 1 and not self.arriving:
+            rule = (
+                'must be "sequential" where no records arrive: none would be left to ask '
+                "about after the first period"
+            )
+            remedy = "Set time.growth or time.arrived."
+            raise InputError("time.composition", rule, format_value("fresh"), remedy)
+        if self.saving == "even" and (self.lifetime_epsilon is None or self.composition == "fresh"):
+            rule = (
+                'needs time.lifetime_epsilon and composition = "sequential": there is nothing '
+                "to save otherwise"
+            )
+            raise InputError("time.saving", rule, format_value("even"), "Leave it out.")
+        if self.arrivals and self.first is None:
+            rule = (
+                "needs time.first: who is not in it, and has no entry, waits outside and "
+                "joins by this rate"
+            )
+            raise InputError(
+                "time.arrivals", rule, f"{self.arrivals:g} without it", "Set time.first."
+            )
+        entries = self.entry or ()
+        named = [*(self.first or ()), *(one.owner for one in entries)]
+        twice = next((name for i, name in enumerate(named) if name in named[:i]), None)
+        if twice is not None:
+            rule = "must name each owner once, and none of time.first"
+            raise InputError("time.entry", rule, format_value(twice))
+        late = next((one.period for one in entries if one.period > self.periods), None)
+        if late is not None:
+            rule = f"must be at most time.periods, {self.periods}"
+            raise InputError("time.entry.period", rule, late)
+        return self
+
+    def joins(self, names: Sequence[str]) -> np.ndarray:
+        """Period in which each owner joins (n_owners,); 0 of those who join by `arrivals`.
+
+        Raises
+        ------
+        InputError
+            If an owner is nobody's name, or somebody could never join.
+        """
+        first = self.first or ()
+        stated = {one.owner: one.period for one in self.entry or ()} | dict.fromkeys(first, 1)
+        stranger = next((name for name in stated if name not in names), None)
+        if stranger is not None:
+            key = "time.first" if stranger in first else "time.entry"
+            remedy = suggest_name(stranger, list(names))
+            raise InputError(key, "must name owners", format_value(stranger), remedy)
+        outside = [name for name in names if name not in stated] if self.first is not None else []
+        if bool(outside) != bool(self.arrivals):
+            found = (
+                f"{self.arrivals:g} with "
+                f"{f'{format_value(outside[0])} outside' if outside else 'nobody outside'}"
+            )
+            rule = (
+                "must be above 0 where owners are neither in time.first nor have an entry, "
+                "and only there"
+            )
+            raise InputError("time.arrivals", rule, found)
+        return np.array([0 if name in outside else stated.get(name, 1) for name in names])
+
+
+class Periods(Feature):
+    """A market held over several periods."""
+
+    key = "time"
+    title = "[time]"
+    table = Time | None
+    example = ("time={periods=2}",)
+    result = "time"
+    excludes = {
+        "unions": "whose members would have to come and go together",
+        "network": "whose nodes are the owners of one period",
+        "learners": "whose owners sell to one learner",
+        "externalities": "whose owners have nothing in common",
+        "public_good": "whose owners lose the model by leaving",
+        "owners.report": "where it would be spent in every period",
+        "owners.cost_at": "where budgets are counted as sold",
+        "learning.accounting": "whose periods compose",
+        "learning.algorithm=best": "whose training is one over all periods",
+        "learning.clipping=best": "whose training is one over all periods",
+        "learning.mechanism=best": "whose training is one over all periods",
+        "participation": "where time.patience says it",
+    }
+
+    def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
+        """Refuse entries of nobody, and owners who could never join."""
+        scenario.time.joins(names)
+
+    def in_order(self, scenario: Scenario, names: Sequence[str], left_out: Sequence[str]) -> Time:
+        """The table with a lifetime budget for each owner in the order of the owners."""
+        return scenario.time.listed(names, "time", left_out)
+
+    def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
+        """All periods; the result itself is of ``shown``, the last in which any owner was asked."""
+        assert run.history is not None
+        past = run.history
+        periods = [describe_period(one) for one in past.periods]
+        return {
+            "shown": past.shown,
+            "composition": past.lifetime.composition,
+            "saving": past.lifetime.saving,
+            "patience": past.rules.patience,
+            "plans": past.plans,
+            "periods": periods,
+            "owners": describe_owners(run, past),
+            "payments": sum(one["payments"] for one in periods),
+            "learner_surplus": sum(one["learner_surplus"] for one in periods),
+        }
+
+
+def collect_outcome(run: Run) -> dict[str, Any]:
+    """Outcome of one period: equilibrium, purchase, and training."""
+    game = run.game
+    epsilon = run.epsilon
+    forecast = run.planner.forecast
+    interval = run.prediction.interval()
+    outcome = {
+        "records": run.data.sizes,
+        "payments": game.payments(epsilon),
+        "privacy_costs": game.costs(epsilon) - game.taxes(epsilon),
+        "converged": run.equilibrium.converged,
+        "max_regret": run.equilibrium.max_regret,
+        "asks": run.asks,
+        "relative_fitness": forecast.at(epsilon),
+        "interval": list(interval),
+        "outside": forecast.outside,
+        **dict.fromkeys(("trained", "trained_std_error", "agrees")),
+        "learner_surplus": learner_surplus(game, epsilon),
+    }
+    if run.trained is not None:
+        runs = summarise_runs(run.fitness)
+        outcome["trained"] = runs["mean"]
+        outcome["trained_std_error"] = runs["std_error"]
+        outcome["agrees"] = forecast_agrees(runs, interval)
+    return outcome
+
+
+def describe_period(one: Any) -> dict[str, Any]:
+    """One period as a result holds it."""
+    by_owner = ("records", "payments", "privacy_costs")
+    facts = {name: value for name, value in one.outcome.items() if name not in by_owner}
+    return {
+        "period": one.number,
+        "present": int(one.present.sum()),
+        "selling": int((one.sold > 0).sum()),
+        "joined": list(one.joined),
+        "left": list(one.left),
+        "records": int(one.outcome["records"][one.sold > 0].sum()),
+        "payments": float(one.outcome["payments"].sum()),
+        **facts,
+    }
+
+
+def describe_owners(run: Run, past: History) -> list[dict[str, Any]]:
+    """Sales, spending and surplus of each owner over all periods."""
+    sold = past.sold
+    last = past.periods[-1]
+    limit = np.broadcast_to(np.asarray(past.lifetime.limit, dtype=float), sold.shape[1:])
+    delta = past.lifetime.delta(sold)
+    return [
+        {
+            "name": name,
+            "present": [bool(one.present[i]) for one in past.periods],
+            "epsilon": sold[:, i],
+            "spent": last.total[i],
+            "delta": delta[i],
+            "lifetime": limit[i],
+            "remaining": last.remaining[i],
+            "payment": float(sum(one.outcome["payments"][i] for one in past.periods)),
+            "surplus": float(sum(one.surplus[i] for one in past.periods)),
+        }
+        for i, name in enumerate(run.data.names)
+    ]
+
+
+def period_rows(run: Run) -> list[dict[str, Any]]:
+    """Rows of periods.csv, an owner in a period each; an empty cell where there is no limit."""
+    if run.history is None:
+        return []
+    rows = []
+    for one in run.history.periods:
+        for i, name in enumerate(run.data.names):
+            remaining = float(one.remaining[i])
+            row = {
+                "period": one.number,
+                "owner": name,
+                "present": bool(one.present[i]),
+                "records": int(one.outcome["records"][i]),
+                "epsilon": float(one.sold[i]),
+                "spent": float(one.total[i]),
+                "remaining": remaining if np.isfinite(remaining) else None,
+                "payment": float(one.outcome["payments"][i]),
+                "privacy_cost": float(one.outcome["privacy_costs"][i]),
+                "surplus": float(one.surplus[i]),
+            }
+            rows.append(row)
+    return rows

@@ -1,0 +1,155 @@
+"""Unions: owners who choose their budgets together and divide what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.phrases import format_value
+from learning.randomness import Streams
+from market.analysis.unions import (
+    Coalitions,
+    Union,
+    acting_unions,
+    divide_surplus,
+    prefers_union,
+    solve_united,
+    unite_owners,
+)
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
+from scenarios.features.base import Feature, SolveGame
+from scenarios.schema.fields import suggest_name
+from scenarios.schema.kinds import each_table, make_declared
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+LEAVERS = 12  # members up to which each is tried outside its union: each is another market
+
+
+class Unions(Feature):
+    """Owners who choose as one; each union divides its surplus among its members."""
+
+    key = "unions"
+    title = "[[unions]]"
+    table = Annotated[Any, each_table(Union, "unions")]
+    example = ('unions=[{name="one", members=["A", "B"]}]',)
+    result = "unions"
+    excludes = {"participation": "which are settled for owners who stay"}
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse unions that share a name or a member, or members that move at once."""
+        if scenario.market.activation != "sequential":
+            rule = 'must be "sequential" with unions, whose members move at once'
+            found = format_value(scenario.market.activation)
+            raise InputError("market.activation", rule, found, "Leave it out.")
+        union_of: dict[str, str] = {}
+        for union in map(make_declared, scenario.unions):
+            if union.name in union_of.values():
+                raise InputError(
+                    "unions.name", "must differ from union to union", format_value(union.name)
+                )
+            for member in union.members:
+                if member in union_of:
+                    found = (
+                        f"{format_value(member)} in {format_value(union_of[member])} and "
+                        f"{format_value(union.name)}"
+                    )
+                    raise InputError("unions.members", "must be in one union each", found)
+                union_of[member] = union.name
+
+    def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
+        """Refuse members who are no owners."""
+        for union in scenario.unions:
+            for member in union.members:
+                if member not in names:
+                    remedy = suggest_name(member, list(map(str, names)))
+                    raise InputError(
+                        "unions.members", "must name owners", format_value(member), remedy
+                    )
+
+    def as_played(self, scenario: Scenario, game: Game) -> Game:
+        """The game in which a member counts what its whole union has."""
+        unions = acting_unions(find_members(scenario, game))
+        return unite_owners(game, *unions) if unions else game
+
+    def settle(
+        self, scenario: Scenario, game: Game, solve_game: SolveGame, **search: Any
+    ) -> Equilibrium:
+        """Equilibrium in which no union gains by moving all its members together."""
+        unions = find_members(scenario, game)
+        return solve_united(game, unions, **search) if acting_unions(unions) else solve_game(game)
+
+    def transfers(self, scenario: Scenario, game: Game, epsilon: np.ndarray) -> np.ndarray:
+        """Money that members receive as their union divides its surplus, (n_owners,)."""
+        transfers = np.zeros(len(game.owners))
+        surplus = game.payoffs(epsilon)
+        for at, members in enumerate(map(list, find_members(scenario, game))):
+            if len(members) < 2:
+                continue
+            parts = coalitions_of(scenario, game, epsilon, at)
+            sizes = game.owners.sizes[members]
+            divided = divide_surplus(scenario.unions[at].split, surplus[members], sizes, parts)
+            transfers[members] = divided - surplus[members]
+        return transfers
+
+    def facts(self, run: Run, loop: Loop) -> list[dict[str, Any]]:
+        """Surplus of each union, its division, and the members who would do better outside."""
+        return [describe_union(run, at) for at in range(len(run.scenario.unions))]
+
+
+def find_members(scenario: Scenario, game: Game) -> tuple[tuple[int, ...], ...]:
+    """Numbers of the owners in each union."""
+    place = {name: number for number, name in enumerate(game.owners.names)}
+    return tuple(tuple(place[member] for member in one.members) for one in scenario.unions)
+
+
+def coalitions_of(scenario: Scenario, game: Game, epsilon: np.ndarray, at: int) -> Coalitions:
+    """Values of the parts of one union, from where the market has settled."""
+    seed = int(Streams(scenario.seed, "unions").rng().integers(2**63))
+    return Coalitions(game, find_members(scenario, game), at, epsilon, seed)
+
+
+def describe_union(run: Run, at: int) -> dict[str, Any]:
+    """Surplus and division of one union, with the same market without it and without each member.
+
+    ``apart`` is what the members would have without the union; ``outside`` what each would have
+    if it alone left. ``outside`` is None where the members are too many to try.
+    """
+    union = run.scenario.unions[at]
+    game = run.game
+    found = run.equilibrium
+    members = list(find_members(run.scenario, game)[at])
+    parts = coalitions_of(run.scenario, game, found.epsilon, at)
+    own = game.payoffs(found.epsilon)[members]
+    transfer = run.transfers[members]
+    apart = parts.separate_surplus()
+    tried = len(members) <= LEAVERS
+    outside = parts.outside_surplus() if tried else np.full(len(members), np.nan)
+    stay = prefers_union(own + transfer, outside, np.abs(own))
+    columns = {
+        "name": union.members,
+        "own": own.tolist(),
+        "transfer": transfer.tolist(),
+        "surplus": (own + transfer).tolist(),
+        "apart": apart.tolist(),
+        "outside": outside.tolist(),
+        "stays": stay.tolist() if tried else [None] * len(members),
+    }
+    return {
+        "name": union.name,
+        "split": union.split,
+        "surplus": float(own.sum()),
+        "apart": float(apart.sum()),
+        "regret": float(found.regret[members].max()),
+        "relative_regret": float(found.relative_regret[members].max()),
+        "stable": bool(stay.all()) if tried else None,
+        "members": [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ],
+    }

@@ -1,0 +1,235 @@
+"""Sentences from templates: one file a topic in phrases/, one macro a sentence, always plain text.
+
+A phrase is plain text wherever it is shown: a page escapes it, a terminal prints it. In a template,
+other topics are called by name: ``{{ gain.chance(result) }}``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from agents.networks.base import TRADE
+from learning.privacy.mechanism import ACCOUNTINGS
+from learning.privacy.mechanisms import BEST, title_of
+from learning.training.baselines import BASELINES
+from scenarios.report import (
+    facts_learning,
+    facts_outcome,
+    facts_owners,
+    facts_privacy,
+    offer,
+    wording,
+)
+from scenarios.schema.market import FIRST
+from scenarios.summary import verdict
+from scenarios.summary.gain import LIKELIER
+
+LINE = "\u2028"  # begins a line of its own
+SPACES = re.compile(f"[ \t\n{LINE}]+")
+# Blanks that a template leaves before a mark of punctuation, or behind an opening bracket.
+LOOSE = re.compile(r" (?=[,;.:)\]]+(?: |$))|(?<=[(\[]) ")
+FACTS = (facts_owners, facts_privacy, facts_learning, facts_outcome, offer)
+CONSTANTS = {
+    "ACCOUNTINGS": ACCOUNTINGS,
+    "BASELINES": BASELINES,
+    "BEST": BEST,
+    "CERTAIN": facts_privacy.CERTAIN,
+    "FIRST": FIRST,
+    "LIKELIER": LIKELIER,
+    "NOTHING_PROMISED": facts_privacy.NOTHING_PROMISED,
+    "SIGNIFICANT": verdict.SIGNIFICANT,
+    "STANDARD_ERRORS": verdict.STANDARD_ERRORS,
+    "STANDARD_ERRORS_SHOWN": facts_outcome.STANDARD_ERRORS_SHOWN,
+    "TRADE": TRADE,
+    "infinity": math.inf,
+}
+
+
+class Phrases:
+    """The phrases of a topic: ``topic.name(...)`` renders the macro of that name as one line."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+
+    def __getattr__(self, name: str) -> Callable[..., str]:
+        return lambda *values, **named: render_phrase(self.topic, name, *values, **named)
+
+
+def render_phrase(topic: str, name: str, *values: Any, **named: Any) -> str:
+    """Render a macro as one line of plain text; empty where there is nothing to say.
+
+    Parameters
+    ----------
+    topic: a file of phrases/.
+    name: a macro of it.
+    values, named: arguments of the macro.
+    """
+    return _join_spaces(_call_macro(topic, name, values, named))
+
+
+def render_lines(topic: str, name: str, *values: Any, **named: Any) -> list[str]:
+    """Render a macro as lines of plain text, without empty ones."""
+    lines = map(_join_spaces, _call_macro(topic, name, values, named).split(LINE))
+    return [line for line in lines if line]
+
+
+def render_text(template: str, **values: Any) -> str:
+    """Render a template that is given as text, with the formats of all phrases, as one line."""
+    return _join_spaces(_text_environment().from_string(template).render(**values))
+
+
+def _call_macro(topic: str, name: str, values: Iterable[Any], named: Mapping[str, Any]) -> str:
+    return str(getattr(_read_topic(topic), name)(*values, **named))
+
+
+def _join_spaces(text: str) -> str:
+    return LOOSE.sub("", SPACES.sub(" ", text).strip(" "))
+
+
+def start_line(text: str | None = None) -> str:
+    """Begin a new line with a text; an empty text begins none."""
+    if text is None:
+        return LINE
+    return LINE + text if text.strip(f" \n{LINE}") else ""
+
+
+def render_each(items: Iterable[Any], macro: Callable[..., str], *values: Any) -> list[str]:
+    """Render a macro for each item."""
+    return [_join_spaces(str(macro(item, *values))) for item in items]
+
+
+def name_owners(names: list[str], most: int) -> str:
+    """List names, or count the owners where more than ``most``."""
+    if len(names) <= most:
+        return wording.join_words(names)
+    return wording.count_noun(len(names), "owner")
+
+
+def money_of(value: float | None, content: Mapping[str, Any]) -> str:
+    """Format an amount in the currency of a result."""
+    return wording.format_money(value, wording.currency_of(content))
+
+
+def upper_first(text: str) -> str:
+    """Capitalise the first letter and keep the others."""
+    return text[:1].upper() + text[1:]
+
+
+FORMATS: dict[str, Callable[..., Any]] = {
+    "amounts": wording.format_amounts,
+    "anywhere": wording.any_row,
+    "between": wording.format_interval,
+    "counted": wording.count_noun,
+    "currency_of": wording.currency_of,
+    "each": render_each,
+    "error": facts_learning.describe_error,
+    "find_weaker_promises": verdict.weaker_than_sold,
+    "flatten": lambda values: np.ravel(values).tolist(),
+    "in_money": wording.in_money,
+    "limit": wording.read_limit,
+    "line": start_line,
+    "listed": wording.join_words,
+    "money": money_of,
+    "named": name_owners,
+    "number": wording.format_number,
+    "percent": wording.format_percent,
+    "promised_and_sold": verdict.promised_and_sold,
+    "small": wording.format_small,
+    "span": wording.format_range,
+    "thousands": lambda value: f"{value:,}",
+    "times": wording.format_factor,
+    "title_of": title_of,
+    "upper_first": upper_first,
+}
+
+
+def public_functions(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Collect the public functions that some modules define, by name."""
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if callable(value)
+        and not name.startswith("_")
+        and getattr(value, "__module__", "") == module.__name__
+    }
+
+
+def make_environment(
+    folder: str, *, autoescape: bool | Callable[[str | None], bool] = False
+) -> Environment:
+    """Make an environment for templates of this package, with formats, facts and topics by name."""
+    environment = Environment(
+        loader=PackageLoader("scenarios.report", folder),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=bool(autoescape),  # a page keeps its lines; a phrase is joined to one
+        lstrip_blocks=True,
+    )
+    facts = public_functions(*FACTS)
+    environment.filters.update(FORMATS | facts)
+    environment.tests.update(facts | {"nonzero": np.any})
+    environment.globals.update(TOPICS | CONSTANTS | FORMATS | facts)
+    return environment
+
+
+@cache
+def _text_environment() -> Environment:
+    return make_environment("phrases")
+
+
+@cache
+def _read_topic(topic: str) -> Any:
+    more = {}
+    if topic in ("study", "tournament"):  # what a run need not import
+        from scenarios.report import facts_study
+
+        more = public_functions(facts_study)
+    return _text_environment().get_template(f"{topic}.txt.j2", globals=more).module
+
+
+TOPICS = {
+    name: Phrases(name)
+    for name in (
+        "ahead",
+        "behaviours",
+        "buying",
+        "choice",
+        "compared",
+        "comparison",
+        "design",
+        "equilibrium",
+        "externalities",
+        "gain",
+        "game",
+        "learners",
+        "learning",
+        "market",
+        "model",
+        "network",
+        "offer",
+        "participation",
+        "pricing",
+        "privacy",
+        "procurement",
+        "protection",
+        "public_good",
+        "regulation",
+        "settlement",
+        "study",
+        "terms",
+        "time",
+        "tournament",
+        "trust",
+        "unions",
+        "worth",
+    )
+}

@@ -1,0 +1,156 @@
+"""The forecast of a run, as a result holds it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from learning.forecast.bootstrap import Prediction, quantiles
+from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.losses.coordinates import RECORD
+from learning.privacy.shares import answer_shares
+from learning.training.algorithms import ALGORITHMS
+from learning.training.bounds import BoundInputs
+from learning.training.task import Schedule
+from scenarios.summary.verdict import (
+    ROUNDING,
+)
+from scenarios.tables.dataset import MarketData
+
+WORLDS = 200  # possible worlds that what unlike owners add is told from
+
+
+def forecast_part(
+    data: MarketData, planner: Planner, epsilon: np.ndarray, prediction: Prediction
+) -> dict[str, Any]:
+    """Forecast at given budgets, beside the same law on the pooled records."""
+    plan = planner.forecast.plan(epsilon)
+    fitness = planner.at(epsilon)
+    noise = planner.noise_part(epsilon)
+    oracle = planner.oracle(epsilon)
+    reach = planner.reach(epsilon)
+    optimum = planner.optimum
+    return {
+        "kind": planner.forecast.kind,
+        "basis": planner.forecast.basis,
+        "algorithm": plan.algorithm,
+        "horizon": plan.horizon,
+        "answers": plan.priced,
+        **shares_part(plan),
+        "step_size": plan.step_size,
+        "step_decline": ALGORITHMS[plan.algorithm].decline
+        if plan.decline is None
+        else plan.decline,
+        "returned": plan.returned,
+        "bias": fitness - noise,
+        "noise": noise,
+        "excess": fitness * optimum,
+        "relative_fitness": fitness,
+        "optimum": optimum,
+        "interval": clip_interval(prediction.interval()),
+        "between_owners": between_owners_part(planner, epsilon),
+        "reports": reports_part(planner),
+        "reach": reach,
+        "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
+        "published_bound": published_part(data, planner, epsilon, fitness * optimum),
+        "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
+        "choices": [asdict(choice) for choice in planner.choices] or None,
+    }
+
+
+def shares_part(plan: Schedule) -> dict[str, Any]:
+    """Shares of a budget that the answers get; null where they are equal."""
+    if plan.growth == 1:
+        return {"growth": None, "shares": None}
+    return {"growth": plan.growth, "shares": answer_shares(plan.growth, plan.priced)}
+
+
+def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any] | None:
+    """Test of the owners' likeness and its effect on the forecast; None without evidence."""
+    if planner.between is None:
+        return None
+    point, worlds = planner.unlike(epsilon, WORLDS)
+    between = planner.between
+    found = asdict(between.test) | {
+        "ratio": between.ratio,
+        "differ": between.differ,
+        "by_names": between.by_names,
+    }
+    return found | {"relative_fitness": point, "interval": quantiles(worlds, 0.95)}
+
+
+def reports_part(planner: Planner) -> dict[str, Any] | None:
+    """Loss reports of the owners and their effect on the forecast; None without."""
+    found = planner.inputs.reports
+    if found is None:
+        return None
+    return asdict(found.test) | {
+        "epsilon": found.query.epsilon,
+        "bound": found.query.bound,
+        "scale": found.query.scale(found.sizes),
+        "losses": found.losses,
+        "expected": found.expected,
+        "differ": found.differ,
+        "nameless": found.nameless,
+        "ratio": found.ratio,
+        "chance_of_own_kind": float(found.chance_of_own_kind(found.ratio)),
+        "relative_fitness": planner.forecast.unlike,
+    }
+
+
+def clip_interval(interval: tuple[float, float]) -> list[float]:
+    """An interval of relative fitness whose ends are not below 0 by rounding alone."""
+    return [0.0 if -ROUNDING < end < 0 else end for end in interval]
+
+
+def published_part(
+    data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float
+) -> dict[str, Any] | None:
+    """The published bound for the algorithm in use under its paper's noise.
+
+    None where nobody is asked or there is none.
+
+    Nor of steps along clipped gradients: they descend another cost than the one that theorems are
+    about.
+    """
+    plan = planner.forecast.plan(epsilon)
+    sharing = epsilon > 0
+    mechanism = planner.mechanism_at(epsilon)
+    algorithm = ALGORITHMS[plan.algorithm]
+    coordinates = planner.coordinates
+    if plan.growth != 1:
+        return None  # the papers' theorems are about answers that are all alike
+    published = mechanism.in_published_bounds or algorithm.published_formula
+    apart = coordinates.clipping == RECORD or planner.inputs.trust.secure  # of which no theorem is
+    if not (plan.asks and sharing.any() and published) or apart:
+        return None
+    budgets = epsilon[sharing]
+    sizes = data.sizes[sharing].astype(float)
+    bound = coordinates.noise_bound
+    (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation
+    inputs = BoundInputs(
+        budgets,
+        float(sizes.sum()),
+        bound,
+        plan.step_size,
+        least,
+        excess,
+        n_parameters=len(coordinates.centre),
+        horizon=plan.horizon,
+        steps=plan.steps,
+        returned=plan.returned,
+        decline=algorithm.decline if plan.decline is None else plan.decline,
+        smoothness=most,
+        lipschitz=coordinates.longest_gradient,
+        own_convexity=penalty * float(np.linalg.eigvalsh(coordinates.transform)[0] ** 2),
+        own_gradient_bound=coordinates.steepest_penalty(penalty),
+        ball_diameter=coordinates.diameter,
+        start_excess=planner.start_excess,
+        noise_power=planner.noise_power(epsilon, plan),
+        answer_noise=float(mechanism.variance(budgets, sizes, bound, plan.priced).max()),
+        delta=mechanism.delta,
+    )
+    told = algorithm.published_bound(inputs)
+    return None if told is None else asdict(told)

@@ -1,0 +1,149 @@
+"""The trained models of a run against forecast and promises, as a result holds them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from learning.forecast.homogeneity import (
+    gradients_at,
+    homogeneity_of_answers,
+    homogeneity_of_records,
+    record_gradients,
+)
+from learning.forecast.measures import RELATIVE
+from learning.forecast.pooled import some_records
+from learning.forecast.public_sample import compare_models, estimate_start
+from learning.randomness import Streams
+from learning.training.algorithms import ALGORITHMS
+from learning.training.engine import Trained
+from scenarios.features.audit import list_conduct
+from scenarios.run import Run
+from scenarios.schema.scenario import Scenario
+from scenarios.summary import market
+from scenarios.summary.compared import baselines_part, lojasiewicz_part
+from scenarios.summary.terms import checked_terms_part, fresh_terms_part
+from scenarios.summary.verdict import (
+    agrees_on_money,
+    explain_by_kind,
+    explain_difference,
+    forecast_agrees,
+    summarise_runs,
+    z_score,
+)
+from scenarios.tables.dataset import MarketData
+
+
+def validation_part(
+    run: Run, predicted: dict[str, Any], learner: dict[str, Any], outside: float
+) -> dict[str, Any] | None:
+    """Trained runs against forecast and money promised, measured with non-private access.
+
+    None without training.
+
+    Parameters
+    ----------
+    predicted: what was forecast.
+    learner: what the learner was promised, money.
+    outside: relative fitness of the learner's own model, measured.
+    """
+    data = run.data
+    trained = run.trained
+    if trained is None:
+        return None
+    runs = summarise_runs(run.fitness)
+    money = market.money_part(run)
+    explained = explain_difference(runs, predicted, projected=trained.projected)
+    told = list_conduct(run.answering)
+    if explained[0]["cause"] == "outside_interval" and data.public is not None and not told:
+        explained.append(explain_by_kind(*kind_p_values(run.scenario, data)))
+    return {
+        "runs": len(trained.theta),
+        "relative_fitness": runs,
+        "z_score": z_score(runs, predicted["oracle"]),
+        "agrees": forecast_agrees(runs, predicted["interval"]),
+        "money": money,
+        "terms": checked_terms_part(run, outside),
+        "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
+        "nonprivate_fitness": data.fitness.optimum,
+        "projected": trained.projected,
+        **own_check_part(run, trained),
+        "explanation": explained + told,
+        "holdout": holdout_part(run, trained),
+        "baselines": baselines_part(run),
+        "lojasiewicz": lojasiewicz_part(run),
+    }
+
+
+def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:
+    """P-values that all owners' records are of one kind, and that public rows are of theirs."""
+    public = data.public
+    best = data.fitness.minimiser
+    rng = Streams(scenario.seed, "homogeneity").rng("records")
+    assert public is not None
+    *records, drawn = some_records(data.pooled, Streams(scenario.seed, "homogeneity").rng("sample"))
+    x, y = (np.concatenate(both) for both in zip(records, (public.x, public.y), strict=True))
+    gradients = gradients_at(scenario.learning.objective, x, y, best)
+    count = len(y) - public.n_records
+    among = homogeneity_of_records(gradients[:count], drawn[drawn > 0].tolist(), rng=rng)
+    return among, homogeneity_of_records(gradients, (count, public.n_records), rng=rng)
+
+
+def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
+    """Mean squared error, or share of wrong labels, on rows that nobody trained on.
+
+    And what else counts, of two models.
+    """
+    scenario = run.scenario
+    data = run.data
+    planner = run.planner
+    if data.holdout is None:
+        return None
+    fresh = data.holdout
+    models = {
+        "trained": trained.theta,
+        "nonprivate": data.fitness.minimiser[None],
+        "outside": planner.own_model[None],
+    }
+    loss = scenario.learning.objective
+    name = "error" if loss.labels else "mse"
+    found: dict[str, Any] = {"records": fresh.n_records}
+    found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
+    found["error_guessing" if loss.labels else "variance"] = fresh.baseline_error(loss)
+    if data.fits_own_models:
+        found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
+    return found | (
+        {} if run.measure is RELATIVE else {"terms": fresh_terms_part(run, trained, fresh)}
+    )
+
+
+def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
+    """The learner's own check of the first training, by noisy answers and rows kept aside.
+
+    Answers are looked at where all owners give their first ones at the start, and there are public
+    rows to compare with.
+    """
+    public = run.data.public
+    aside = run.data.aside
+    task = trained.task
+    sees: dict[str, Any] = {}
+    if aside is not None and public is not None:
+        models = np.stack([run.planner.own_model, trained.theta[0]])
+        sees["aside"] = {"records": aside.n_records} | asdict(
+            compare_models(public, aside.x, aside.y, models)
+        )
+    if task is None or public is None or not ALGORITHMS[task.plan.algorithm].sums_answers:
+        return {"homogeneity": None, "learner_sees": sees or None}
+    gradients = record_gradients(task.coordinates, *public.population())
+    found = homogeneity_of_answers(
+        task, gradients, rng=Streams(run.scenario.seed, "homogeneity").rng()
+    )
+    start = estimate_start(trained, public)
+    if start is not None:
+        sees["start"] = asdict(start)
+    return {
+        "homogeneity": {among: asdict(test) for among, test in found.items()},
+        "learner_sees": sees or None,
+    }

@@ -1,0 +1,104 @@
+"""Every pair of features and settings: refused where one excludes the other, and used together elsewhere."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from minimal import MINIMAL
+
+from learning.errors import InputError
+from scenarios.features import choices
+from scenarios.reference.exclusions import exclusion_lines
+from scenarios.schema.loading import load
+
+BASE = ('data.names=["A", "B"]', "data.public_rows=5")
+CHOICES = choices()
+# Pairs that rules of the [learning] table refuse, or whose examples change the same key.
+OTHER_RULES = {
+    ("trust", "learning.accounting"),
+    ("trust", "learning.one_record"),
+    ("pricing", "policy.user"),
+    ("owners.cost_at", "learning.accounting"),
+    ("learning.aggregation", "learning.accounting"),
+    ("learning.aggregation", "learning.one_record"),
+    ("learning.accounting", "learning.overlap"),
+    ("learning.accounting", "learning.mechanism=best"),
+    ("learning.one_record", "learning.algorithm=best"),
+    ("learning.one_record", "learning.mechanism=best"),
+    ("learning.one_record", "validation.baselines"),
+    ("behaviours.dishonest", "behaviours.neighbours"),
+    ("policy.user", "policy.whole"),
+}
+
+
+@pytest.fixture(scope="module")
+def scenario_file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "minimal.toml"
+    path.write_text(MINIMAL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def used(scenario_file):
+    """The choices that each choice's own example makes."""
+    return {name: made_in(scenario_file, choice.example) for name, choice in CHOICES.items()}
+
+
+def made_in(path: Path, changes: tuple[str, ...]) -> set[str]:
+    scenario = load(path, [*BASE, *changes])
+    return {name for name, choice in CHOICES.items() if choice.is_used(scenario)}
+
+
+def exclusions(names: set[str]) -> list[tuple[str, str]]:
+    """Rule at the excluded key, for each exclusion among some choices."""
+    return [
+        (CHOICES[other].key, f"{CHOICES[other].refusal} with {CHOICES[name].title}, {why}")
+        for name in names
+        for other, why in CHOICES[name].excludes.items()
+        if other in names
+    ]
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_an_example_makes_the_choice(used, name):
+    assert name in used[name]
+    assert not exclusions(used[name]), "an example must not contradict itself"
+
+
+@pytest.mark.parametrize("pair", list(combinations(CHOICES, 2)), ids=" and ".join)
+def test_a_pair_is_refused_where_one_excludes_the_other(scenario_file, used, pair):
+    changes = tuple(change for name in pair for change in CHOICES[name].example)
+    rules = exclusions(used[pair[0]] | used[pair[1]])
+    if pair in OTHER_RULES:
+        return
+    if not rules:
+        assert made_in(scenario_file, changes) >= set(pair)
+        return
+    with pytest.raises(InputError) as caught:
+        load(scenario_file, [*BASE, *changes])
+    message = str(caught.value)
+    assert "\n" not in message and message.endswith("Leave one of them out.")
+    assert any(f"{key}: {rule}; found " in message for key, rule in rules)
+
+
+@pytest.mark.parametrize("pair", sorted(OTHER_RULES), ids=" and ".join)
+def test_other_rules_refuse_in_one_line_or_the_later_change_holds(scenario_file, used, pair):
+    changes = tuple(change for name in pair for change in CHOICES[name].example)
+    try:
+        made = made_in(scenario_file, changes)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert pair[1] in made and pair[0] not in made
+
+
+def test_every_name_that_is_excluded_is_a_choice():
+    assert not {name for one in CHOICES.values() for name in one.excludes} - set(CHOICES)
+
+
+def test_the_page_lists_every_exclusion():
+    page = "\n".join(exclusion_lines())
+    for choice in CHOICES.values():
+        assert all(why in page for why in choice.excludes.values())
