@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -46,7 +48,7 @@ def compute_beliefs(setting: Setting) -> Rows:
             yield dict(
                 worlds=worlds,
                 epsilon=epsilon,
-                printed=1 / (1 + (worlds - 1) * np.exp(-np.e)),
+                printed=1 / (1 + (worlds - 1) * np.exp(-math.e)),
                 meant=float(belief_bound(np.array(epsilon), worlds)),
                 **estimate_share(measured, draws),
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -75,7 +77,7 @@ def compute_beliefs(setting: Setting) -> Rows:
                 belief=largest_belief(worlds, epsilon),
                 on_a_grid=float(posterior_beliefs(fine, worlds, epsilon).max()),
                 bound=float(belief_bound(np.array(epsilon), count, spread)),
-                as_printed=float(1 / (1 + (count - 1) * np.exp(-np.e * spread))),
+                as_printed=float(1 / (1 + (count - 1) * np.exp(-math.e * spread))),
             )
         rng = setting.streams("TH-2.4").rng(name)
         for epsilon in (0.5, 2.0):
