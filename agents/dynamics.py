@@ -15,9 +15,8 @@ from typing import Any
 import mesa
 import numpy as np
 
-from agents.draws import Draws, as_seed
 from agents.model import DataMarket
-from agents.traders import MarketAgent, read_column
+from agents.traders import Draws, MarketAgent, as_seed, read_column
 from learning.privacy.laplace import Laplace
 from learning.privacy.lifetime import Lifetime
 from market.analysis.assessment import gain_by_coming_back
@@ -60,6 +59,26 @@ class Period:
     remaining: np.ndarray
     surplus: np.ndarray
     outcome: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """The coming and going of owners.
+
+    Parameters
+    ----------
+    entry : (n_owners,), optional
+        The period in which each joins, from 1; the first unless given; beyond the last, never.
+    patience : int, optional
+        Periods in a row below its outside option after which an owner leaves; none leaves unless
+        given.
+    returns : bool
+        Whether owners who left may return.
+    """
+
+    entry: np.ndarray | None = None
+    patience: int | None = None
+    returns: bool = True
 
 
 class Participant(MarketAgent):
@@ -105,13 +124,7 @@ class MarketOverTime(mesa.Model):
     game : Game, or callable(period, sold) -> Game
         Of all owners, present or not; the same in all periods, or made for each.
     periods : int
-    entry : (n_owners,), optional
-        The period in which each joins, from 1; the first unless given; beyond the last, never.
-    patience : int, optional
-        Periods in a row below its outside option after which an owner leaves; none leaves unless
-        given.
-    returns : bool
-        Whether owners who left may return.
+    turnover : Turnover, optional
     lifetime : Lifetime, optional
         The total budget of each, and its accounting; no limit unless given.
     settle : callable(game) -> Equilibrium, optional
@@ -153,13 +166,12 @@ class MarketOverTime(mesa.Model):
         *,
         periods: int,
         rng: int | np.random.Generator,
-        entry: np.ndarray | None = None,
-        patience: int | None = None,
-        returns: bool = True,
+        turnover: Turnover = Turnover(),
         lifetime: Lifetime | None = None,
         settle: Settle | None = None,
         trade: Trade | None = None,
     ) -> None:
+        patience = turnover.patience
         if periods < 1 or (patience is not None and patience < 1):
             raise ValueError(
                 f"periods and patience must be at least 1; found {periods} and {patience}"
@@ -168,10 +180,11 @@ class MarketOverTime(mesa.Model):
         super().__init__(rng=seed)
         self.periods = periods
         self.patience = patience
-        self.returns = returns
+        self.returns = turnover.returns
         self.game_of: GameOf = game if callable(game) else lambda period, sold: game
         self.names = self.game_of(1, ()).owners.names
         count = len(self.names)
+        entry = turnover.entry
         self.entry = np.ones(count, dtype=int) if entry is None else np.asarray(entry)
         if self.entry.shape != (count,):
             found = self.entry.tolist()

@@ -4,25 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from itertools import count
 from typing import Any
 
-import networkx as nx
+import mesa
 import numpy as np
 
-from agents.behaviours import Behaviour, make_behaviour
-from agents.collector import MarketCollector
-from agents.players import Players
-from agents.rounds import RoundModel
-from agents.traders import DataOwner, Learner, Train
-from market.equilibrium.activation import play_round
+from agents.behaviours import make_behaviour
+from agents.behaviours.base import Behaviour, Memory, Seen, checked_choice
+from agents.traders import DataOwner, Draws, Learner, MarketCollector, Train, as_seed
+from market.equilibrium.activation import ACTIVATIONS, play_round
 from market.equilibrium.solver import Equilibrium, certify
 from market.equilibrium.starts import start_points
-from market.equilibrium.stopping import Path, upper_ends
+from market.equilibrium.stopping import (
+    ConvergenceMonitor,
+    Path,
+    PlayRules,
+    relative_moves,
+    upper_ends,
+)
 from market.equilibrium.turns import in_turn
+from market.game.deviations import Deviations
 from market.game.game import Game
 
 
-class DataMarket(RoundModel):
+class Players:
+    """Owners who choose, with one search for all owners of equal behaviour.
+
+    Parameters
+    ----------
+    behaviours : list of Behaviour, (n_owners,)
+    draws : Draws
+    """
+
+    def __init__(self, behaviours: Sequence[Behaviour], draws: Draws) -> None:
+        self.kinds = list(dict.fromkeys(behaviours))
+        places = {behaviour: kind for kind, behaviour in enumerate(self.kinds)}
+        self.kind = np.array([places[behaviour] for behaviour in behaviours])
+        self.groups = [np.flatnonzero(self.kind == kind) for kind in range(len(self.kinds))]
+        self.memory: list[Memory] = [{} for _ in self.kinds]
+        self.now = 0
+        count = len(behaviours)
+        self.uniform = lru_cache(8)(lambda purpose, now, m: draws.uniform(purpose, now, count, m))
+
+    @property
+    def patience(self) -> int:
+        """Rounds in a row without a move after which all are at rest."""
+        return max(behaviour.patience for behaviour in self.kinds)
+
+    @property
+    def change_by_round(self) -> bool:
+        """True if some owner draws or remembers, so that equal profiles may go on differently."""
+        return any(behaviour.draws for behaviour in self.kinds) or any(self.memory)
+
+    @property
+    def draw_numbers(self) -> np.ndarray:
+        """Owners whose behaviour draws numbers (n_owners,)."""
+        return np.array([behaviour.draws for behaviour in self.kinds])[self.kind]
+
+    @property
+    def move_alone(self) -> np.ndarray:
+        """Owners who look at single others, and not only at sums (n_owners,)."""
+        return np.array([not behaviour.meets_in_sums for behaviour in self.kinds])[self.kind]
+
+    def start_memory(self, game: Game, profile: np.ndarray) -> None:
+        """Set the owners' memory as a market opens at a profile (n_owners,)."""
+        self.memory = [
+            behaviour.initial_memory(game.deviations(profile, group))
+            for behaviour, group in zip(self.kinds, self.groups, strict=True)
+        ]
+
+    def update_memory(self, game: Game, profile: np.ndarray) -> None:
+        """Update the memory of owners who have one with the profile (n_owners,) after a round."""
+        for kind, group in enumerate(self.groups):
+            if self.memory[kind]:
+                seen = self._seen_by(kind, group, np.zeros_like(group))
+                deviations = game.deviations(profile, group)
+                self.memory[kind] = self.kinds[kind].update_memory(deviations, seen)
+
+    def respond(self, deviations: Deviations, before: np.ndarray) -> np.ndarray:
+        """Choose for owners (n,), who have made ``before`` moves in this round (n,)."""
+        kind = self.kind[deviations.index]
+        if (kind == kind[0]).all():
+            return self._choose_alike(int(kind[0]), deviations, before)
+        chosen = np.empty(len(kind))
+        for one in np.unique(kind):
+            rows = np.flatnonzero(kind == one)
+            chosen[rows] = self._choose_alike(int(one), deviations.take(rows), before[rows])
+        return chosen
+
+    def _choose_alike(self, kind: int, deviations: Deviations, before: np.ndarray) -> np.ndarray:
+        seen = self._seen_by(kind, deviations.index, before)
+        return checked_choice(self.kinds[kind], deviations, seen)
+
+    def _seen_by(self, kind: int, index: np.ndarray, before: np.ndarray) -> Seen:
+        """Make the knowledge of owners in ``index`` (n,), who have one behaviour."""
+        rows = np.searchsorted(self.groups[kind], index)
+        memory = {name: values[rows] for name, values in self.memory[kind].items()}
+        return Seen(lambda m: self._draw_for(index, before, m), memory, self.now)
+
+    def _draw_for(self, index: np.ndarray, before: np.ndarray, m: int) -> np.ndarray:
+        """Draw each owner's numbers of this round (n, m), new ones for each further move."""
+        found = np.empty((len(index), m))
+        for times in np.unique(before):
+            rows = before == times
+            purpose = f"behaviour, move {times + 1}" if times else "behaviour"
+            found[rows] = self.uniform(purpose, self.now, m)[index[rows]]
+        return found
+
+
+class DataMarket(mesa.Model):
     """Data owners and a learner who play a game round by round until no owner moves.
 
     Parameters
@@ -51,6 +143,7 @@ class DataMarket(RoundModel):
     owners : list of DataOwner
     learner : Learner
     draws : Draws, the source of all random numbers
+    end : str, the reason for which the market ended; empty before
 
     Raises
     ------
@@ -80,18 +173,28 @@ class DataMarket(RoundModel):
         start: np.ndarray | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(activation, seed, rng, kwargs)
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation must be one of {known}; found {activation!r}")
+        if seed is not None and rng is not None:
+            raise ValueError("give seed or rng, not both")
+        given = rng if seed is None else seed
+        self.draws = Draws(as_seed(np.random.default_rng() if given is None else given))
+        super().__init__(rng=self.draws.seed)
+        self.activation = activation
+        self.order = ACTIVATIONS[activation]
+        self.rules = PlayRules(**kwargs)
         self.game = game
-        count = len(game.owners)
-        if start is not None and (np.shape(start) != (count,) or np.isnan(start).any()):
+        n_owners = len(game.owners)
+        if start is not None and (np.shape(start) != (n_owners,) or np.isnan(start).any()):
             found = np.asarray(start, dtype=float).tolist()
-            raise ValueError(f"start must be {count} numbers, one per owner; found {found}")
+            raise ValueError(f"start must be {n_owners} numbers, one per owner; found {found}")
         self.epsilon = start_points(game, rng=self.rng, starts=1, start=start)[0]
-        each: list[Any] = [behaviour] * count
-        if isinstance(behaviour, list | tuple):
-            each = list(behaviour)
-        if len(each) != count:
-            raise ValueError(f"behaviour must be one or {count} behaviours; found {len(each)}")
+        each: Any = behaviour
+        if not isinstance(behaviour, list | tuple):
+            each = [behaviour] * n_owners
+        if len(each) != n_owners:
+            raise ValueError(f"behaviour must be one or {n_owners} behaviours; found {len(each)}")
         named = {given: make_behaviour(given) for given in set(each)}
         self.owners = [DataOwner(self, number, named[given]) for number, given in enumerate(each)]
         self.numbers = np.array([owner.unique_id for owner in self.owners])
@@ -105,7 +208,14 @@ class DataMarket(RoundModel):
         self.game = replace(self.game, policy=policy)
         self.players = Players([owner.behaviour for owner in self.owners], self.draws)
         self.players.start_memory(self.game, self.epsilon)
-        self.begin_rounds(self.epsilon, upper_ends(self.game.owners), self.players.patience)
+        patience = max(self.order.patience(len(self.owners), self.rules), self.players.patience)
+        width = upper_ends(self.game.owners)
+        self.monitor = ConvergenceMonitor(
+            self.rules, patience, width, self.epsilon, self._round_key()
+        )
+        self.end = ""
+        self.running = True
+        self.max_change = 0.0
         self._settle_round()
 
     @property
@@ -118,21 +228,21 @@ class DataMarket(RoundModel):
         """Privacy costs of the present budgets, money (n_owners,)."""
         return self.game.costs(self.epsilon)
 
-    @property
-    def changes_by_round(self) -> bool:
-        """True if the order of moves or a behaviour differs between rounds."""
-        return self.order.draws or self.players.change_by_round
+    def _round_key(self) -> str:
+        """A key of the round where its order or a behaviour differs between rounds; else empty."""
+        return str(self.steps) if self.order.draws or self.players.change_by_round else ""
 
     def step(self) -> None:
         """Play a round: owners choose in the order of the activation, the learner pays."""
         before = self.epsilon
         players = self.players
         players.now = self.steps
+        calls = count()
         self.epsilon = play_round(
             self.order,
             self.game,
             before,
-            draw=self.make_turn_draw(len(before)),
+            draw=lambda: players.uniform(f"turns {next(calls)}", self.steps, 1)[:, 0],
             rules=self.rules,
             respond=players.respond,
             alone=players.move_alone,
@@ -140,7 +250,10 @@ class DataMarket(RoundModel):
         )
         players.update_memory(self.game, self.epsilon)
         self._settle_round()
-        self.end_round(before, self.epsilon)
+        self.max_change = float(relative_moves(before, self.epsilon, self.monitor.width).max())
+        self.end = self.monitor.register_round(before, self.epsilon, drawn=self._round_key())
+        self.running = not self.end
+        self.datacollector.collect(self)
 
     def move(self, numbers: np.ndarray) -> None:
         """Move the owners of ``numbers`` (k,) one after another, outside of any round."""
@@ -170,22 +283,7 @@ class DataMarket(RoundModel):
         rounds = self.datacollector.rounds.values()
         return tuple((one.step, one.epsilon, one.payments, one.surplus) for one in rounds)
 
-    @property
-    def graph(self) -> nx.Graph:
-        """The present trades: a star of agents by unique_id.
-
-        Nodes have ``name`` and ``bipartite`` (0 an owner, 1 the learner), edges ``epsilon`` and
-        ``payment``.
-        """
-        graph = nx.Graph()
-        centre = self.learner.unique_id
-        graph.add_node(centre, name="learner", bipartite=1)
-        for owner in self.owners:
-            graph.add_node(owner.unique_id, name=owner.name, bipartite=0)
-            graph.add_edge(owner.unique_id, centre, epsilon=owner.epsilon, payment=owner.payment)
-        return graph
-
     def _settle_round(self) -> None:
-        self.fitness = self.learner.forecast()
-        self.payments = self.learner.pay()
+        self.fitness = self.game.fitness(self.epsilon)
+        self.payments = self.game.payments(self.epsilon)
         self.surplus = self.payments + self.game.benefits(self.epsilon) - self.costs

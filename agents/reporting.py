@@ -8,8 +8,7 @@ from operator import attrgetter
 import mesa
 import numpy as np
 
-from agents.draws import Draws
-from agents.traders import MarketAgent, read_column
+from agents.traders import Draws, MarketAgent, read_column
 from market.procurement.certificate import REPORTS
 from market.procurement.cost_laws import CostLaw
 from market.procurement.mechanism import ProcurementMechanism, surplus_of

@@ -6,6 +6,7 @@ the modules that it needs.
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -27,3 +28,14 @@ def lazy_names(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[st
         return getattr(import_module(f"{package}.{home_of[name]}"), name)
 
     return get_name
+
+
+class Registry(UserDict[str, Any]):
+    """Plug-ins by name; one given as "module:Name" is imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = self[name] = getattr(import_module(module), attribute)
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.behaviours import Seen
-from agents.draws import Draws
+from agents.traders import Draws
 from market.costs.functions import Linear
 from market.game.game import Game
 from market.game.owners import Owners

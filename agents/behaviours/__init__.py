@@ -4,50 +4,30 @@
 (Rational(), 0.9)
 """
 
-from agents.behaviours.base import (
-    Behaviour,
-    Memory,
-    Seen,
-    checked_choice,
-    expected_surplus,
-    own_epsilon,
-)
-from agents.behaviours.best_response import Fundamentalist, Indifferent, Inertial, Rational
-from agents.behaviours.colluders import Colluders
-from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
-from agents.behaviours.learning import Aspiration, FictitiousPlay, RegretMatching, Stale
-from agents.behaviours.logit import Logit
-from agents.behaviours.partial import Neighbours
+from agents.behaviours.base import Behaviour, Seen
 from learning.errors import InputError
+from learning.lazy import Registry
 
-__all__ = [
-    "BEHAVIOURS",
-    "Behaviour",
-    "Memory",
-    "Rational",
-    "Seen",
-    "checked_choice",
-    "expected_surplus",
-    "make_behaviour",
-    "own_epsilon",
-]
+__all__ = ["BEHAVIOURS", "Behaviour", "Seen", "make_behaviour"]
 
-BEHAVIOURS: dict[str, type[Behaviour]] = {
-    "rational": Rational,
-    "logit": Logit,
-    "inertial": Inertial,
-    "aspiration": Aspiration,
-    "regret_matching": RegretMatching,
-    "fictitious_play": FictitiousPlay,
-    "stale": Stale,
-    "fundamentalist": Fundamentalist,
-    "indifferent": Indifferent,
-    "colluders": Colluders,
-    "free_rider": FreeRider,
-    "poisoner": Poisoner,
-    "junk_seller": JunkSeller,
-    "neighbours": Neighbours,
-}
+BEHAVIOURS = Registry(
+    {
+        "rational": "agents.behaviours.best_response:Rational",
+        "logit": "agents.behaviours.logit:Logit",
+        "inertial": "agents.behaviours.best_response:Inertial",
+        "aspiration": "agents.behaviours.learning:Aspiration",
+        "regret_matching": "agents.behaviours.learning:RegretMatching",
+        "fictitious_play": "agents.behaviours.learning:FictitiousPlay",
+        "stale": "agents.behaviours.learning:Stale",
+        "fundamentalist": "agents.behaviours.best_response:Fundamentalist",
+        "indifferent": "agents.behaviours.best_response:Indifferent",
+        "colluders": "agents.behaviours.colluders:Colluders",
+        "free_rider": "agents.behaviours.dishonest:FreeRider",
+        "poisoner": "agents.behaviours.dishonest:Poisoner",
+        "junk_seller": "agents.behaviours.dishonest:JunkSeller",
+        "neighbours": "agents.behaviours.partial:Neighbours",
+    }
+)
 
 
 def make_behaviour(behaviour: str | Behaviour) -> Behaviour:
@@ -63,4 +43,5 @@ def make_behaviour(behaviour: str | Behaviour) -> Behaviour:
     if behaviour not in BEHAVIOURS:
         rule = f"must be a Behaviour or one of {', '.join(BEHAVIOURS)}"
         raise InputError("behaviour", rule, repr(behaviour))
-    return BEHAVIOURS[behaviour]()
+    made: Behaviour = BEHAVIOURS[behaviour]()
+    return made

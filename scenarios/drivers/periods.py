@@ -127,7 +127,7 @@ def run_periods(
     Parameters are those of `scenarios.drivers.market.run_market`.
     """
     # Mesa and what it loads take half a second
-    from agents.dynamics import MarketOverTime, draw_arrivals
+    from agents.dynamics import MarketOverTime, Turnover, draw_arrivals
 
     time = scenario.time
     data = prepared.data
@@ -143,9 +143,7 @@ def run_periods(
         inside.game,
         periods=time.periods,
         rng=scenario.seed,
-        entry=entry,
-        patience=time.patience,
-        returns=time.returns,
+        turnover=Turnover(entry, time.patience, time.returns),
         lifetime=inside.lifetime,
         settle=inside.settle,
         trade=inside.trade,

@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import networkx as nx
 import numpy as np
 import pytest
 from toys import Envelope, LinearLaw
 
-from agents.behaviours import Behaviour, Rational
+from agents.behaviours import Behaviour
+from agents.behaviours.best_response import Rational
 from agents.model import DataMarket
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
@@ -365,7 +365,7 @@ def test_the_books_balance():
     )
     assert learner_surplus(game, epsilon) + model.surplus.sum() == pytest.approx(created, rel=1e-9)
     assert [owner.payment for owner in model.owners] == model.payments.tolist()
-    assert model.learner.forecast() == game.fitness(epsilon) < game.forecast.outside
+    assert model.fitness == game.fitness(epsilon) < game.forecast.outside
 
 
 def test_a_new_policy_opens_the_market_again():
@@ -377,22 +377,6 @@ def test_a_new_policy_opens_the_market_again():
     outcome = model.run()
     np.testing.assert_allclose(outcome.epsilon, [3.0, 1.5, 0.75], rtol=0, atol=1e-6)
     assert outcome.iterations == 2 and len(outcome.trajectory) == model.steps + 1
-
-
-def test_graph_is_a_star_with_what_changed_hands():
-    model = market(GAMES["proportional, 3"])
-    outcome = model.run()
-    graph = model.graph
-    centre = model.learner.unique_id
-    assert nx.is_bipartite(graph) and graph.degree[centre] == 3 and graph.number_of_edges() == 3
-    sides = nx.get_node_attributes(graph, "bipartite")
-    assert all({sides[a], sides[b]} == {0, 1} for a, b in graph.edges)
-    for owner in model.owners:
-        edge = graph.edges[owner.unique_id, centre]
-        assert edge["epsilon"] == outcome.epsilon[owner.number]
-        assert edge["payment"] == outcome.payments[owner.number]
-        assert graph.nodes[owner.unique_id]["name"] == owner.name
-    assert sorted(graph) == [1, 2, 3, 4]  # owners and learner are numbered together
 
 
 def test_start_is_brought_into_the_intervals():

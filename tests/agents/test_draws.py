@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from agents.draws import Draws, as_seed
+from agents.traders import Draws, as_seed
 
 
 @pytest.mark.parametrize("m", [1, 3])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from markets import market
 
-from agents.dynamics import MarketOverTime, draw_arrivals
+from agents.dynamics import MarketOverTime, Turnover, draw_arrivals
 from agents.model import DataMarket
 from learning.privacy.laplace import Laplace
 from learning.privacy.lifetime import Lifetime
@@ -119,7 +119,7 @@ def test_even_saving_is_what_an_owner_who_looks_ahead_does_in_a_stationary_marke
 
 def test_who_loses_leaves_after_its_patience_and_the_others_settle_as_without_it():
     game = contest((1.0, 2.0, 40.0), low=np.array([0.0, 0.0, 0.5]))
-    model, told = over(game, 5, patience=2)
+    model, told = over(game, 5, turnover=Turnover(patience=2))
     assert [one.present.tolist() for one in told] == [[True] * 3] * 2 + [[True, True, False]] * 3
     assert told[2].left == ("owner 2",) and told[0].surplus[2] < 0
     two = contest((1.0, 2.0))
@@ -133,7 +133,10 @@ def test_who_left_comes_back_as_the_same_agent_once_it_would_gain():
         contest((1.0, 2.0, 1.5), budget, low=np.array([0.0, 0.0, 2.0])) for budget in (4.0, 60.0)
     )
     model = MarketOverTime(
-        lambda period, before: rich if period > 3 else poor, periods=5, rng=1, patience=1
+        lambda period, before: rich if period > 3 else poor,
+        periods=5,
+        rng=1,
+        turnover=Turnover(patience=1),
     )
     ids = [owner.unique_id for owner in model.everyone]
     told = model.run()
@@ -146,15 +149,14 @@ def test_who_left_comes_back_as_the_same_agent_once_it_would_gain():
         lambda period, before: rich if period > 3 else poor,
         periods=5,
         rng=1,
-        patience=1,
-        returns=False,
+        turnover=Turnover(patience=1, returns=False),
     )
     assert not stays.run()[4].present[2]
 
 
 def test_a_big_owner_that_joins_late_lowers_what_the_others_are_paid():
     game = contest((1.0, 1.0, 1.0), per="records_epsilon", sizes=SIZES)
-    _, told = over(game, 3, entry=np.array([1, 1, 3]))
+    _, told = over(game, 3, turnover=Turnover(np.array([1, 1, 3])))
     paid = np.array([one.equilibrium.payments for one in told])
     assert np.allclose(paid[:2], [[6, 6, 0]] * 2, atol=1e-6) and told[2].joined == ("owner 2",)
     assert (paid[2, :2] < 6).all() and paid[2].sum() == pytest.approx(12)
@@ -164,7 +166,7 @@ def test_an_owner_that_joins_late_changes_nothing_before():
     few = contest((1.0, 2.0))
     many = contest((1.0, 2.0, 0.1))
     before, after = (
-        sold(over(game, 4, entry=np.array([1, 2, 4][: len(game.owners)]))[1])
+        sold(over(game, 4, turnover=Turnover(np.array([1, 2, 4][: len(game.owners)])))[1])
         for game in (few, many)
     )
     assert np.abs(after[:3, :2] - before[:3]).max() < 1e-12 and (after[3, :2] != before[3]).all()
@@ -185,7 +187,7 @@ def test_arrivals_are_those_of_a_poisson_clock():
 
 def test_the_collector_records_who_is_there_and_nothing_missing():
     model, told = over(
-        contest((1.0, 2.0, 3.0)), 3, entry=np.array([1, 2, 3]), lifetime=spend(3.0, 3)
+        contest((1.0, 2.0, 3.0)), 3, turnover=Turnover(np.array([1, 2, 3])), lifetime=spend(3.0, 3)
     )
     agents = model.datacollector.get_agent_vars_dataframe()
     frame = model.datacollector.get_model_vars_dataframe()
@@ -207,12 +209,17 @@ def test_nothing_is_spent_where_the_trade_fails_or_nobody_is_there():
     with pytest.raises(RuntimeError):
         model.step()
     assert not model.history and not model.sold.size
-    empty = over(contest((1.0, 2.0)), 2, entry=np.array([2, 2]))[1]
+    empty = over(contest((1.0, 2.0)), 2, turnover=Turnover(np.array([2, 2])))[1]
     assert not empty[0].sold.any() and empty[1].sold.all()
 
 
 @pytest.mark.parametrize(
-    "more", [{"periods": 0}, {"periods": 2, "patience": 0}, {"periods": 2, "entry": np.ones(5)}]
+    "more",
+    [
+        {"periods": 0},
+        {"periods": 2, "turnover": Turnover(patience=0)},
+        {"periods": 2, "turnover": Turnover(np.ones(5))},
+    ],
 )
 def test_markets_over_time_that_cannot_be(more):
     with pytest.raises(ValueError, match="found"):

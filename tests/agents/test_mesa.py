@@ -21,7 +21,7 @@ from mesa.batchrunner import batch_run
 from toys import LinearLaw
 
 from agents import DataMarket, DataOwner, Learner
-from agents.collector import MarketCollector
+from agents.traders import MarketCollector
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.solver import solve

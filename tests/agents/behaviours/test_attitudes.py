@@ -9,7 +9,7 @@ from rounds import THREE, rounds_of
 from toys import LinearLaw
 
 from agents import BEHAVIOURS, DataMarket
-from agents.behaviours import Seen, own_epsilon
+from agents.behaviours.base import Seen, own_epsilon
 from agents.behaviours.best_response import Careless, Fundamentalist, Indifferent, Inertial
 from agents.behaviours.colluders import Colluders
 from agents.behaviours.learning import Aspiration

@@ -9,8 +9,8 @@ import pytest
 from markets import market
 
 from agents import BEHAVIOURS, Behaviour, DataMarket
-from agents.behaviours import Seen, checked_choice
-from agents.draws import Draws
+from agents.behaviours.base import Seen, checked_choice
+from agents.traders import Draws
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium import ACTIVATIONS
 from market.policies.posted import Posted

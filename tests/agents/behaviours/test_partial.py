@@ -9,7 +9,8 @@ from markets import market
 from toys import LinearLaw
 
 from agents import DataMarket
-from agents.behaviours import Rational, Seen
+from agents.behaviours.base import Seen
+from agents.behaviours.best_response import Rational
 from agents.behaviours.partial import Neighbours
 from market.costs.functions import Linear, Quadratic
 from market.policies.marginal import Marginal
