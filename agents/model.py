@@ -14,7 +14,7 @@ import numpy as np
 from agents.behaviours import make_behaviour
 from agents.behaviours.base import Behaviour, Memory, Seen, checked_choice
 from agents.traders import DataOwner, Draws, Learner, MarketCollector, Train, as_seed
-from market.equilibrium.activation import ACTIVATIONS, play_round
+from market.equilibrium.activation import ACTIVATIONS, in_turn, play_round
 from market.equilibrium.solver import Equilibrium, certify
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import (
@@ -24,7 +24,6 @@ from market.equilibrium.stopping import (
     relative_moves,
     upper_ends,
 )
-from market.equilibrium.turns import in_turn
 from market.game.deviations import Deviations
 from market.game.game import Game
 

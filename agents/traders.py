@@ -29,6 +29,14 @@ from market.game.game import Game
 
 Train = Callable[[np.ndarray], object]  # of budgets (n_owners,)
 SEEDS = 2**63  # upper limit of a seed drawn from a generator
+# Functions, never names: Mesa's collector records None for a name that it does not know.
+MODEL_REPORTERS: dict[str, Callable[[Any], float]] = {
+    "round": lambda market: market.steps,
+    "fitness": lambda market: market.fitness,
+    "total_payments": lambda market: float(market.payments.sum()),
+    "max_change": lambda market: market.max_change,
+}
+OWNER_COLUMNS = ("round", "owner", "epsilon", "payment", "cost", "surplus", "regret")
 
 
 @dataclass(frozen=True)
@@ -180,15 +188,6 @@ class Learner(MarketAgent):
             self.trained = self._train(self.model.epsilon.copy())
 
 
-# Functions, never names: Mesa's collector records None for a name that it does not know.
-MODEL_REPORTERS: dict[str, Callable[[Any], float]] = {
-    "round": lambda market: market.steps,
-    "fitness": lambda market: market.fitness,
-    "total_payments": lambda market: float(market.payments.sum()),
-    "max_change": lambda market: market.max_change,
-}
-
-
 @dataclass(frozen=True)
 class Round:
     """The state of a market at the end of a round.
@@ -243,7 +242,6 @@ FRAMES: dict[type, Callable[[Round], dict[str, np.ndarray]]] = {
     DataOwner: Round.owner_columns,
     Learner: Round.learner_columns,
 }
-OWNER_COLUMNS = ("round", "owner", "epsilon", "payment", "cost", "surplus", "regret")
 
 
 class MarketCollector(mesa.DataCollector):

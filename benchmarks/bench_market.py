@@ -30,7 +30,7 @@ from market.equilibrium.activation import damp_moves
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game, relative_regret
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.proportional import Proportional
 
 FEW = 10

@@ -13,7 +13,7 @@ from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, L
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 
 
 def market(cost, policy, n, *, low=0.0, high=20.0, forecast=None, value=0.0, sizes=1.0, **more):

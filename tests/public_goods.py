@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from market.costs.functions import Quadratic
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 
 
 @dataclass(frozen=True)

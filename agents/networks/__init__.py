@@ -1,1 +1,4 @@
-"""Networks of owners and learners: who may sell to whom, and who sees whose budget."""
+"""Networks of owners and learners: who may sell to whom (trade), and who sees whom (sight)."""
+
+TRADE = "trade"
+SIGHT = "sight"

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from agents.networks import SIGHT, TRADE
 from learning.declaration import Declaration, ListOf, Words, format_value
 from learning.errors import InputError
 
 if TYPE_CHECKING:  # its import takes a tenth of a second, spared to readers of scenarios
     from networkx import Graph
 
-TRADE = "trade"
-SIGHT = "sight"
 MOST_EDGES = 2_000_000  # beyond them a graph takes gigabytes
 Name = Annotated[str, Words("a name in quotes")]
 Names = Annotated[tuple[Name, ...], ListOf("a list of names")] | None

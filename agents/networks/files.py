@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from agents.networks import SIGHT, TRADE
 from agents.networks.base import (
-    SIGHT,
-    TRADE,
     Name,
     Names,
     Network,

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from itertools import cycle
+from itertools import combinations, cycle, product
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic import PlainValidator
 
+from agents.networks import TRADE
 from agents.networks.base import (
     MOST_EDGES,
-    TRADE,
     Name,
     Names,
     Network,
@@ -55,51 +56,64 @@ Pairs = Annotated[
 ]
 
 
-def rename_nodes(graph: Graph[int], names: Sequence[str]) -> Graph[str]:
-    """Replace numbers by names in a graph, without edges from a node to itself."""
-    import networkx as nx
-
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))  # of a ring of one
-    return nx.relabel_nodes(graph, dict(enumerate(names)))
-
-
 class Generated(Network):
-    """Base of networks of owners that a function of networkx generates from its fields in order.
+    """Base of networks that a function of networkx generates.
 
     Attributes
     ----------
     generator : str, the name of the function
     seeded : bool, whether it is random
-    below_count : str, the field that must be below the number of owners, if any
     """
 
     generator: ClassVar[str] = ""
     seeded: ClassVar[bool] = False
-    below_count: ClassVar[str] = ""
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         import networkx as nx
 
-        count = len(parties.owners)
-        key = self.below_count
-        if key and getattr(self, key) >= count:
-            rule = f"must be below the number of owners, {count}"
-            raise parties.make_error(rule, getattr(self, key), key=key)
-        options = {"seed": rng} if self.seeded else {}
-        made = getattr(nx, self.generator)(count, *self.arguments(parties), **options)
-        return rename_nodes(made, parties.names)
+        self.check_parties(parties)
+        make = attrgetter(self.generator)(nx)
+        graph = make(*self.arguments(parties), **self.options(rng))
+        graph.remove_edges_from(list(nx.selfloop_edges(graph)))  # of a ring of one
+        return nx.relabel_nodes(graph, dict(enumerate(self.names_in_order(parties))))
+
+    def check_parties(self, parties: Parties) -> None:
+        """Refuse parameters that do not fit the parties; by default none."""
 
     def arguments(self, parties: Parties) -> tuple[Any, ...]:
-        """Arguments of the function after the number of owners."""
-        return astuple(self)  # type: ignore[call-overload, no-any-return]
+        """Arguments of the function; by default the number of owners, and the fields in order."""
+        return (len(parties.owners), *astuple(self))  # type: ignore[call-overload]
+
+    def options(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Options of the function; by default the generator where it is random."""
+        return {"seed": rng} if self.seeded else {}
+
+    def names_in_order(self, parties: Parties) -> Sequence[str]:
+        """Names of the nodes, in the order in which they are generated."""
+        return parties.names
+
+
+def check_below(parties: Parties, key: str, value: int, limit: int) -> None:
+    """Refuse a number of owners above a limit: all of them, or all but one."""
+    count = len(parties.owners)
+    if value > limit:
+        word = "below" if limit < count else "at most"
+        rule = f"must be {word} the number of owners, {count}"
+        raise parties.make_error(rule, value, key=key)
+
+
+def check_expected(parties: Parties, chance: float) -> None:
+    """Refuse a random graph with too many edges."""
+    expected = chance * parties.most_edges
+    if expected > MOST_EDGES:
+        rule = f"must have at most {MOST_EDGES:,} edges"
+        found = f"about {expected:,.0f} with a chance of {chance:g}"
+        raise parties.make_error(rule, found, "Lower it.", "chance")
 
 
 @dataclass(frozen=True)
 class Complete(Network):
-    """All possible links: a market without a network.
-
-    Source: networkx, complete_graph and complete_bipartite_graph.
-    """
+    """All possible links: a market without a network."""
 
     title = "everybody is linked to everybody"
 
@@ -111,10 +125,9 @@ class Complete(Network):
             found = f"{parties.most_edges:,} in the complete graph"
             remedy = f"Leave [{parties.where}] out: that is the same market."
             raise parties.make_error(rule, found, remedy, "kind")
-        made = nx.complete_graph(len(parties.owners))
         if parties.use == TRADE:
-            made = nx.complete_bipartite_graph(len(parties.owners), len(parties.learners))
-        return rename_nodes(made, parties.names)
+            return nx.Graph(product(parties.owners, parties.learners))
+        return nx.Graph(combinations(parties.owners, 2))
 
 
 @dataclass(frozen=True)
@@ -126,27 +139,27 @@ class Empty(Generated):
 
 
 @dataclass(frozen=True)
-class Star(Network):
+class Star(Generated):
     """One owner in the middle, who sees all others and is seen by them; these see no one else.
 
     Source: networkx, star_graph.
     """
 
     title = "one owner in the middle"
+    generator = "star_graph"
     centre: Name | None = None
     """The owner in the middle; the first unless named."""
 
-    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        import networkx as nx
+    def check_parties(self, parties: Parties) -> None:
+        if self.centre not in (None, *parties.owners):
+            found = format_value(self.centre)
+            raise parties.make_error("must name an owner", found, key="centre")
 
-        names = list(parties.owners)
-        if self.centre is not None:
-            if self.centre not in names:
-                found = format_value(self.centre)
-                raise parties.make_error("must name an owner", found, key="centre")
-            names.remove(self.centre)
-            names.insert(0, self.centre)
-        return rename_nodes(nx.star_graph(len(names) - 1), names)
+    def arguments(self, parties: Parties) -> tuple[int, ...]:
+        return (len(parties.owners) - 1,)
+
+    def names_in_order(self, parties: Parties) -> Sequence[str]:
+        return sorted(parties.owners, key=lambda name: name != self.centre)
 
 
 @dataclass(frozen=True)
@@ -182,13 +195,15 @@ class WattsStrogatz(Generated):
     title = "a small world"
     generator = "watts_strogatz_graph"
     seeded = True
-    below_count = "neighbours"
     neighbours: Annotated[int, Ge(2)] = parameter(
         "Give how many owners near it each sees, an even number."
     )
     """How many owners near it each sees in the circle; of an odd number one less."""
     rewired: Chance = parameter("Give the chance that an edge leads anywhere instead.")
     """The chance that an edge leads to any other owner instead."""
+
+    def check_parties(self, parties: Parties) -> None:
+        check_below(parties, "neighbours", self.neighbours, len(parties.owners) - 1)
 
 
 @dataclass(frozen=True)
@@ -202,35 +217,40 @@ class BarabasiAlbert(Generated):
     title = "a few owners whom many see"
     generator = "barabasi_albert_graph"
     seeded = True
-    below_count = "links"
     links: Count = parameter("Give how many owners before it each links to.")
     """How many owners before it each links to."""
 
+    def check_parties(self, parties: Parties) -> None:
+        check_below(parties, "links", self.links, len(parties.owners) - 1)
+
 
 @dataclass(frozen=True)
-class ErdosRenyi(Network):
+class ErdosRenyi(Generated):
     """A random graph with one probability for every link.
 
     Source: Gilbert, Random graphs (1959); networkx, fast_gnp_random_graph.
     """
 
     title = "a random graph"
+    generator = "fast_gnp_random_graph"
+    seeded = True
     chance: Chance = parameter("Give the chance of each edge.")
     """The chance of each edge."""
     directed: bool = False
     """Whether one may see another without being seen."""
 
-    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        import networkx as nx
-
+    def check_parties(self, parties: Parties) -> None:
         check_expected(parties, self.chance)
-        count = len(parties.owners)
-        made = nx.fast_gnp_random_graph(count, self.chance, seed=rng, directed=self.directed)
-        return rename_nodes(made, parties.owners)
+
+    def options(self, rng: np.random.Generator) -> dict[str, Any]:
+        return {"seed": rng, "directed": self.directed}
+
+    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+        return len(parties.owners), self.chance
 
 
 @dataclass(frozen=True)
-class Groups(Network):
+class Groups(Generated):
     """Groups of owners, in their order and as even as can be, with links inside and across.
 
     Source: Holland, Laskey and Leinhardt, Stochastic blockmodels (1983); networkx,
@@ -238,6 +258,8 @@ class Groups(Network):
     """
 
     title = "groups that see little of each other"
+    generator = "stochastic_block_model"
+    seeded = True
     inside: Chance = parameter("Give the chance of an edge inside a group.")
     """The chance of an edge inside a group."""
     across: Chance = parameter("Give the chance of an edge between two groups.")
@@ -245,37 +267,34 @@ class Groups(Network):
     groups: Count = 2
     """How many groups."""
 
-    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        import networkx as nx
-
-        count = len(parties.owners)
-        if self.groups > count:
-            rule = f"must be at most the number of owners, {count}"
-            raise parties.make_error(rule, self.groups, key="groups")
+    def check_parties(self, parties: Parties) -> None:
+        check_below(parties, "groups", self.groups, len(parties.owners))
         check_expected(parties, max(self.inside / self.groups, self.across))
-        sizes = [len(part) for part in np.array_split(np.arange(count), self.groups)]
+
+    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+        sizes = [len(part) for part in np.array_split(parties.owners, self.groups)]
         chances = np.where(np.eye(self.groups, dtype=bool), self.inside, self.across)
-        made = nx.stochastic_block_model(sizes, chances.tolist(), seed=rng)
-        return rename_nodes(made, parties.owners)
+        return sizes, chances.tolist()
 
 
 @dataclass(frozen=True)
-class BipartiteRandom(Network):
+class BipartiteRandom(Generated):
     """A random graph of owners and learners; an owner without a link is not in the market.
 
     Source: networkx, bipartite.random_graph.
     """
 
     title = "a random graph of owners and learners"
+    generator = "bipartite.random_graph"
+    seeded = True
     chance: Chance = parameter("Give the chance of each edge.")
     """The chance of each edge."""
 
-    def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
-        from networkx.algorithms.bipartite import random_graph
-
+    def check_parties(self, parties: Parties) -> None:
         check_expected(parties, self.chance)
-        made = random_graph(len(parties.owners), len(parties.learners), self.chance, seed=rng)
-        return rename_nodes(made, parties.names)
+
+    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+        return len(parties.owners), len(parties.learners), self.chance
 
 
 @dataclass(frozen=True)
@@ -292,12 +311,9 @@ class Captive(Network):
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         owners = parties.owners
-        if self.bridges > len(owners):
-            rule = f"must be at most the number of owners, {len(owners)}"
-            raise parties.make_error(rule, self.bridges, key="bridges")
-        first = owners[: self.bridges]
-        pairs = [(owner, learner) for owner in first for learner in parties.learners]
-        pairs += list(zip(owners[self.bridges :], cycle(parties.learners), strict=False))
+        check_below(parties, "bridges", self.bridges, len(owners))
+        pairs = list(product(owners[: self.bridges], parties.learners))
+        pairs += zip(owners[self.bridges :], cycle(parties.learners), strict=False)
         return named_graph(parties, pairs, directed=False, key="bridges")
 
 
@@ -318,15 +334,6 @@ class Edges(Network):
         named = {name for pair in self.edges for name in pair}
         check_everyone_named(parties, named, self.alone or (), "edges")
         return graph
-
-
-def check_expected(parties: Parties, chance: float) -> None:
-    """Refuse a random graph with too many edges."""
-    expected = chance * parties.most_edges
-    if expected > MOST_EDGES:
-        rule = f"must have at most {MOST_EDGES:,} edges"
-        found = f"about {expected:,.0f} with a chance of {chance:g}"
-        raise parties.make_error(rule, found, "Lower it.", "chance")
 
 
 NETWORKS: dict[str, dict[str, type[Network]]] = {

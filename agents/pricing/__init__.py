@@ -1,23 +1,12 @@
 """Pricings (PRICING): rules that move a learner's price between rounds without knowing costs."""
 
-from agents.pricing.base import Observation, Pricing
-from agents.pricing.bayesian import Bayesian
-from agents.pricing.posting import Learned, learn_price
-from agents.pricing.searches import GoldenSection, Tatonnement
+from learning.lazy import Registry, lazy_names
 
-PRICING: dict[str, type[Pricing]] = {
-    "golden_section": GoldenSection,
-    "tatonnement": Tatonnement,
-    "bayesian": Bayesian,
-}
-
-__all__ = [
-    "PRICING",
-    "Bayesian",
-    "GoldenSection",
-    "Learned",
-    "Observation",
-    "Pricing",
-    "Tatonnement",
-    "learn_price",
-]
+PRICING = Registry(
+    {
+        "golden_section": "agents.pricing.searches:GoldenSection",
+        "tatonnement": "agents.pricing.searches:Tatonnement",
+        "bayesian": "agents.pricing.searches:Bayesian",
+    }
+)
+__getattr__ = lazy_names(__name__, {"base": ("Learned", "Observation", "Pricing", "learn_price")})

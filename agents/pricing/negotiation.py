@@ -17,7 +17,7 @@ from learning.declaration import Count, Declaration, Positive, Probability
 from learning.errors import InputError
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 
 LEAST = 1e-6  # the smallest fee, as a part of what an owner adds
 

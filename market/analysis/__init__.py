@@ -1,7 +1,12 @@
 """Analysis: welfare, social optimum, the learner's problem, regulation, the thesis's games."""
 
-from market.analysis.optimum import social_optimum
-from market.analysis.thesis_games import thesis_game
-from market.analysis.welfare import learner_surplus, welfare
+from learning.lazy import lazy_names
 
-__all__ = ["learner_surplus", "social_optimum", "thesis_game", "welfare"]
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "optimum": ("social_optimum",),
+        "thesis_games": ("thesis_game",),
+        "welfare": ("learner_surplus", "welfare"),
+    },
+)

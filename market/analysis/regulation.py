@@ -20,7 +20,7 @@ from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import ProfilePolicy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted, Unit
 
 

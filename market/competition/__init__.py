@@ -1,6 +1,7 @@
 """Competition: several learners buy from the same owners, whose budgets add up."""
 
-from market.competition.market import Competition, Learner
-from market.competition.solver import solve_competition
+from learning.lazy import lazy_names
 
-__all__ = ["Competition", "Learner", "solve_competition"]
+__getattr__ = lazy_names(
+    __name__, {"market": ("Competition", "Learner"), "solver": ("solve_competition",)}
+)

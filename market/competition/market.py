@@ -13,8 +13,7 @@ import numpy as np
 from learning.errors import InputError
 from market.analysis.welfare import learner_gain
 from market.columns import Array, Pair
-from market.competition.allocation import Allocations, certify_allocations
-from market.competition.row_search import best_rows
+from market.competition.allocation import Allocations, best_rows, certify_allocations
 from market.game.game import Game
 from market.game.owners import Owners
 
@@ -29,7 +28,7 @@ class Learner:
     value: float = 0.0
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Competition:
     """Owners, several learners, and the links between them.
 
@@ -68,7 +67,7 @@ class Competition:
     links: Any = None
 
     def __post_init__(self) -> None:
-        self.learners = tuple(self.learners)
+        object.__setattr__(self, "learners", tuple(self.learners))
         names = [learner.name for learner in self.learners]
         if not names:
             raise InputError("learners", "a market needs at least one learner", "none")
@@ -80,8 +79,9 @@ class Competition:
             found = f"{links.dtype} of shape {links.shape}"
             rule = f"must be true or false for {shape[0]} owners and {shape[1]} learners"
             raise InputError("links", rule, found)
-        self.links = links.astype(bool)
-        self.links.flags.writeable = False
+        links = links.astype(bool)
+        links.flags.writeable = False
+        object.__setattr__(self, "links", links)
         stuck = ~self.links.any(axis=1) & (self.owners.epsilon_min > 0)
         if stuck.any():
             found = self.owners.names[int(np.argmax(stuck))]

@@ -7,13 +7,13 @@ scenario file.
 from market.costs.base import Cost
 from market.costs.functions import (
     Belief,
+    ChannelCost,
     ExpectedHarm,
     Exponential,
     Leakage,
     Linear,
     Quadratic,
 )
-from market.costs.measured import ChannelCost
 
 COSTS: dict[str, type[Cost]] = {
     "leakage": Leakage,

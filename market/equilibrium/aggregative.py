@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from market.columns import Array, Pair, transpose_rows
+from market.equilibrium.activation import in_turn
 from market.equilibrium.stopping import PlayRules, relative_moves, upper_ends
-from market.equilibrium.turns import in_turn
 from market.game.deviations import Deviations, in_threads
 from market.game.game import BLOCK_OWNERS, CERTIFIED, Game, relative_regret
 from market.game.search import EXACT, ROUGH, TRIFLE, smallest_maximiser

@@ -1,4 +1,6 @@
-"""Diagnostics of a game: dominance, potential, contraction and concavity, each with evidence.
+"""Diagnostics of a game, each with evidence, and remarks on an equilibrium.
+
+The game: dominance, potential, contraction and concavity.
 
 Samples can refute but not prove: a property that ``holds`` has not been refuted on the sampled
 profiles, and its bound is the worst case among them.
@@ -6,11 +8,13 @@ profiles, and its bound is the worst case among them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 
 from market.columns import Array
+from market.equilibrium.solver import Equilibrium
 from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
 from market.game.game import Game
@@ -227,3 +231,49 @@ def _worst_pair(
     values = [measure(one, two) for one, two in zip(ones, twos, strict=True)]
     worst = int(np.argmax(values))
     return WorstPair(values[worst] < limit, values[worst], ones[worst], twos[worst])
+
+
+def equilibrium_remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
+    """Remarkable facts about an equilibrium: all owners at one end, or several equilibria.
+
+    Parameters
+    ----------
+    game : Game, with any policy
+    equilibrium : of `market.equilibrium.solver.solve`; one that is not certified has no remarks
+
+    Returns
+    -------
+    list of dict
+        Facts, each with a ``cause`` (several_equilibria, all_at_lowest, printed_weight,
+        all_at_highest) and its numbers.
+
+    >>> from market.analysis.thesis_games import thesis_game
+    >>> from market.equilibrium.solver import solve
+    >>> game = thesis_game("utility", 1e4, weight="printed")
+    >>> found = solve(game, rng=np.random.default_rng(0), starts=4)
+    >>> [fact["cause"] for fact in equilibrium_remarks(game, found)]
+    ['all_at_lowest', 'printed_weight']
+    """
+    low = game.owners.epsilon_min
+    high = game.owners.epsilon_max
+    free = low < high
+
+    def all_at(epsilon: Array, end: Array) -> bool:
+        return bool(free.any() and np.all(epsilon[free] == end[free]))
+
+    def range_of(epsilon: Array) -> list[float]:
+        return [float(epsilon.min()), float(epsilon.max())]
+
+    epsilon = equilibrium.epsilon
+    if not equilibrium.converged:
+        return []
+    if equilibrium.others:
+        found = [epsilon, *(one.epsilon for one in equilibrium.others)]
+        places = [{"epsilon": range_of(at), "at_lowest": all_at(at, low)} for at in found]
+        return [{"cause": "several_equilibria", "places": places}]
+    if all_at(epsilon, low):
+        fact = {"cause": "all_at_lowest", "epsilon": range_of(epsilon)}
+        return [fact, *game.policy.policy_remarks(game)]
+    if all_at(epsilon, high) and game.asks(epsilon):
+        return [{"cause": "all_at_highest", "epsilon": range_of(epsilon)}]
+    return []

@@ -17,8 +17,7 @@ import numpy as np
 from market.columns import Array
 from market.equilibrium.activation import ACTIVATIONS, play_rounds
 from market.equilibrium.aggregative import newton_on_aggregates
-from market.equilibrium.few_owners import can_scan, meeting_places
-from market.equilibrium.starts import start_points
+from market.equilibrium.starts import can_scan, meeting_places, start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
 from market.game.game import CERTIFIED, Game, relative_regret
 
@@ -103,7 +102,7 @@ def solve(
     start : (n_owners,), optional, the first start; otherwise the middle of every interval
     starts : int, starts in all: the first, both corners, a low-discrepancy set; for two or three
         owners who meet in sums, with several starts and the method "auto", all places where their
-        best responses seem to meet in place of that set (`market.equilibrium.few_owners`)
+        best responses seem to meet in place of that set (`market.equilibrium.starts`)
     **rules : damping, part, tol, max_rounds of `market.equilibrium.stopping.PlayRules`
 
     Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,7 +47,7 @@ def sums_over_others(terms: Array, after: Array | None = None) -> Array:
     return result
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Game:
     """Owners who each choose epsilon to maximise surplus = payment + benefit - privacy cost.
 
@@ -76,10 +76,12 @@ class Game:
     forecast: Any
     value: float
     unconditional: bool = False
+    # What was computed last, with the profile that it was computed at.
+    _last: dict[str, tuple[Array, Any]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.forecast is None:
-            self.forecast = NoForecast()
+            object.__setattr__(self, "forecast", NoForecast())
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
         # A game without a policy waits for one, as in `market.analysis.design`.
@@ -87,8 +89,6 @@ class Game:
             check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")
         check_lengths(self.policy, len(self.owners), "policy")
-        self._last: dict[str, tuple[Array, Any]] = {}
-        self._is_tried = self.policy is None
 
     @cached_property
     def additive(self) -> bool:
@@ -293,13 +293,13 @@ class Game:
         shape = (len(self.owners),)
         if profile.shape != shape:
             raise ValueError(f"epsilon must have shape {shape}; found {profile.shape}")
-        if not self._is_tried:
+        if self.policy is not None and "tried" not in self._last:
             # Set before the trial, in which a policy may evaluate this game.
-            self._is_tried = True
+            self._last["tried"] = profile, True
             try:
                 self._try_out()
             except Exception:
-                self._is_tried = False
+                del self._last["tried"]
                 raise
         return profile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -23,7 +24,7 @@ from market.costs.base import Cost
 COLUMNS = ("sizes", "epsilon_min", "epsilon_max", "benefit", "isolated", "fixed_cost")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Owners:
     """Columns that describe the owners; a scalar holds for all of them.
 
@@ -65,7 +66,8 @@ class Owners:
     model_for_all: bool = False
 
     def __post_init__(self) -> None:
-        self.names = tuple(self.names)
+        put = partial(object.__setattr__, self)
+        put("names", tuple(self.names))
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
         if np.any(np.isinf(np.asarray(self.epsilon_max, dtype=float))):
@@ -75,7 +77,7 @@ class Owners:
         for name in COLUMNS:
             given = getattr(self, name)
             strict = name == "sizes"
-            setattr(self, name, owners_column(f"owners.{name}", given, len(self), strict=strict))
+            put(name, owners_column(f"owners.{name}", given, len(self), strict=strict))
         wrong = self.epsilon_min > self.epsilon_max
         if wrong.any():
             at = int(np.argmax(wrong))

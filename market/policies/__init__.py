@@ -5,12 +5,10 @@ scenario file.
 """
 
 from market.policies.base import Policy, ProfilePolicy
-from market.policies.marginal import Marginal
-from market.policies.menus import Contracts, Tiers
-from market.policies.posted import CostPlus, Posted, PostedChannel
+from market.policies.contributions import Marginal, Shapley
+from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
-from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
+from market.policies.thesis import PostedChannel, ThesisGain, ThesisLeakage, ThesisUtility
 
 POLICIES: dict[str, type[Policy]] = {
     "posted": Posted,

@@ -23,10 +23,9 @@ from learning.declaration import (
 from learning.errors import InputError
 from market.columns import NOISELESS, Array, Pair, column
 from market.costs.base import Writer
-from market.costs.channels import ChannelName
-from market.costs.gains import GainName, GainRows, gain_and_slope, gain_matrix
+from market.costs.channels import ChannelName, GainName, GainRows, gain_and_slope, gain_matrix
+from market.costs.functions import LeakageMeasure, PricePerRecord, Prior, check_prior
 from market.costs.leakage import leakage_bits, leakage_slope, utility_bound, utility_slope
-from market.costs.measured import Prior, check_prior
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
@@ -270,3 +269,35 @@ class ThesisGain(Compensation):
     def quantity_bought(self, epsilon: Array) -> Pair:
         """Expected gain of guesses, and its derivative."""
         return gain_and_slope(self.channel, epsilon, self.sensitivity, self.gain_rows, self.prior)
+
+
+@dataclass(frozen=True)
+class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
+    """A fixed price for the information of an answer through a channel: ``price * n * told``.
+
+    A payment depends on the owner's own choice alone, so every equilibrium is in dominant
+    strategies. Parameters and their InputErrors are those of `market.costs.functions.ChannelCost`.
+
+    Source: Wu, MRes thesis, sections 4.3 and 4.4 (compensation for leakage or utility), computed
+        from the channel.
+
+    Paid for bits at the price they cost, an owner breaks even at any epsilon:
+
+    >>> from market.costs.functions import ChannelCost
+    >>> lost, paid = ChannelCost(2.0, "geometric"), PostedChannel(2.0, "truncated_geometric")
+    >>> bool(np.allclose(lost.value(np.ones(1), np.ones(1)), 2 * paid.told(np.ones(1))[0]))
+    True
+    """
+
+    money = "price"
+    own_choice = True
+
+    def payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[0]
+
+    def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[1]
+
+    def sentence(self, write: Writer) -> str:
+        rate = f"{write.amount(self.price, write.money)} per {self.told_words}"
+        return f"The learner pays each owner a fixed price: {rate}."

@@ -15,11 +15,11 @@ from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.owners import Owners
 from market.policies.base import Policy, WorthBuying
-from market.policies.menus import Contracts
+from market.policies.posted import Contracts
 from market.procurement.cost_laws import Uniform
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
-from market.procurement.mechanisms import MECHANISMS
 from market.procurement.reports import equilibria_in_reports
+from market.procurement.spending import MECHANISMS
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 # Records of the learner where a mechanism plans with a mean, as a part of an owner's.

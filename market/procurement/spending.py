@@ -1,12 +1,24 @@
-"""Mechanisms at equal mean spending: each one's planned budget is tuned to the money there is."""
+"""Mechanisms for private costs (MECHANISMS), each tuned to spend the money there is on average."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
+from market.procurement.auctions import (
+    AllIn,
+    ClarkePivot,
+    FairQuery,
+    MinCost,
+    PayAsBid,
+    ProportionalShare,
+    ShapleyShare,
+)
+from market.procurement.compensation import Compensated
+from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, draw_chances
-from market.procurement.mechanisms import MECHANISMS
+from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.paid_quality import PaidQuality
 from market.procurement.reports import cheapest_owners, equilibria_in_reports
 
 # Owners drawn in all to average spending over, at the truth and where they misreport.
@@ -25,6 +37,22 @@ WIDEST = 1e3
 TURNS = 40
 LEAPS = 4
 Trial = tuple[float, float, ProcurementMechanism]
+MECHANISMS: dict[str, type[ProcurementMechanism]] = {
+    "fair_query": FairQuery,
+    "min_cost": MinCost,
+    "posted": PostedPrice,
+    "ladder": Ladder,
+    "virtual_cost": VirtualCost,
+    "menu": Menu,
+    "proportional": ProportionalShare,
+    "vcg": ClarkePivot,
+    "shapley": ShapleyShare,
+    "menu_2": TwoContracts,
+    "pay_as_bid": PayAsBid,
+    "all_in": AllIn,
+    "paid_quality": PaidQuality,
+    "compensated": Compensated,
+}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from market.procurement.mechanisms import MECHANISMS
 from market.procurement.procured import Procured, plan_mechanism
 from market.procurement.reports import best_misreports
+from market.procurement.spending import MECHANISMS
 from reproduction.drawing import INK, MUTED, ORANGE, SHADES, Style
 from reproduction.item import Setting
 from scenarios.sweeping.study import studies

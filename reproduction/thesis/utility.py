@@ -7,9 +7,10 @@ import pandas as pd
 from scipy.optimize import linprog
 
 from learning.arrays import Array
-from market.costs.channels import bayes_utility, channel_matrix
-from market.costs.gains import (
+from market.costs.channels import (
     answered_distance,
+    bayes_utility,
+    channel_matrix,
     expected_gain,
     gain_bound,
     gain_matrix,

@@ -11,8 +11,8 @@ import numpy as np
 from learning.randomness import Streams
 from market.analysis.welfare import SLACK
 from market.equilibrium.solver import Equilibrium, solve
-from market.externalities.spillover import Externalities as Correlated
-from market.externalities.spillover import spillover_game
+from market.externalities import Externalities as Correlated
+from market.externalities import spillover_game
 from market.game.game import Game
 from scenarios.features.base import Feature, SolveGame
 from scenarios.schema.kinds import declared_table

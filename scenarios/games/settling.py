@@ -13,8 +13,8 @@ from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from market.analysis.basins import Basins, basins_of_attraction
-from market.analysis.thesis_games import equilibrium_remarks
 from market.costs.functions import Exponential
+from market.equilibrium.diagnostics import equilibrium_remarks
 from market.equilibrium.solver import Equilibrium
 from market.equilibrium.starts import log_interval
 from market.game.game import Game

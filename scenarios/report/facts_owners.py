@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from typing import Any
 
-from agents.networks.base import SIGHT, TRADE
+from agents.networks import SIGHT, TRADE
 from scenarios.report.wording import natural_key, read_limit
 
 Content = Mapping[str, Any]

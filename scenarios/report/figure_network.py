@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from agents.networks.base import SIGHT, TRADE
+from agents.networks import SIGHT, TRADE
 from agents.networks.files import result_graph
 from scenarios.report.facts_owners import Content, by_stake, epsilon_of
 from scenarios.report.figure_page import (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from agents.networks.base import TRADE
+from agents.networks import TRADE
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES

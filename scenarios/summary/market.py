@@ -11,11 +11,10 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.measures import RELATIVE
 from learning.privacy.promises import weakest_claims
 from learning.randomness import Streams
-from market.analysis.thesis_games import equilibrium_remarks
 from market.analysis.welfare import at_refusal, gini, individually_rational, participation
 from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
-from market.equilibrium.diagnostics import diagnose
+from market.equilibrium.diagnostics import diagnose, equilibrium_remarks
 from scenarios.features.behaviours import describe_rational
 from scenarios.planning import isolated_as_known
 from scenarios.run import Run

@@ -27,7 +27,7 @@ from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import ProfilePolicy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 

@@ -27,7 +27,7 @@ from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.base import Policy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 

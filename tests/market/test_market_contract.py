@@ -18,19 +18,24 @@ from market.columns import column, finite_difference
 from market.costs import COSTS
 from market.costs.base import Cost
 from market.costs.channels import CHANNELS
-from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
+from market.costs.functions import (
+    Belief,
+    ChannelCost,
+    ExpectedHarm,
+    Exponential,
+    Leakage,
+    Linear,
+    Quadratic,
+)
 from market.costs.leakage import leakage_bits, leakage_slope
-from market.costs.measured import ChannelCost
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 from market.policies.base import Policy, ProfilePolicy
-from market.policies.marginal import Marginal
-from market.policies.menus import Contracts, Tiers
-from market.policies.posted import CostPlus, Posted, PostedChannel
+from market.policies.contributions import Marginal, Shapley
+from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
-from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
+from market.policies.thesis import PostedChannel, ThesisGain, ThesisLeakage, ThesisUtility
 from scenarios.report.offer import Pen
 
 PROFILE = np.array([0.3, 1.0, 2.5, 8.0])

@@ -13,9 +13,9 @@ from agents.behaviours.base import Seen, checked_choice
 from agents.traders import Draws
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium import ACTIVATIONS
+from market.policies.contributions import Shapley
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 from scenarios.schema.kinds import KINDS, make_declared, section_of
 
 GAME = market(

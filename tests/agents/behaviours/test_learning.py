@@ -11,7 +11,7 @@ from agents import DataMarket
 from agents.behaviours.learning import FictitiousPlay, RegretMatching, Stale
 from market.costs.functions import Linear
 from market.equilibrium import ACTIVATIONS, solve
-from market.policies.shapley import Shapley
+from market.policies.contributions import Shapley
 
 PRICES = np.array([1.0, 2.0, 2.5])
 

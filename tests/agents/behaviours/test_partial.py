@@ -13,9 +13,8 @@ from agents.behaviours.base import Seen
 from agents.behaviours.best_response import Rational
 from agents.behaviours.partial import Neighbours
 from market.costs.functions import Linear, Quadratic
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal, Shapley
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 
 PRICES = np.array([1.0, 1.5, 2.0, 2.5])
 GAME = market(Linear(PRICES), Proportional(12.0, "epsilon"), 4)

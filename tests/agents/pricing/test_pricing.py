@@ -12,7 +12,7 @@ from toys import LinearLaw
 
 from agents.model import DataMarket
 from agents.pricing import PRICING, GoldenSection, Observation, Pricing, Tatonnement, learn_price
-from agents.pricing.bayesian import GaussianProcess
+from agents.pricing.searches import GaussianProcess
 from learning.errors import InputError
 from market.analysis.welfare import learner_surplus
 from market.costs.functions import Linear, Quadratic

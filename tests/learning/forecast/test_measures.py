@@ -21,7 +21,7 @@ from learning.losses.squared import Squared
 from market.costs.functions import Linear
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 
 COSTLY = Decisions(false_alarm=2.0, miss=5.0, moved=True)
 

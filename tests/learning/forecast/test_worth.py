@@ -22,7 +22,7 @@ from learning.privacy.remaining import Remaining
 from market.costs.functions import Linear
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 
 SIZES = np.array([500.0, 2000.0, 8000.0])
 ALL_IN = np.array([1.0, 2.0, 0.5])

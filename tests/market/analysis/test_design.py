@@ -14,7 +14,7 @@ from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.equilibrium.starts import entry_points
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 
 GAIN = 0.004

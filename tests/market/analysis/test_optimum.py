@@ -12,12 +12,12 @@ from public_goods import Precision, public_good
 from scipy.optimize import minimize
 from toys import Crowd, Envelope, LinearLaw
 
-from market.analysis import choices
+from market.analysis import optimum as choices
 from market.analysis.optimum import anarchy_ratio, price_of_anarchy, social_optimum
 from market.analysis.welfare import welfare
 from market.costs.functions import Belief, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 
 LAW = LinearLaw(1.0, 0.1, 0.004)

@@ -16,7 +16,7 @@ from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 
 PRICES = np.array([1.0, 2.0, 3.0, 0.5])

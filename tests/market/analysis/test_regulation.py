@@ -23,10 +23,9 @@ from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.leakage import leakage_bits
 from market.equilibrium.solver import solve
 from market.policies.base import ProfilePolicy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 from scenarios.command.console import summary_lines
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run

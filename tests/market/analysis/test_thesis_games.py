@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from market.analysis.thesis_games import equilibrium_remarks, thesis_game
+from market.analysis.thesis_games import thesis_game
 from market.columns import finite_difference
 from market.costs.functions import Linear, Quadratic
 from market.costs.leakage import leakage_bits, utility_bound
+from market.equilibrium.diagnostics import equilibrium_remarks
 from market.equilibrium.solver import certify, solve
 from market.game.game import Game
 from market.game.owners import Owners

@@ -9,9 +9,9 @@ import pytest
 from markets import market, rng
 
 from learning.errors import InputError
-from market.analysis.joint_moves import JointMoves
 from market.analysis.unions import (
     Coalitions,
+    JointMoves,
     Union,
     divide_surplus,
     prefers_union,
@@ -22,11 +22,9 @@ from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import CERTIFIED, Game
 from market.game.owners import Owners
-from market.policies.marginal import Marginal
-from market.policies.menus import Contracts
-from market.policies.posted import Posted
+from market.policies.contributions import Marginal, Shapley
+from market.policies.posted import Contracts, Posted
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 
 
 class Precise:

@@ -9,7 +9,7 @@ from toys import LinearLaw
 
 from market.analysis.welfare import learner_surplus, welfare
 from market.costs.functions import Quadratic
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 

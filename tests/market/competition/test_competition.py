@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
+from market.competition.allocation import newton_rows
 from market.competition.market import Competition, Learner
-from market.competition.row_search import newton_rows
 from market.competition.solver import play_competition, solve_competition
 from market.costs.functions import ExpectedHarm, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
@@ -19,9 +19,8 @@ from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy
-from market.policies.marginal import Marginal
-from market.policies.menus import Tiers
-from market.policies.posted import Posted
+from market.policies.contributions import Marginal
+from market.policies.posted import Posted, Tiers
 from market.policies.proportional import Proportional
 
 SIZES = np.array([500.0, 2000.0, 1000.0, 4000.0])

@@ -18,12 +18,12 @@ from market.costs.channels import (
     rise_and_slope,
     value_diameter,
 )
-from market.costs.functions import Leakage, Linear
+from market.costs.functions import ChannelCost, Leakage, LeakageMeasure, Linear
 from market.costs.leakage import leakage_bits, utility_bound
-from market.costs.measured import ChannelCost, LeakageMeasure
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.posted import Posted, PostedChannel
+from market.policies.posted import Posted
+from market.policies.thesis import PostedChannel
 
 EPSILON = np.array([0.0, 1e-6, 0.1, 0.7, 2.0, 9.0, 700.0, np.inf])
 LINES = ("truncated_geometric", "geometric", "discrete_laplace")

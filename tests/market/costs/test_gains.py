@@ -9,10 +9,12 @@ from scipy.optimize import linprog
 from learning.errors import InputError
 from market.analysis.thesis_games import thesis_game
 from market.columns import finite_difference
-from market.costs.channels import CHANNELS, bayes_utility, channel_matrix
-from market.costs.gains import (
+from market.costs.channels import (
+    CHANNELS,
     GAINS,
     answered_distance,
+    bayes_utility,
+    channel_matrix,
     expected_gain,
     gain_and_slope,
     gain_bound,

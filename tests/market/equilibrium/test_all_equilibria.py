@@ -11,14 +11,12 @@ from markets import exact_law, market, rng
 from toys import Envelope, LinearLaw
 
 from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
-from market.equilibrium.few_owners import owner_responses
 from market.equilibrium.solver import solve
+from market.equilibrium.starts import owner_responses
 from market.game.game import Game
-from market.policies.marginal import Marginal
-from market.policies.menus import Tiers
-from market.policies.posted import UNITS, Posted
+from market.policies.contributions import Marginal, Shapley
+from market.policies.posted import UNITS, Posted, Tiers
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 
 GAMES = int(os.environ.get("GAMES", "16"))
 BATCH = 8

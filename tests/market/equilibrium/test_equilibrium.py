@@ -9,13 +9,12 @@ from scipy.optimize import brentq
 from toys import Envelope, LinearLaw
 
 from market.costs.functions import Exponential, Leakage, Linear, Quadratic
-from market.equilibrium.activation import poisson_clocks
+from market.equilibrium.activation import in_turn, poisson_clocks
 from market.equilibrium.aggregative import BestResponses
 from market.equilibrium.solver import PATHS, certify, solve
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import PlayRules, relative_moves
-from market.equilibrium.turns import in_turn
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 from market.policies.thesis import ThesisUtility

@@ -9,10 +9,10 @@ from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from market.costs import COSTS
 from market.costs.functions import Leakage, Linear, Quadratic
-from market.equilibrium import turns
-from market.equilibrium.turns import best_response, in_turn, split_stretches
+from market.equilibrium import activation as turns
+from market.equilibrium.activation import best_response, in_turn, split_stretches
 from market.policies import POLICIES
-from market.policies.menus import Tiers
+from market.policies.posted import Tiers
 from market.policies.proportional import Proportional
 
 HIGH = 5.0

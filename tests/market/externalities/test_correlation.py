@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,21 +13,61 @@ from toys import LinearLaw
 
 from learning.errors import InputError
 from market.analysis.welfare import welfare
+from market.columns import column
+from market.costs.base import Cost
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.externalities.correlated_loss import CorrelatedLoss
-from market.externalities.correlation import (
-    Correlated,
+from market.externalities import (
+    Externalities,
+    checked_correlation,
     leaked_information,
     remaining_variance,
+    spillover_game,
 )
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.base import Policy, ProfilePolicy
-from market.policies.marginal import Marginal
-from market.policies.menus import Tiers
-from market.policies.posted import Posted
+from market.policies.base import Policy
+from market.policies.contributions import Marginal
+from market.policies.posted import Posted, Tiers
 from market.policies.proportional import Proportional
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Data of owners, what its privacy is worth to them, and the noise that it is sold with."""
+
+    valuation: object
+    correlation: object
+    variance: object = 1.0
+    noise: object = 1.0
+
+    @property
+    def n_owners(self):
+        return len(self.valuation)
+
+    @property
+    def covariance(self):
+        correlation = np.asarray(self.correlation, dtype=float)
+        if correlation.ndim == 0:
+            correlation = np.where(np.eye(self.n_owners, dtype=bool), 1.0, correlation)
+        spread = np.sqrt(np.broadcast_to(self.variance, self.n_owners))
+        return correlation * np.outer(spread, spread)
+
+
+@dataclass(frozen=True)
+class Told(Cost):
+    """A valuation times the variance that a sale alone tells: e^2 / (e^2 + noise)."""
+
+    price: object
+    noise: float
+
+    def value(self, epsilon, sizes):
+        told = np.divide(1, 1 + self.noise / np.maximum(epsilon, 1e-150) ** 2)
+        return column(np.asarray(self.price), epsilon) * told
+
+    def marginal_cost(self, epsilon, sizes):
+        slope = 2 * self.noise * epsilon / (epsilon**2 + self.noise) ** 2
+        return column(np.asarray(self.price), epsilon) * slope
 
 
 def noise_of(data, sells):
@@ -163,19 +204,22 @@ def test_variance_left_with_loud_quiet_and_no_noise():
     assert remaining_variance(same, np.zeros(2)) == pytest.approx([0, 0], abs=1e-12)
 
 
-def markets(data, *, policy=None, high=4.0, cost=0.05, benefit=0.2):
-    n = len(data)
-    people = Owners(
-        tuple(map(str, range(n))), 1, 0.0, high, Quadratic(cost), benefit=benefit, isolated=0.5
-    )
-    return Game(people, CorrelatedLoss(policy or Posted(0.4), data), LinearLaw(1.0, 0.1, 0.02), 2.0)
+def markets(data, *, policy=None, high=4.0, benefit=0.2):
+    """A market in which owners lose what all sales tell: their cost is what a sale alone tells."""
+    n = data.n_owners
+    cost = Told(data.valuation, data.noise)
+    people = Owners(tuple(map(str, range(n))), 1, 0.0, high, cost, benefit=benefit, isolated=0.5)
+    game = Game(people, policy or Posted(0.4), LinearLaw(1.0, 0.1, 0.02), 2.0)
+    return spillover_game(game, Externalities(data.correlation, data.noise))
+
+
+def matrix_of(seed, n):
+    return random_data(seed, n).correlation.tolist()
 
 
 LEAKING = [
-    pytest.param(
-        Correlated(np.linspace(0.3, 2, 4), 0.6, [1, 2, 0.5, 1], [2.0, 1, 1, 3]), id="one factor"
-    ),
-    pytest.param(random_data(8, 4), id="matrix"),
+    pytest.param(Correlated(np.linspace(0.3, 2, 4), 0.6, noise=2.0), id="one factor"),
+    pytest.param(Correlated(np.linspace(0.3, 2, 4), matrix_of(8, 4), noise=1.5), id="matrix"),
 ]
 POLICIES = [Posted(0.4), Posted([0.1, 0.2, 0.3, 0.6]), Proportional(3.0, "epsilon"), Marginal(0.5)]
 
@@ -185,13 +229,14 @@ POLICIES = [Posted(0.4), Posted([0.1, 0.2, 0.3, 0.6]), Proportional(3.0, "epsilo
 def test_the_loss_inside_the_game(data, policy):
     """A move changes what the changed profile says it changes, by hand; its slope is its derivative."""
     game = markets(data, policy=policy)
-    plain = Game(game.owners, policy, game.forecast, game.value)
+    free = replace(game.owners, cost=Linear(0.0))
+    plain = Game(free, policy, game.forecast, game.value)
     for profile in (np.array([0.3, 1.0, 0.0, 3.0]), np.zeros(4), np.array([0.0, 2.0, 0, 0])):
         noise = np.divide(data.noise, profile**2, out=np.full(4, np.inf), where=profile > 0)
         loss = data.valuation * leaked_information(data.covariance, noise)
-        assert np.allclose(game.policy.leakage_losses(profile), loss, rtol=1e-11, atol=1e-14)
+        assert np.allclose(data.valuation * game.policy.told(profile)[1], loss, rtol=1e-11)
         assert np.allclose(
-            game.payoffs(profile), plain.payoffs(profile) - loss, rtol=1e-11, atol=1e-13
+            game.payoffs(profile), plain.payoffs(profile) - loss, rtol=1e-10, atol=1e-12
         )
     profile = np.array([0.3, 1.0, 0.0, 3.0])
     candidates = np.tile([0.0, 0.05, 0.7, 3.9], (4, 1))
@@ -214,12 +259,11 @@ def test_the_loss_inside_the_game(data, policy):
 def test_one_factor_is_the_matrix_with_that_number():
     """Two routes to one market: owners who meet in one sum, and the n by n inverse; also their equilibria."""
     valuation = np.linspace(0.3, 2, 5)
-    noise = np.linspace(1, 3, 5)
-    number = Correlated(valuation, 0.6, 1.5, noise)
-    matrix = Correlated(valuation, np.where(np.eye(5, dtype=bool), 1.0, 0.6), 1.5, noise)
+    number = Correlated(valuation, 0.6, noise=2.0)
+    matrix = Correlated(valuation, np.where(np.eye(5, dtype=bool), 1.0, 0.6).tolist(), noise=2.0)
     fast = markets(number)
     slow = markets(matrix)
-    assert fast.policy.one_factor and not slow.policy.one_factor
+    assert fast.policy.by_sums and not slow.policy.by_sums
     for profile in np.random.default_rng(0).uniform(0, 4, (5, 5)):
         assert np.allclose(fast.payoffs(profile), slow.payoffs(profile), rtol=1e-12)
     one, two = (solve(game, rng=np.random.default_rng(0), starts=4) for game in (fast, slow))
@@ -229,11 +273,16 @@ def test_one_factor_is_the_matrix_with_that_number():
     assert min(np.abs(one.epsilon - e).max() for e in everyone) < 1e-7
 
 
+def spilling(cost, policy, correlation, high=3.0, noise=1.0):
+    """A market of owners with any cost."""
+    people = Owners(tuple(map(str, range(len(cost.price)))), 1, 0.0, high, cost)
+    return spillover_game(Game(people, policy, None, 0.0), Externalities(correlation, noise))
+
+
 def test_what_others_sell_lowers_what_mine_costs_me():
     """More from the others, more from me: at equal prices correlated owners sell more than independent ones."""
     apart, close = (
-        markets(Correlated([1.0] * 3, r), policy=Posted(0.9), cost=0.5, benefit=0.0)
-        for r in (0.0, 0.8)
+        spilling(Quadratic([0.5] * 3), Posted(0.9), correlation, 4.0) for correlation in (0.0, 0.8)
     )
     assert np.all(
         close.best_responses(np.full(3, 2.0)) > 1e-3 + close.best_responses(np.full(3, 0.2))
@@ -249,81 +298,55 @@ def test_a_leaking_sale_by_hand():
     A second derivative of 2 (1 - 3 e^2)/(1 + e^2)^3 < 0 there makes it a minimum: the best choice
     is the other root of e = (1 + e^2)^2/4, or an end.
     """
-    people = Owners(("A", "B"), 1, 0.0, 0.9, Linear(0.0))
-    game = Game(people, CorrelatedLoss(Posted(0.5), Correlated([1.0, 1.0], 0.0)), None, 0.0)
+    game = spilling(Told(np.ones(2), 1.0), Posted(0.5), 0.0, 0.9)
     roots = np.roots([1, 0, 2, -4, 1])
     lower = roots[(np.abs(roots.imag) < 1e-12) & (roots.real < 0.9)].real
     assert np.allclose(game.best_responses(np.ones(2)), lower, rtol=1e-12)
-    told = lower**2 / (1 + lower**2)
-    assert welfare(game, np.repeat(lower, 2)) - game.policy.leakage_losses(
-        np.repeat(lower, 2)
-    ).sum() == pytest.approx(float(-2 * told[0]))
-    assert welfare(game, np.repeat(lower, 2)) == 0
+    profile = np.repeat(lower, 2)
+    told = lower[0] ** 2 / (1 + lower[0] ** 2)
+    assert game.policy.told(profile)[1] == pytest.approx([told, told])
+    assert welfare(game, profile) == pytest.approx(-2 * told)
 
 
-def test_epsilon_without_noise_and_without_sale():
-    for data in (
-        Correlated([2.0, 3.0], 0.6),
-        Correlated([2.0, 3.0], [[1, 0.6], [0.6, 1]]),
-        Correlated([2.0, 3.0], 1),
-    ):
-        policy = CorrelatedLoss(Posted(0.0), data)
-        assert np.array_equal(policy.leakage_losses(np.zeros(2)), np.zeros(2))
-        r = data.covariance[0, 1]
-        assert policy.leakage_losses(np.array([np.inf, 0.0])) == pytest.approx([2.0, 3 * r**2])
-        assert policy.leakage_losses(np.array([np.inf, np.inf])) == pytest.approx([2.0, 3.0])
+def test_without_sales_nothing_is_told():
+    for correlation in (0.6, [[1.0, 0.6], [0.6, 1.0]], 1.0):
+        policy = spilling(Linear([2.0, 3.0]), Posted(0.0), correlation).policy
+        for part in policy.told(np.zeros(2)):
+            assert np.array_equal(part, np.zeros(2))
 
 
 def test_a_large_market_of_correlated_owners():
-    n = 20_000
-    valuation = np.random.default_rng(0).uniform(0.5, 2, n)
-    people = Owners(tuple(map(str, range(n))), 1, 0.0, 3.0, Quadratic(0.05))
-    game = Game(people, CorrelatedLoss(Posted(0.3), Correlated(valuation, 0.3)), None, 0.0)
+    valuation = np.random.default_rng(0).uniform(0.5, 2, 20_000)
+    game = spilling(Quadratic(valuation), Posted(0.3), 0.3)
     found = solve(game, rng=np.random.default_rng(0), starts=1)
     assert found.converged and found.method == "aggregative"
 
 
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("n_owners", "correlation", "message"),
     [
-        ({"valuation": 1.0}, "owners.valuation: needs one number per owner; found 1"),
-        ({"valuation": [1, -1]}, "owners.valuation: must be a number of at least 0, .*; found -1"),
+        (2, 1.2, "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2"),
+        (3, -0.6, "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]"),
+        (2, "much", 'owners.correlation: must be a number, .*; found "much"'),
+        (2, [["a", 1]], "owners.correlation: must be a number or a square matrix of numbers"),
         (
-            {"correlation": 1.2},
-            "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2",
-        ),
-        (
-            {"valuation": [1, 1, 1], "correlation": -0.6},
-            "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]",
-        ),
-        ({"correlation": "much"}, 'owners.correlation: must be a number, .*; found "much"'),
-        (
-            {"correlation": [["a", 1]]},
-            "owners.correlation: must be a number or a square matrix of numbers",
-        ),
-        (
-            {"correlation": np.eye(3)},
+            2,
+            np.eye(3),
             "owners.correlation: must be a number or 2 by 2 numbers; found shape \\(3, 3\\)",
         ),
-        ({"correlation": [[1, 0.2], [0.3, 1]]}, "owners.correlation: must be symmetric with ones"),
-        (
-            {"correlation": [[1, 2], [2, 1]]},
-            "owners.correlation: must have no negative eigenvalue; found -1",
-        ),
-        ({"correlation": [[1, np.nan], [np.nan, 1]]}, "owners.correlation: must be finite"),
-        ({"noise": 0}, "owners.noise: must be a number above 0, .*; found 0"),
-        ({"variance": [1, 1, 1]}, "owners.variance: needs one number per owner, 2 in all; found 3"),
+        (2, [[1, 0.2], [0.3, 1]], "owners.correlation: must be symmetric with ones"),
+        (2, [[1, 2], [2, 1]], "owners.correlation: must have no negative eigenvalue; found -1"),
+        (2, [[1, np.nan], [np.nan, 1]], "owners.correlation: must be finite"),
     ],
 )
-def test_data_that_cannot_be(given_, message):
+def test_data_that_cannot_be(n_owners, correlation, message):
     with pytest.raises(InputError, match=f"^{message}"):
-        Correlated(**({"valuation": [1.0, 1.0], "correlation": 0.5} | given_))
+        checked_correlation(correlation, n_owners)
 
 
 def test_a_step_menu_may_leak():
     """A menu jumps at 1: 0.7 for e >= 1 against a leak of 1/2; without the jump as a candidate it would be missed."""
-    people = Owners(("A", "B"), 1, 0.0, 3.0, Linear(0.01))
-    game = Game(people, CorrelatedLoss(Tiers([1.0], [0.7]), Correlated([1.0, 1.0], 0.0)), None, 0.0)
+    game = spilling(Told(np.ones(2), 1.0), Tiers([1.0], [0.7]), 0.0)
     assert game.best_responses(np.zeros(2)).tolist() == [1.0, 1.0]
 
 
@@ -337,22 +360,6 @@ def test_the_other_policy_sees_its_own_sums_only():
         def payments(self, epsilon, deviations):
             return 12.0 / (1 + deviations.others_policy.sum(axis=-1)) * (epsilon > 0)
 
-    people = Owners(tuple("ABC"), 1, 0.0, 3.0, Linear(0.0))
-    game = Game(people, CorrelatedLoss(PerHead(), Correlated([0.0] * 3, 0.5)), None, 0.0)
+    game = spilling(Linear([0.0] * 3), PerHead(), 0.5)
     assert game.payments(np.array([1.0, 2.0, 3.0])).tolist() == [4.0, 4.0, 4.0]
     assert game.payments(np.array([1.0, 0.0, 3.0])).tolist() == [6.0, 0.0, 6.0]
-
-
-def test_misuse():
-    data = Correlated([1.0, 1.0], 0.5)
-    with pytest.raises(
-        ValueError, match="policy.price: needs one number per owner, 2 in all; found 3"
-    ):
-        CorrelatedLoss(Posted([1.0, 2, 3]), data)
-
-    class Whole(ProfilePolicy):
-        def settle(self, epsilon, game):
-            return epsilon
-
-    with pytest.raises(ValueError, match="policy must be additive"):
-        CorrelatedLoss(Whole(), data)

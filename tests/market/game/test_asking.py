@@ -15,7 +15,7 @@ from market.analysis.welfare import learner_surplus, participation, welfare
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game, relative_regret
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 

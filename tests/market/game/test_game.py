@@ -32,7 +32,7 @@ from market.game.search import (
 )
 from market.policies import POLICIES
 from market.policies.base import ProfilePolicy
-from market.policies.marginal import Marginal
+from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 

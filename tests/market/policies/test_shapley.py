@@ -17,7 +17,7 @@ from market.analysis.regulation import floor_prices
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
-from market.policies.shapley import Shapley, arrival_orders
+from market.policies.contributions import Shapley, arrival_orders
 from scenarios.run import Run
 from scenarios.schema.loading import load
 from scenarios.summary.market import owners_part

@@ -9,13 +9,19 @@ from toys import LinearLaw
 from agents.model import DataMarket
 from learning.errors import InputError
 from market.costs.channels import CHANNELS
-from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
-from market.costs.measured import ChannelCost
+from market.costs.functions import (
+    Belief,
+    ChannelCost,
+    ExpectedHarm,
+    Exponential,
+    Leakage,
+    Linear,
+    Quadratic,
+)
 from market.equilibrium.solver import PATHS, solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.menus import Tiers
-from market.policies.posted import CostPlus
+from market.policies.posted import CostPlus, Tiers
 
 COSTS = [
     Linear([30.0, 8.0, 2.0]),

@@ -15,10 +15,9 @@ from market.procurement.auctions import ProportionalShare, ShapleyShare
 from market.procurement.comparison import ESTIMATES, compare_mechanisms
 from market.procurement.cost_laws import Bimodal, Uniform
 from market.procurement.mechanism import NONE, ProcurementMechanism, ProcurementProblem
-from market.procurement.mechanisms import MECHANISMS
 from market.procurement.offers import PostedPrice
 from market.procurement.reports import best_misreports, equilibria_in_reports
-from market.procurement.spending import AtBudget, at_budget, mechanism_at_budget
+from market.procurement.spending import MECHANISMS, AtBudget, at_budget, mechanism_at_budget
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 FORECAST = MeanEstimate(500.0, 50.0)

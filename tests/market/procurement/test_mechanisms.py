@@ -20,8 +20,8 @@ from market.costs.functions import Linear
 from market.equilibrium.solver import certify, solve
 from market.game.game import Game
 from market.game.owners import Owners
+from market.policies.contributions import Shapley
 from market.policies.proportional import Proportional
-from market.policies.shapley import Shapley
 from market.procurement.auctions import (
     ACCURACY,
     AllIn,
@@ -36,10 +36,10 @@ from market.procurement.compensation import Compensated
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.cost_laws import Bimodal, LogNormal, Uniform
 from market.procurement.mechanism import NONE, ProcurementMechanism, ProcurementProblem
-from market.procurement.mechanisms import MECHANISMS
 from market.procurement.offers import Ladder, PostedPrice
 from market.procurement.paid_quality import PaidQuality
 from market.procurement.reports import best_misreports
+from market.procurement.spending import MECHANISMS
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, count_error
 
 LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]

@@ -13,9 +13,9 @@ from market.procurement.auctions import PayAsBid, ProportionalShare
 from market.procurement.certificate import certify_strategy, expected_gains
 from market.procurement.cost_laws import Bimodal, Uniform
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, report_ranks
-from market.procurement.mechanisms import MECHANISMS
 from market.procurement.offers import PostedPrice
 from market.procurement.played import Learning, learn_reports, play_reporting_game
+from market.procurement.spending import MECHANISMS
 from market.procurement.strategies import (
     ReportingGame,
     Strategy,

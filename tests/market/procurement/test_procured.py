@@ -12,11 +12,10 @@ from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.menus import Contracts
-from market.policies.posted import Posted
-from market.procurement.mechanisms import MECHANISMS
+from market.policies.posted import Contracts, Posted
 from market.procurement.procured import Procured, plan_mechanism
 from market.procurement.reports import equilibria_in_reports
+from market.procurement.spending import MECHANISMS
 
 COSTS = np.array([0.6, 1.0, 1.7, 1.1])
 

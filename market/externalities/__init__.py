@@ -1,1 +1,0 @@
-"""Externalities: correlated owners, whose sales reveal each other's data."""
