@@ -90,11 +90,11 @@ class Participant(MarketAgent):
     number : int, its place among the owners of the game
     """
 
-    epsilon = read_column("last.sold", "Budget that it sold in the period.")
-    total = read_column("last.total", "Budget that it has spent so far, over all periods.")
-    remaining = read_column("last.remaining", "Budget that it could still sell.")
-    payment = read_column("last.equilibrium.payments", "Money it was paid in the period.")
-    surplus = read_column("last.surplus", "Its surplus of the period, money.")
+    epsilon = read_column("last_period.sold", "Budget that it sold in the period.")
+    total = read_column("last_period.total", "Budget that it has spent so far, over all periods.")
+    remaining = read_column("last_period.remaining", "Budget that it could still sell.")
+    payment = read_column("last_period.equilibrium.payments", "Money it was paid in the period.")
+    surplus = read_column("last_period.surplus", "Its surplus of the period, money.")
 
     def __init__(self, model: Any, number: int) -> None:
         super().__init__(model, number)
@@ -199,28 +199,28 @@ class MarketOverTime(mesa.Model):
         )
 
     @property
-    def last(self) -> Period:
+    def last_period(self) -> Period:
         """The last period."""
         return self.history[-1]
 
     @property
-    def present(self) -> np.ndarray:
+    def is_present(self) -> np.ndarray:
         """True for each owner in the market (n_owners,)."""
         return np.array([owner in self.agents for owner in self.everyone])
 
     @property
-    def sold(self) -> np.ndarray:
+    def sold_so_far(self) -> np.ndarray:
         """Epsilon that was sold in each period so far, (periods, n_owners)."""
         return np.array([one.sold for one in self.history]).reshape(-1, len(self.names))
 
     def step(self) -> None:
         """Play a period: owners leave and join, those present settle, sales are traded, counted."""
         number = len(self.history) + 1
-        before = self.sold
+        before = self.sold_so_far
         game = self.game_of(number, tuple(before))
         most = self.lifetime.most(before, self.periods - len(before))
         left, joined = self._turn_over(_cap_budgets(game, most))
-        now = _cap_budgets(game, np.where(self.present, most, 0.0))
+        now = _cap_budgets(game, np.where(self.is_present, most, 0.0))
         found = self.settle(now)
         outcome = self.trade(number, now, found)
         sold = found.epsilon if now.asks(found.epsilon) else np.zeros_like(found.epsilon)
@@ -230,7 +230,7 @@ class MarketOverTime(mesa.Model):
             number,
             now,
             found,
-            self.present,
+            self.is_present,
             joined,
             left,
             sold,
@@ -270,7 +270,7 @@ class MarketOverTime(mesa.Model):
         gain = np.zeros(len(self.names))
         gone = [number for number in out if self.entry[number] <= len(self.history)]
         if gone and self.returns:
-            last = np.where(self.present, self.last.sold, 0.0)
+            last = np.where(self.is_present, self.last_period.sold, 0.0)
             low = np.where(last > 0, game.owners.epsilon_min, 0.0)
             as_before = np.clip(last, low, game.owners.epsilon_max)
             gain[gone] = gain_by_coming_back(game, as_before, np.array(gone))[1]
@@ -298,16 +298,18 @@ def draw_arrivals(rate: float, n_owners: int, *, seed: int) -> np.ndarray:
     >>> few == many[:2], min(many) >= 2
     (True, True)
     """
-    waiting = -np.log1p(-Draws(seed).uniform("arrivals", 0, n_owners)[:, 0]) / rate
+    waiting = -np.log1p(-Draws(seed).draw_uniform("arrivals", 0, n_owners)[:, 0]) / rate
     return 2 + np.floor(np.minimum(waiting, 2.0**40)).astype(int)
 
 
 # Functions, never names: Mesa's collector records None for a name that it does not know.
 MODEL_REPORTERS: dict[str, Callable[[MarketOverTime], float]] = {
-    "period": lambda market: market.last.number,
+    "period": lambda market: market.last_period.number,
     "present": lambda market: len(market.agents),
-    "fitness": lambda market: market.last.game.fitness(market.last.equilibrium.epsilon),
-    "total_payments": lambda market: float(market.last.equilibrium.payments.sum()),
+    "fitness": lambda market: market.last_period.game.fitness(
+        market.last_period.equilibrium.epsilon
+    ),
+    "total_payments": lambda market: float(market.last_period.equilibrium.payments.sum()),
 }
 OWNER_REPORTERS = {
     name: attrgetter(name)

@@ -45,10 +45,12 @@ class Players:
         self.memory: list[Memory] = [{} for _ in self.kinds]
         self.now = 0
         count = len(behaviours)
-        self.uniform = lru_cache(8)(lambda purpose, now, m: draws.uniform(purpose, now, count, m))
+        self.uniform = lru_cache(8)(
+            lambda purpose, now, m: draws.draw_uniform(purpose, now, count, m)
+        )
 
     @property
-    def patience(self) -> int:
+    def rounds_at_rest(self) -> int:
         """Rounds in a row without a move after which all are at rest."""
         return max(behaviour.patience for behaviour in self.kinds)
 
@@ -82,7 +84,7 @@ class Players:
                 deviations = game.deviations(profile, group)
                 self.memory[kind] = self.kinds[kind].update_memory(deviations, seen)
 
-    def respond(self, deviations: Deviations, before: np.ndarray) -> np.ndarray:
+    def choose_for(self, deviations: Deviations, before: np.ndarray) -> np.ndarray:
         """Choose for owners (n,), who have made ``before`` moves in this round (n,)."""
         kind = self.kind[deviations.index]
         if (kind == kind[0]).all():
@@ -184,30 +186,23 @@ class DataMarket(mesa.Model):
         self.order = ACTIVATIONS[activation]
         self.rules = PlayRules(**kwargs)
         self.game = game
-        n_owners = len(game.owners)
-        if start is not None and (np.shape(start) != (n_owners,) or np.isnan(start).any()):
-            found = np.asarray(start, dtype=float).tolist()
-            raise ValueError(f"start must be {n_owners} numbers, one per owner; found {found}")
-        self.epsilon = start_points(game, rng=self.rng, starts=1, start=start)[0]
-        each: Any = behaviour
-        if not isinstance(behaviour, list | tuple):
-            each = [behaviour] * n_owners
-        if len(each) != n_owners:
-            raise ValueError(f"behaviour must be one or {n_owners} behaviours; found {len(each)}")
-        named = {given: make_behaviour(given) for given in set(each)}
-        self.owners = [DataOwner(self, number, named[given]) for number, given in enumerate(each)]
+        self.epsilon = _first_budgets(game, start, self.rng)
+        each = _one_behaviour_each(behaviour, len(game.owners))
+        self.owners = [DataOwner(self, number, one) for number, one in enumerate(each)]
         self.numbers = np.array([owner.unique_id for owner in self.owners])
         self.learner = Learner(self, train)
-        self.open(game.policy)
+        self.open_market(game.policy)
         self.datacollector = MarketCollector()
         self.datacollector.collect(self)
 
-    def open(self, policy: Any) -> None:
+    def open_market(self, policy: Any) -> None:
         """Open the market under a policy from its present budgets; rounds count from here."""
         self.game = replace(self.game, policy=policy)
         self.players = Players([owner.behaviour for owner in self.owners], self.draws)
         self.players.start_memory(self.game, self.epsilon)
-        patience = max(self.order.patience(len(self.owners), self.rules), self.players.patience)
+        patience = max(
+            self.order.patience(len(self.owners), self.rules), self.players.rounds_at_rest
+        )
         width = upper_ends(self.game.owners)
         self.monitor = ConvergenceMonitor(
             self.rules, patience, width, self.epsilon, self._round_key()
@@ -223,7 +218,7 @@ class DataMarket(mesa.Model):
         return self.game.owners.names
 
     @property
-    def costs(self) -> np.ndarray:
+    def privacy_costs(self) -> np.ndarray:
         """Privacy costs of the present budgets, money (n_owners,)."""
         return self.game.costs(self.epsilon)
 
@@ -243,7 +238,7 @@ class DataMarket(mesa.Model):
             before,
             draw=lambda: players.uniform(f"turns {next(calls)}", self.steps, 1)[:, 0],
             rules=self.rules,
-            respond=players.respond,
+            respond=players.choose_for,
             alone=players.move_alone,
             all_the_way=players.draw_numbers,
         )
@@ -258,7 +253,7 @@ class DataMarket(mesa.Model):
         """Move the owners of ``numbers`` (k,) one after another, outside of any round."""
         players = self.players
         self.epsilon = in_turn(
-            self.game, self.epsilon, numbers, players.respond, players.move_alone
+            self.game, self.epsilon, numbers, players.choose_for, players.move_alone
         )
 
     def run(self) -> Equilibrium:
@@ -285,4 +280,22 @@ class DataMarket(mesa.Model):
     def _settle_round(self) -> None:
         self.fitness = self.game.fitness(self.epsilon)
         self.payments = self.game.payments(self.epsilon)
-        self.surplus = self.payments + self.game.benefits(self.epsilon) - self.costs
+        self.surplus = self.payments + self.game.benefits(self.epsilon) - self.privacy_costs
+
+
+def _first_budgets(game: Game, start: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """The first budgets (n_owners,), brought into the owners' intervals."""
+    count = len(game.owners)
+    if start is not None and (np.shape(start) != (count,) or np.isnan(start).any()):
+        found = np.asarray(start, dtype=float).tolist()
+        raise ValueError(f"start must be {count} numbers, one per owner; found {found}")
+    return start_points(game, rng=rng, starts=1, start=start)[0]
+
+
+def _one_behaviour_each(behaviour: Any, count: int) -> list[Behaviour]:
+    """Behaviour of each of ``count`` owners; equal names are one behaviour."""
+    each = list(behaviour) if isinstance(behaviour, list | tuple) else [behaviour] * count
+    if len(each) != count:
+        raise ValueError(f"behaviour must be one or {count} behaviours; found {len(each)}")
+    named = {given: make_behaviour(given) for given in set(each)}
+    return [named[given] for given in each]

@@ -9,11 +9,10 @@ import mesa
 import numpy as np
 
 from agents.traders import Draws, MarketAgent, read_column
-from market.procurement.certificate import REPORTS
 from market.procurement.cost_laws import CostLaw
 from market.procurement.mechanism import ProcurementMechanism, surplus_of
 from market.procurement.played import ROUNDS, Learning, Played, select_played
-from market.procurement.strategies import ReportingGame, Strategy
+from market.procurement.strategies import REPORTS, ReportingGame, Strategy
 
 
 class ReportingOwner(MarketAgent):
@@ -47,7 +46,7 @@ class ReportingMarket(mesa.Model):
     n_owners : int
     seed : int
         One more owner at the end changes no other owner's costs.
-    learning : str, a name in `market.procurement.report_learning.LEARNING`
+    learning : str, a name in `market.procurement.played.LEARNING`
     start : Strategy, optional
         The first strategy; the truth unless given.
     max_rounds : int
@@ -96,7 +95,7 @@ class ReportingMarket(mesa.Model):
     def step(self) -> None:
         """Play a round: draw costs, report, settle, and learn."""
         mechanism = self.game.mechanism
-        levels, self.mixing = self.draws.uniform("costs", self.steps, len(self.owners), 2).T
+        levels, self.mixing = self.draws.draw_uniform("costs", self.steps, len(self.owners), 2).T
         self.costs = self.game.law.quantile(levels)
         for owner in self.owners:
             owner.choose()

@@ -2,7 +2,7 @@
 
 Adding an owner at the end does not change the others' draws:
 
->>> few, many = (Draws(7).uniform("orders", 3, n_owners) for n_owners in (2, 4))
+>>> few, many = (Draws(7).draw_uniform("orders", 3, n_owners) for n_owners in (2, 4))
 >>> bool((few == many[:2]).all())
 True
 
@@ -52,7 +52,7 @@ class Draws:
 
     seed: int
 
-    def uniform(self, purpose: str, round_: int, n_owners: int, m: int = 1) -> np.ndarray:
+    def draw_uniform(self, purpose: str, round_: int, n_owners: int, m: int = 1) -> np.ndarray:
         """Draw ``m`` numbers in [0, 1) for each owner, (n_owners, m).
 
         One generator fills them owner by owner, so the first owners' numbers do not depend on the
@@ -144,7 +144,7 @@ class DataOwner(MarketAgent):
     epsilon = read_column("epsilon", "Privacy budget that it sells; 0 shares nothing.")
     payment = read_column("payments", "Money that it was paid when the round ended.")
     surplus = read_column("surplus", "Payment + benefit - privacy cost when the round ended.")
-    cost = read_column("costs", "Privacy cost of its budget, money.")
+    cost = read_column("privacy_costs", "Privacy cost of its budget, money.")
 
     def __init__(self, model: Any, number: int, behaviour: Behaviour) -> None:
         super().__init__(model, number)
@@ -180,7 +180,7 @@ class Learner(MarketAgent):
 
     def post(self, policy: Any) -> None:
         """Replace the posted policy; the market opens again from its present budgets."""
-        self.model.open(policy)
+        self.model.open_market(policy)
 
     def train(self) -> None:
         """Train at the present budgets, if there is a training, and keep its result."""

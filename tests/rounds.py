@@ -35,7 +35,7 @@ def rounds_of(game, behaviour, rounds, seed=0, start=None):
     path = []
     for number in range(1, rounds + 1):
         seen = Seen(
-            lambda m, at=number: draws.uniform("rounds", at, len(owners), m), memory, number
+            lambda m, at=number: draws.draw_uniform("rounds", at, len(owners), m), memory, number
         )
         now = behaviour.choose(game.deviations(now), seen)
         memory = behaviour.update_memory(game.deviations(now), seen)

@@ -63,52 +63,51 @@ class Generated(Network):
     ----------
     generator : str, the name of the function
     seeded : bool, whether it is random
+    spared : dict, fields that are at most the number of owners, less a number
     """
 
     generator: ClassVar[str] = ""
     seeded: ClassVar[bool] = False
+    spared: ClassVar[dict[str, int]] = {}
+
+    @property
+    def part_of_edges(self) -> float:
+        """Part of all edges that is expected of a random graph."""
+        return float(getattr(self, "chance", 0.0))
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         import networkx as nx
 
-        self.check_parties(parties)
+        for key, spare in self.spared.items():
+            check_number(parties, key, getattr(self, key), spare)
+        expected = self.part_of_edges * parties.most_edges
+        if expected > MOST_EDGES:
+            rule = f"must have at most {MOST_EDGES:,} edges"
+            found = f"about {expected:,.0f} with a chance of {self.part_of_edges:g}"
+            raise parties.make_error(rule, found, "Lower it.", "chance")
+        options: dict[str, Any] = {"seed": rng} if self.seeded else {}
+        if getattr(self, "directed", False):
+            options["directed"] = True
         make = attrgetter(self.generator)(nx)
-        graph = make(*self.arguments(parties), **self.options(rng))
+        graph = make(*self.generator_arguments(parties), **options)
         graph.remove_edges_from(list(nx.selfloop_edges(graph)))  # of a ring of one
         return nx.relabel_nodes(graph, dict(enumerate(self.names_in_order(parties))))
 
-    def check_parties(self, parties: Parties) -> None:
-        """Refuse parameters that do not fit the parties; by default none."""
-
-    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+    def generator_arguments(self, parties: Parties) -> tuple[Any, ...]:
         """Arguments of the function; by default the number of owners, and the fields in order."""
         return (len(parties.owners), *astuple(self))  # type: ignore[call-overload]
-
-    def options(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Options of the function; by default the generator where it is random."""
-        return {"seed": rng} if self.seeded else {}
 
     def names_in_order(self, parties: Parties) -> Sequence[str]:
         """Names of the nodes, in the order in which they are generated."""
         return parties.names
 
 
-def check_below(parties: Parties, key: str, value: int, limit: int) -> None:
-    """Refuse a number of owners above a limit: all of them, or all but one."""
+def check_number(parties: Parties, key: str, number: int, spare: int = 0) -> None:
+    """Refuse a number of owners above all of them, less a spare one."""
     count = len(parties.owners)
-    if value > limit:
-        word = "below" if limit < count else "at most"
-        rule = f"must be {word} the number of owners, {count}"
-        raise parties.make_error(rule, value, key=key)
-
-
-def check_expected(parties: Parties, chance: float) -> None:
-    """Refuse a random graph with too many edges."""
-    expected = chance * parties.most_edges
-    if expected > MOST_EDGES:
-        rule = f"must have at most {MOST_EDGES:,} edges"
-        found = f"about {expected:,.0f} with a chance of {chance:g}"
-        raise parties.make_error(rule, found, "Lower it.", "chance")
+    if number > count - spare:
+        rule = f"must be {'below' if spare else 'at most'} the number of owners, {count}"
+        raise parties.make_error(rule, number, key=key)
 
 
 @dataclass(frozen=True)
@@ -150,15 +149,13 @@ class Star(Generated):
     centre: Name | None = None
     """The owner in the middle; the first unless named."""
 
-    def check_parties(self, parties: Parties) -> None:
-        if self.centre not in (None, *parties.owners):
-            found = format_value(self.centre)
-            raise parties.make_error("must name an owner", found, key="centre")
-
-    def arguments(self, parties: Parties) -> tuple[int, ...]:
+    def generator_arguments(self, parties: Parties) -> tuple[int, ...]:
         return (len(parties.owners) - 1,)
 
     def names_in_order(self, parties: Parties) -> Sequence[str]:
+        if self.centre not in (None, *parties.owners):
+            found = format_value(self.centre)
+            raise parties.make_error("must name an owner", found, key="centre")
         return sorted(parties.owners, key=lambda name: name != self.centre)
 
 
@@ -195,15 +192,13 @@ class WattsStrogatz(Generated):
     title = "a small world"
     generator = "watts_strogatz_graph"
     seeded = True
+    spared = {"neighbours": 1}
     neighbours: Annotated[int, Ge(2)] = parameter(
         "Give how many owners near it each sees, an even number."
     )
     """How many owners near it each sees in the circle; of an odd number one less."""
     rewired: Chance = parameter("Give the chance that an edge leads anywhere instead.")
     """The chance that an edge leads to any other owner instead."""
-
-    def check_parties(self, parties: Parties) -> None:
-        check_below(parties, "neighbours", self.neighbours, len(parties.owners) - 1)
 
 
 @dataclass(frozen=True)
@@ -217,11 +212,9 @@ class BarabasiAlbert(Generated):
     title = "a few owners whom many see"
     generator = "barabasi_albert_graph"
     seeded = True
+    spared = {"links": 1}
     links: Count = parameter("Give how many owners before it each links to.")
     """How many owners before it each links to."""
-
-    def check_parties(self, parties: Parties) -> None:
-        check_below(parties, "links", self.links, len(parties.owners) - 1)
 
 
 @dataclass(frozen=True)
@@ -239,13 +232,7 @@ class ErdosRenyi(Generated):
     directed: bool = False
     """Whether one may see another without being seen."""
 
-    def check_parties(self, parties: Parties) -> None:
-        check_expected(parties, self.chance)
-
-    def options(self, rng: np.random.Generator) -> dict[str, Any]:
-        return {"seed": rng, "directed": self.directed}
-
-    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+    def generator_arguments(self, parties: Parties) -> tuple[Any, ...]:
         return len(parties.owners), self.chance
 
 
@@ -260,6 +247,7 @@ class Groups(Generated):
     title = "groups that see little of each other"
     generator = "stochastic_block_model"
     seeded = True
+    spared = {"groups": 0}
     inside: Chance = parameter("Give the chance of an edge inside a group.")
     """The chance of an edge inside a group."""
     across: Chance = parameter("Give the chance of an edge between two groups.")
@@ -267,11 +255,11 @@ class Groups(Generated):
     groups: Count = 2
     """How many groups."""
 
-    def check_parties(self, parties: Parties) -> None:
-        check_below(parties, "groups", self.groups, len(parties.owners))
-        check_expected(parties, max(self.inside / self.groups, self.across))
+    @property
+    def part_of_edges(self) -> float:
+        return max(self.inside / self.groups, self.across)
 
-    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+    def generator_arguments(self, parties: Parties) -> tuple[Any, ...]:
         sizes = [len(part) for part in np.array_split(parties.owners, self.groups)]
         chances = np.where(np.eye(self.groups, dtype=bool), self.inside, self.across)
         return sizes, chances.tolist()
@@ -290,10 +278,7 @@ class BipartiteRandom(Generated):
     chance: Chance = parameter("Give the chance of each edge.")
     """The chance of each edge."""
 
-    def check_parties(self, parties: Parties) -> None:
-        check_expected(parties, self.chance)
-
-    def arguments(self, parties: Parties) -> tuple[Any, ...]:
+    def generator_arguments(self, parties: Parties) -> tuple[Any, ...]:
         return len(parties.owners), len(parties.learners), self.chance
 
 
@@ -311,7 +296,7 @@ class Captive(Network):
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         owners = parties.owners
-        check_below(parties, "bridges", self.bridges, len(owners))
+        check_number(parties, "bridges", self.bridges)
         pairs = list(product(owners[: self.bridges], parties.learners))
         pairs += zip(owners[self.bridges :], cycle(parties.learners), strict=False)
         return named_graph(parties, pairs, directed=False, key="bridges")

@@ -61,7 +61,7 @@ class Observation:
         return bool(np.any(self.epsilon > 0)) and self.spending > 0
 
     @property
-    def rank(self) -> tuple[float, float]:
+    def price_rank(self) -> tuple[float, float]:
         """Order of prices: payable ones first, then by profit."""
         return -self.over, self.profit
 

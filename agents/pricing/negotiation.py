@@ -221,8 +221,8 @@ def negotiate(
         later = np.where(yes[second], fees[second], np.nan)
         agreed = np.where(yes[first], fees[first], later)
         rows.append((*fees, np.where(dealing, agreed, np.nan)))
-        asking.update(made[0], np.where(yes[0], 1.0, -1.0), top)
-        offering.update(made[1], np.where(yes[1], -1.0, 1.0), top)
+        asking.move_fees(made[0], np.where(yes[0], 1.0, -1.0), top)
+        offering.move_fees(made[1], np.where(yes[1], -1.0, 1.0), top)
     asked, offered, agreed = (np.array(part) for part in zip(*rows, strict=True))
     bargains = replace(found, fees=np.where(dealing, asking.fees, 0.0))
     asked = np.where(dealing, asked, 0.0)
@@ -246,7 +246,7 @@ class Proposals:
         self.turns = np.zeros_like(self.fees)
         self.last = np.zeros_like(self.fees)
 
-    def update(self, made: Array, direction: Array, top: Array) -> None:
+    def move_fees(self, made: Array, direction: Array, top: Array) -> None:
         """Raise or lower (direction, 1 or -1) the proposed (made) fees, up to ``top``."""
         self.turns += np.asarray(made, dtype=bool) & (direction * self.last < 0)
         self.last = np.where(made, direction, self.last)

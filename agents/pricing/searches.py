@@ -39,7 +39,7 @@ class GoldenSection(Pricing):
         outer = yield float(np.exp(left + GOLDEN * (right - left)))
         seen = [inner, outer]
         for _ in range(self.prices - 2):
-            if inner.rank > outer.rank or outer.over:
+            if inner.price_rank > outer.price_rank or outer.over:
                 right = float(np.log(outer.price))
                 outer = inner
                 inner = yield float(np.exp(right - GOLDEN * (right - left)))
@@ -51,7 +51,7 @@ class GoldenSection(Pricing):
                 seen.append(outer)
             if right - left <= self.close:
                 break
-        return max(seen, key=lambda one: one.rank).price
+        return max(seen, key=lambda one: one.price_rank).price
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Bayesian(Pricing):
     def _fit_process(self, seen: list[Observation]) -> GaussianProcess:
         low, high = self.ends
         points = (np.log([one.price for one in seen]) - low) / (high - low)
-        return GaussianProcess.fit(points, np.array([one.profit for one in seen]))
+        return GaussianProcess.fit_likeliest(points, np.array([one.profit for one in seen]))
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class GaussianProcess:
     noise: float
 
     @classmethod
-    def fit(cls, points: Array, values: Array) -> GaussianProcess:
+    def fit_likeliest(cls, points: Array, values: Array) -> GaussianProcess:
         """Fit the process of the largest likelihood out of a few lengths and noises."""
         centred = values - np.median(values)
         scaled = np.arcsinh(centred / (np.median(np.abs(centred)) or values.std() or 1.0))

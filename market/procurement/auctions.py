@@ -7,15 +7,17 @@ import numpy as np
 from annotated_types import Gt
 from pydantic import AllowInfNan
 
-from learning.declaration import Count, NonNegative, Positive, PositivePerOwner, parameter
+from learning.declaration import Count, Positive, PositivePerOwner, parameter
 from market.columns import Array, Pair
 from market.procurement.mechanism import (
     PLANS,
+    Budgeted,
     ProcurementMechanism,
     ProcurementProblem,
     Unlimited,
     report_ranks,
     scaled_to_budget,
+    sell_where,
 )
 from market.procurement.offers import TINY, most_value
 from market.procurement.valuation import AValuation
@@ -25,7 +27,7 @@ ACCURACY = 0.5 + np.log(3.0)
 
 
 @dataclass(frozen=True)
-class FairQuery(ProcurementMechanism):
+class FairQuery(Budgeted):
     """The most sellers that a budget affords at one price: the cheapest k sell ``1 / (N - k)``.
 
     k < N is the largest with ``c_k / (N - k) <= B / k``, costs in rising order, and each seller is
@@ -46,7 +48,6 @@ class FairQuery(ProcurementMechanism):
 
     title = "the most sellers that a budget affords at one price"
     truthful = True
-    budget: NonNegative = parameter("Give the money to spend.")
 
     def settle(self, reports: Array, chances: Array) -> Pair:
         total = reports.shape[-1]
@@ -56,7 +57,7 @@ class FairQuery(ProcurementMechanism):
         epsilon = 1 / (total - k)
         next_cost = np.take_along_axis(cost, k, axis=-1)
         payment = np.minimum(self.budget / np.maximum(k, 1), next_cost * epsilon)
-        return np.where(rank < k, epsilon, 0.0), np.where(rank < k, payment, 0.0)
+        return sell_where(rank < k, epsilon, payment)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class MinCost(ProcurementMechanism):
         cost, rank = report_ranks(reports)
         epsilon = 1 / (reports.shape[-1] - k)
         payment = cost[..., k : k + 1] * epsilon
-        return np.where(rank < k, epsilon, 0.0), np.where(rank < k, payment, 0.0)
+        return sell_where(rank < k, epsilon, payment)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:
@@ -109,7 +110,7 @@ class MinCost(ProcurementMechanism):
 
 
 @dataclass(frozen=True)
-class ProportionalShare(ProcurementMechanism):
+class ProportionalShare(Budgeted):
     """A budget shared in proportion to sales, at its equilibrium for the reported costs.
 
     With k active owners, the cheapest, whose costs sum to s, they sell ``X = (k - 1) R / s`` in all
@@ -131,7 +132,6 @@ class ProportionalShare(ProcurementMechanism):
     """
 
     title = "a budget shared in proportion to what each sells"
-    budget: NonNegative = parameter("Give the money to spend.")
 
     def settle(self, reports: Array, chances: Array) -> Pair:
         total = reports.shape[-1]
@@ -189,7 +189,7 @@ class ClarkePivot(ProcurementMechanism):
 
 
 @dataclass(frozen=True)
-class ShapleyShare(ProcurementMechanism):
+class ShapleyShare(Budgeted):
     """The most owners, cheapest first, who each sell ``epsilon`` for their Shapley value.
 
     Owners who sell the same are symmetric, so the Shapley value of each of k sellers is ``V g(k) /
@@ -217,7 +217,6 @@ class ShapleyShare(ProcurementMechanism):
     """
 
     title = "a budget shared by Shapley values among the cheapest owners"
-    budget: NonNegative = parameter("Give the money to spend.")
     epsilon: Annotated[float, Gt(0), AllowInfNan(True)] = parameter(
         "Say how much an owner may sell."
     )
@@ -249,7 +248,7 @@ class ShapleyShare(ProcurementMechanism):
         k = self.seller_count(reports)[..., None]
         wins = report_ranks(reports)[1] < k
         payments = np.append(0.0, self.seller_payments(reports.shape[-1]))
-        return np.where(wins, self.epsilon, 0.0), np.where(wins, payments[k], 0.0)
+        return sell_where(wins, self.epsilon, payments[k])
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:
@@ -294,7 +293,7 @@ class PayAsBid(ProcurementMechanism):
 
     def settle(self, reports: Array, chances: Array) -> Pair:
         wins = (report_ranks(reports)[1] < self.sellers) & (reports <= self.reserve)
-        return np.where(wins, self.epsilon, 0.0), np.where(wins, reports * self.epsilon, 0.0)
+        return sell_where(wins, self.epsilon, reports * self.epsilon)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:
@@ -309,7 +308,7 @@ class PayAsBid(ProcurementMechanism):
 
 
 @dataclass(frozen=True)
-class AllIn(ProcurementMechanism):
+class AllIn(Budgeted):
     """Owners sell all of ``epsilon_i`` or nothing, and share the budget at one price (FL-Market).
 
     An owner's offer is ``w_i = n_i epsilon_i`` units for ``c_i epsilon_i``. In the order of rising
@@ -342,7 +341,6 @@ class AllIn(ProcurementMechanism):
     """
 
     title = "whole privacy budgets at one price, as many as the money buys (FL-Market)"
-    budget: NonNegative = parameter("Give the money to spend.")
     epsilon: PositivePerOwner = parameter("Say how much an owner may sell.")
     sizes: PositivePerOwner = 1.0
     capped: bool = False
@@ -364,7 +362,7 @@ class AllIn(ProcurementMechanism):
             dearest = np.where(wins, asked, 0.0).max(axis=-1, keepdims=True)
             above = np.where(~wins & (asked >= dearest), asked, np.inf)
             price = np.minimum(price, above.min(axis=-1, keepdims=True))
-        return np.where(wins, self.epsilon, 0.0), np.where(wins, units * price, 0.0)
+        return sell_where(wins, self.epsilon, units * price)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from learning.declaration import NonNegative, Positive, PositivePerOwner, parameter
+from learning.declaration import Positive, PositivePerOwner, parameter
 from market.columns import Array, Pair
-from market.procurement.mechanism import NONE, PLANS, ProcurementMechanism, ProcurementProblem
+from market.procurement.mechanism import NONE, PLANS, Budgeted, ProcurementProblem, sell_where
 
 # Exponents beyond are as good as no offer.
 STEEPEST = 700.0
@@ -60,7 +60,7 @@ def greedy_selection(worth: Array, cost: Array, budget: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Compensated(ProcurementMechanism):
+class Compensated(Budgeted):
     """Each owner asks ``b_i exp(c_i epsilon / b_i)``; the broker takes the most Shapley value.
 
     All owners taken sell ``epsilon``, that of the model. The paper leaves the sensitivity rho open;
@@ -91,7 +91,6 @@ class Compensated(ProcurementMechanism):
     """
 
     title = "what owners ask, exponential in epsilon, by most Shapley value for the money (Dealer)"
-    budget: NonNegative = parameter("Give the money to spend.")
     epsilon: Positive = parameter("Give the privacy budget of the model.")
     base: PositivePerOwner = parameter(
         "Give the money in proportion to each owner's Shapley value."
@@ -101,7 +100,7 @@ class Compensated(ProcurementMechanism):
         base = np.broadcast_to(np.asarray(self.base, dtype=float), reports.shape)
         asked = asked_compensation(base, reports / base, self.epsilon)
         takes = greedy_selection(base, asked, self.budget)
-        return np.where(takes, self.epsilon, 0.0), np.where(takes, asked, 0.0)
+        return sell_where(takes, self.epsilon, asked)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:

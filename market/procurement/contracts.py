@@ -21,6 +21,7 @@ from market.procurement.mechanism import (
     SequentialOffers,
     Unlimited,
     scaled_to_budget,
+    sell_where,
 )
 from market.procurement.valuation import AValuation, Valuation
 
@@ -271,7 +272,7 @@ class VirtualCost(SequentialOffers):
         gain = paid[cell + 1] - end * least + (end - cost) * (epsilon + least) / 2
         payment = np.minimum(cost * epsilon + gain, left)
         open_ = (report <= nodes[-1]) & (covered < len(nodes))
-        return np.where(open_, epsilon, 0.0), np.where(open_, payment, 0.0)
+        return sell_where(open_, epsilon, payment)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:

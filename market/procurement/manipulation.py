@@ -9,7 +9,6 @@ import numpy as np
 
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
-from market.procurement.certificate import REPORTS
 from market.procurement.comparison import (
     Appraisal,
     Estimate,
@@ -20,7 +19,7 @@ from market.procurement.comparison import (
 from market.procurement.mechanism import draw_chances
 from market.procurement.played import Played, play_reporting_game
 from market.procurement.spending import AtBudget
-from market.procurement.strategies import ReportingGame, draw_levels
+from market.procurement.strategies import REPORTS, ReportingGame, draw_levels
 
 FIGURES = ("fitness", "spend", "surplus", "net_gain", "welfare")
 

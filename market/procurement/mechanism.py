@@ -12,7 +12,15 @@ import numpy as np
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from learning.declaration import LARGEST, SMALLEST, Count, Declaration, Positive
+from learning.declaration import (
+    LARGEST,
+    SMALLEST,
+    Count,
+    Declaration,
+    NonNegative,
+    Positive,
+    parameter,
+)
 from learning.errors import InputError
 from market.columns import Array, Pair
 from market.procurement.cost_laws import ACostLaw, CostLaw
@@ -113,6 +121,13 @@ class ProcurementMechanism(Declaration, ABC):
         """
 
 
+@dataclass(frozen=True)
+class Budgeted(ProcurementMechanism):
+    """Base of mechanisms whose first parameter is the money to spend."""
+
+    budget: NonNegative = parameter("Give the money to spend.")
+
+
 class SequentialOffers(ProcurementMechanism):
     """Base of mechanisms that serve owners in random order, while the rest of the budget lasts.
 
@@ -152,6 +167,11 @@ def draw_chances(
 ) -> Array:
     """Chances of ``count`` markets (count, d)."""
     return np.stack([mechanism.draw(n_owners, rng=rng) for _ in range(count)])
+
+
+def sell_where(wins: Array, epsilon: Array | float, payments: Array | float) -> Pair:
+    """Sales and payments of those who win (..., n_owners), and nothing of the others."""
+    return np.where(wins, epsilon, 0.0), np.where(wins, payments, 0.0)
 
 
 def report_ranks(reports: Array) -> Pair:

@@ -8,7 +8,12 @@ from annotated_types import Gt, Le
 
 from learning.declaration import Count, NonNegative, Positive, parameter
 from market.columns import Array, Pair
-from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, SequentialOffers
+from market.procurement.mechanism import (
+    Budgeted,
+    ProcurementProblem,
+    SequentialOffers,
+    sell_where,
+)
 
 # Quantiles of the costs tried as a posted price.
 PRICES = 400
@@ -57,7 +62,7 @@ class PostedPrice(SequentialOffers):
     def make_offer(self, report: Array, left: Array) -> Pair:
         pay = self.price * self.epsilon
         takes = (report <= self.price) & (pay <= left)
-        return np.where(takes, self.epsilon, 0.0), np.where(takes, pay, 0.0)
+        return sell_where(takes, self.epsilon, pay)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Self:
@@ -70,7 +75,7 @@ class PostedPrice(SequentialOffers):
 
 
 @dataclass(frozen=True)
-class Ladder(ProcurementMechanism):
+class Ladder(Budgeted):
     """Rising offers to fresh groups: ``price growth^j`` a unit to the j-th, until enough take it.
 
     Groups are drawn at random. An owner that takes an offer sells ``epsilon`` and is paid. The
@@ -94,7 +99,6 @@ class Ladder(ProcurementMechanism):
 
     title = "rising offers to fresh groups of owners, until enough take one"
     truthful = True
-    budget: NonNegative = parameter("Give the money to spend.")
     price: Positive = parameter("Give the first offer, money per unit of epsilon.")
     epsilon: Positive = parameter("Say how much an owner may sell.")
     growth: Annotated[float, Gt(1)] = 1.5

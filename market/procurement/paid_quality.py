@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learning.declaration import NonNegative, Positive, parameter
+from learning.declaration import Positive
 from market.columns import Array, Pair
-from market.procurement.mechanism import ProcurementMechanism
+from market.procurement.mechanism import Budgeted
 
 # Prices among which the learner's best is searched.
 TRIED = 2000
@@ -194,7 +194,7 @@ def best_price(
 
 
 @dataclass(frozen=True)
-class PaidQuality(ProcurementMechanism):
+class PaidQuality(Budgeted):
     """One price for quality, ``p log(1 + s epsilon / (1 + epsilon))``, that spends a budget.
 
     Each owner sells the best epsilon for its report at that price: ``p s = c (1 + e)(1 + (1 + s)
@@ -228,7 +228,6 @@ class PaidQuality(ProcurementMechanism):
         "one price for the logarithm of what noisy answers tell, as high as the money allows "
         "(PAID-FD)"
     )
-    budget: NonNegative = parameter("Give the money to spend.")
     volume: Positive = 20.0
     epsilon_max: Positive = 10.0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from exchange.terminal import Terminal, hanging
-from market.procurement.certificate import TYPES
 from market.procurement.comparison import ROUNDING
 from market.procurement.manipulation import PlayedRow
-from market.procurement.report_learning import LEARNING
+from market.procurement.played import LEARNING
 from market.procurement.spending import AtBudget
+from market.procurement.strategies import TYPES
 from scenarios.command.mechanisms_table import WIDEST, format_estimate
 from scenarios.command.terminal import PlainTable
 from scenarios.report.phrases import render_lines

@@ -11,19 +11,23 @@ from agents.traders import Draws, as_seed
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_owners_at_the_end_change_nobodys_numbers(m):
-    many = Draws(5).uniform("choices", 2, 50, m)
+    many = Draws(5).draw_uniform("choices", 2, 50, m)
     assert many.shape == (50, m)
     for n_owners in (1, 2, 49):
-        np.testing.assert_array_equal(Draws(5).uniform("choices", 2, n_owners, m), many[:n_owners])
+        np.testing.assert_array_equal(
+            Draws(5).draw_uniform("choices", 2, n_owners, m), many[:n_owners]
+        )
 
 
 def test_numbers_belong_to_seed_purpose_and_round():
     asked = [(5, "choices", 2), (6, "choices", 2), (5, "orders", 2), (5, "choices", 3)]
-    found = [Draws(seed).uniform(purpose, round_, 1000)[:, 0] for seed, purpose, round_ in asked]
+    found = [
+        Draws(seed).draw_uniform(purpose, round_, 1000)[:, 0] for seed, purpose, round_ in asked
+    ]
     off_diagonal = np.corrcoef(found)[~np.eye(4, dtype=bool)]
     assert np.abs(off_diagonal).max() < 0.13  # four standard deviations of 1/sqrt(1000)
     np.testing.assert_array_equal(
-        found[0], Draws(5).uniform("choices", 2, 1000)[:, 0]
+        found[0], Draws(5).draw_uniform("choices", 2, 1000)[:, 0]
     )  # however much was drawn since
     assert kstest(np.concatenate(found), "uniform").pvalue > 0.001
 

@@ -33,10 +33,10 @@ def looks(behaviour, game=GAME, profile=PROFILE, rounds=2):
     deviations = game.deviations(profile, np.arange(len(profile)))
     memory = behaviour.initial_memory(deviations)
     for at in range(1, rounds + 1):
-        seen = Seen(lambda m, at=at: Draws(5).uniform("test", at, len(profile), m), memory, at)
+        seen = Seen(lambda m, at=at: Draws(5).draw_uniform("test", at, len(profile), m), memory, at)
         memory = behaviour.update_memory(deviations, seen)
     return deviations, Seen(
-        lambda m: Draws(5).uniform("test", 0, len(profile), m), memory, rounds + 1
+        lambda m: Draws(5).draw_uniform("test", 0, len(profile), m), memory, rounds + 1
     )
 
 

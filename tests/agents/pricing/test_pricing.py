@@ -11,8 +11,8 @@ from markets import market, rng
 from toys import LinearLaw
 
 from agents.model import DataMarket
-from agents.pricing import PRICING, GoldenSection, Observation, Pricing, Tatonnement, learn_price
-from agents.pricing.searches import GaussianProcess
+from agents.pricing import PRICING, Observation, Pricing, learn_price
+from agents.pricing.searches import GaussianProcess, GoldenSection, Tatonnement
 from learning.errors import InputError
 from market.analysis.welfare import learner_surplus
 from market.costs.functions import Linear, Quadratic

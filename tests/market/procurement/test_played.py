@@ -10,7 +10,6 @@ from scipy.stats import beta
 
 from learning.errors import InputError
 from market.procurement.auctions import PayAsBid, ProportionalShare
-from market.procurement.certificate import certify_strategy, expected_gains
 from market.procurement.cost_laws import Bimodal, Uniform
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, report_ranks
 from market.procurement.offers import PostedPrice
@@ -19,7 +18,9 @@ from market.procurement.spending import MECHANISMS
 from market.procurement.strategies import (
     ReportingGame,
     Strategy,
+    certify_strategy,
     draw_levels,
+    expected_gains,
     scaled_truth,
     smooth_strategy,
 )
