@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +20,7 @@ from agents.networks.base import (
     named_graph,
 )
 from learning.declaration import format_value, parameter
+from learning.errors import InputError
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -27,7 +29,7 @@ NAMED_BY = ("name", "label")  # attributes with a node's name, before its id
 SEPARATORS = ("\t", ",", ";")
 OF_OWNERS = ("records", "epsilon", "payment", "privacy_cost", "surplus")
 CENTRAL = ("degree", "betweenness", "bonacich", "scarcity")
-COUNTS = ("records", "trade_degree", "sight_degree")
+COUNTS = ("records", "degree")
 
 
 @dataclass(frozen=True)
@@ -74,36 +76,30 @@ def read_graph(path: Path, parties: Parties, *, directed: bool) -> Graph[str]:
         For a file that cannot be read, or is of neither kind; a node without a name, or two of one
         name.
     """
-    try:
-        if path.suffix.lower() in (".graphml", ".xml"):
-            return _read_graphml(path, parties)
-        text = path.read_text(encoding="utf-8-sig")
-        return _parse_edge_list(text, parties, directed=directed)
-    except OSError as error:
-        found = f"{path}: {error.strerror}"
-        raise parties.make_error("must be a file that can be read", found, key="path") from None
-    except UnicodeDecodeError:
-        rule = "must be text in UTF-8, or GraphML"
-        raise parties.make_error(rule, str(path), key="path") from None
-
-
-def _read_graphml(path: Path, parties: Parties) -> Graph[str]:
     import networkx as nx
 
+    made = partial(parties.make_error, key="path")
     try:
+        if path.suffix.lower() not in (".graphml", ".xml"):
+            text = path.read_text(encoding="utf-8-sig")
+            return _parse_edge_list(text, parties, directed=directed)
         graph = nx.read_graphml(path, force_multigraph=True)
-    except OSError:
+    except OSError as error:
+        found = f"{path}: {error.strerror}"
+        raise made("must be a file that can be read", found) from None
+    except UnicodeDecodeError:
+        raise made("must be text in UTF-8, or GraphML", str(path)) from None
+    except InputError:
         raise
     except Exception as error:  # of the XML parser, or of networkx for other XML: any kind
         found = " ".join(str(error).split()) or type(error).__name__
-        raise parties.make_error("must be GraphML", f"{path.name}: {found}", key="path") from None
+        raise made("must be GraphML", f"{path.name}: {found}") from None
     names: dict[str, str] = {}
     for node, given in graph.nodes(data=True):
         filled = (str(given.get(key, "")).strip() for key in NAMED_BY)
         name = next((text for text in filled if text), str(node).strip())
         if name in names.values():
-            found = f"{format_value(name)} twice"
-            raise parties.make_error("must name each node of its own", found, key="path")
+            raise made("must name each node of its own", f"{format_value(name)} twice")
         names[node] = name
     return nx.relabel_nodes(graph, names)
 
@@ -117,11 +113,8 @@ def _parse_edge_list(text: str, parties: Parties, *, directed: bool) -> Graph[st
     separator = next(shared, None)
     for line in lines:
         if len(line.split(separator)) != 2:
-            rule = (
-                "must have two names a line, apart by a tab, a comma or a semicolon where names "
-                "have blanks"
-            )
-            raise parties.make_error(rule, format_value(line), key="path")
+            rule = "must have two names a line, apart by a tab, a comma or a semicolon where names "
+            raise parties.make_error(rule + "have blanks", format_value(line), key="path")
     kind = nx.MultiDiGraph if directed else nx.MultiGraph
     found = nx.parse_edgelist(lines, delimiter=separator, create_using=kind, data=False)
     return nx.relabel_nodes(found, {name: name.strip().strip('"') for name in found.nodes})
@@ -146,19 +139,17 @@ def result_graph(result: Mapping[str, Any]) -> Graph[str]:
     directed = any(part["directed"] for part in parts.values())
     graph: Graph[str] = nx.DiGraph() if directed else nx.Graph()
     for owner in result["owners"]:
-        numbers = _given_numbers({key: owner.get(key) for key in OF_OWNERS})
-        graph.add_node(owner["name"], role="owner", **numbers)
+        graph.add_node(owner["name"], role="owner", **_given_numbers(owner, OF_OWNERS))
     for use, part in parts.items():
         learners = part.get("learners", [])
         for learner in learners:
             money = {"payment": float(learner["payments"]), "surplus": float(learner["surplus"])}
             graph.add_node(learner["name"], role="learner", **money)
         for row in [*part["owners"], *learners]:
-            numbers = _given_numbers({f"{use}_{key}": row[key] for key in CENTRAL})
-            graph.add_node(row["name"], **numbers)
+            graph.add_node(row["name"], **_given_numbers(row, CENTRAL, f"{use}_"))
         for edge in part["edges"]:
             if use == TRADE:
-                money = _given_numbers({key: edge[key] for key in ("epsilon", "payment")})
+                money = _given_numbers(edge, ("epsilon", "payment"))
                 graph.add_edge(edge["owner"], edge["learner"], use=use, **money)
                 continue
             graph.add_edge(edge["from"], edge["to"], use=use)
@@ -167,7 +158,9 @@ def result_graph(result: Mapping[str, Any]) -> Graph[str]:
     return graph
 
 
-def _given_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the given numbers, counts as int and all others as float."""
-    kinds = {key: int if key in COUNTS else float for key in row}
-    return {key: kinds[key](value) for key, value in row.items() if value is not None}
+def _given_numbers(row: Mapping[str, Any], keys: Sequence[str], prefix: str = "") -> dict[str, Any]:
+    """Select the given numbers of some keys, counts as int and all others as float."""
+    given = {key: row[key] for key in keys if row.get(key) is not None}
+    return {
+        prefix + key: int(value) if key in COUNTS else float(value) for key, value in given.items()
+    }
