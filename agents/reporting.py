@@ -12,7 +12,7 @@ from agents.traders import Draws, MarketAgent, read_column
 from market.procurement.cost_laws import CostLaw
 from market.procurement.mechanism import ProcurementMechanism, surplus_of
 from market.procurement.played import ROUNDS, Learning, Played, select_played
-from market.procurement.strategies import REPORTS, ReportingGame, Strategy
+from market.procurement.strategies import REPORTS, ReportingGame
 
 
 class ReportingOwner(MarketAgent):
@@ -46,9 +46,6 @@ class ReportingMarket(mesa.Model):
     n_owners : int
     seed : int
         One more owner at the end changes no other owner's costs.
-    learning : str, a name in `market.procurement.played.LEARNING`
-    start : Strategy, optional
-        The first strategy; the truth unless given.
     max_rounds : int
 
     Attributes
@@ -74,15 +71,12 @@ class ReportingMarket(mesa.Model):
         n_owners: int,
         *,
         seed: int = 0,
-        learning: str = "best_response",
-        start: Strategy | None = None,
         max_rounds: int = ROUNDS,
     ) -> None:
         super().__init__(seed=seed)
         self.game = ReportingGame(mechanism, law, n_owners)
         self.max_rounds = max_rounds
-        self.learning = Learning(self.game, seed=seed, learning=learning, start=start)
-        self.method = learning
+        self.learning = Learning(self.game, seed=seed)
         self.draws = Draws(seed)
         self.costs, self.mixing, self.reports, self.epsilon, self.payments, self.surplus = np.zeros(
             (6, n_owners)
@@ -116,7 +110,7 @@ class ReportingMarket(mesa.Model):
             Largest number of reports settled for the certificate.
         """
         self.run_model()
-        return select_played([(self.method, self.learning)], searched=searched)
+        return select_played([("best_response", self.learning)], searched=searched)
 
 
 # Functions, never names: Mesa's collector records None for a name that it does not know.
@@ -127,6 +121,5 @@ MODEL_REPORTERS: dict[str, Callable[[ReportingMarket], float]] = {
         float(market.reports.sum() - market.costs.sum()) / market.game.n_owners
     ),
 }
-OWNER_REPORTERS = {
-    name: attrgetter(name) for name in ("cost", "report", "epsilon", "payment", "surplus")
-}
+OWNER_COLUMNS = ("cost", "report", "epsilon", "payment", "surplus")
+OWNER_REPORTERS = {name: attrgetter(name) for name in OWNER_COLUMNS}

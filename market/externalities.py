@@ -234,13 +234,26 @@ class Spillover(Policy):
 
     def told(self, epsilon: Array) -> Pair:
         """Part of each variance revealed by all others' sales, and by all sales, (n_owners,)."""
+        left = self.variance_left(epsilon)
+        return 1 - left, 1 - left / (1 + left * (np.asarray(epsilon) ** 2 / self.noise))
+
+    def leakage_losses(self, epsilon: Array) -> Array:
+        """Loss of each owner (n_owners,) by the others' sales at a profile (n_owners,), money."""
+        return np.asarray(self.valuation * self.told(epsilon)[0])
+
+    def spared_costs(self, epsilon: Array) -> Array:
+        """Own privacy cost that others' sales save each owner (n_owners,), money."""
+        at = np.asarray(epsilon, dtype=float)[:, None]
+        cost = self.owners.cost.untaxed.value(at, self.owners.sizes)
+        return (cost * (1 - self._cost_ratio(at, self.variance_left(epsilon)[:, None])))[:, 0]
+
+    def variance_left(self, epsilon: Array) -> Array:
+        """Variance of each datum (n_owners,) given all others' sales at a profile (n_owners,)."""
         epsilon = np.asarray(epsilon, dtype=float)
-        if self.by_sums:
-            others = sums_over_others(self._factor_precision(epsilon)[:, None])
-            left = self._variance_left_by_factor(others[:, 0])
-        else:
-            left = self._variance_left_at(epsilon)
-        return 1 - left, 1 - left / (1 + left * epsilon**2 / self.noise)
+        if not self.by_sums:
+            return self._variance_left_at(epsilon)
+        others = sums_over_others(self._factor_precision(epsilon)[:, None])
+        return self._variance_left_by_factor(others[:, 0])
 
     def _cost_ratio(self, epsilon: Array, left: Array) -> Array:
         """R (n, m): cost of a sale over that of a single one, ``left`` (n, 1) of each variance."""

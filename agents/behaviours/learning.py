@@ -44,8 +44,7 @@ class Aspiration(Behaviour):
     def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:
         trembles, part = seen.uniform(2).T
         here = own_epsilon(deviations)
-        low = deviations.owners.epsilon_min
-        high = deviations.owners.epsilon_max
+        low, high = deviations.owners.interval
         least, has = deviations.payoffs(np.column_stack([low, here])).T
         lacks = np.maximum(seen.memory["aspires"], least) - has
         stays = (lacks <= TRIFLE * seen.memory["stake"]) & (trembles >= self.tremble)

@@ -31,7 +31,7 @@ def centralities(graph: Graph[str], *, rng: np.random.Generator) -> dict[str, np
     -------
     dict
         ``degree``: number of links. ``betweenness``: share of all pairs' shortest paths through it
-        (Freeman). ``bonacich_centrality``: ``(I - b A)^-1 A 1``, scaled to mean square 1: links to the well
+        (Freeman). ``bonacich``: ``(I - b A)^-1 A 1``, scaled to mean square 1: links to the well
         linked count more. ``scarcity``: the sum over neighbours of one over their numbers of links:
         it is high for a node that is one of few, or bridges to nodes that have few.
 

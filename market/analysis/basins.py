@@ -223,8 +223,7 @@ def _distance(one: Array, other: Array, width: Array) -> float:
 
 def _unstable_equilibrium(game: Game, profile: Array, ends: Sequence[Array]) -> Equilibrium | None:
     """Equilibrium near a profile but not at the ``ends``, as a root of best-response moves."""
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     width = upper_ends(game.owners)
 
     def response_moves(at: Array) -> Array:

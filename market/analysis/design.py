@@ -97,7 +97,7 @@ class Design:
     def feasible(self) -> bool:
         """True if it is certified, affordable, individually rational, and not at refusal."""
         part = self.participation
-        willing = part.within_budget if self.bound else part.feasible
+        willing = part.within_budget and bool(self.bound or part.rational.all())
         return self.equilibrium.converged and willing and not self.at_refusal
 
     @property

@@ -93,11 +93,6 @@ def anarchy_ratio(best: float, have: float) -> float:
     return best / have if have > 0 else np.inf
 
 
-def price_of_anarchy(game: Game, epsilon: Array) -> tuple[float, float]:
-    """Price of anarchy at a profile (n_owners,): of the best profile found, and its bound."""
-    return social_optimum(game, start=epsilon).price_of_anarchy(welfare(game, epsilon))
-
-
 @dataclass(frozen=True)
 class SocialPlanner(Policy):
     """The policy under which every owner's surplus is welfare, up to a constant for the owner.

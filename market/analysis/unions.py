@@ -437,8 +437,7 @@ class JointMoves:
         """Rows (m, k) to start from: equal positions, one member alone, low-discrepancy sets."""
         owners = self.member_moves.owners
         count = len(self.members)
-        low = owners.epsilon_min
-        high = owners.epsilon_max
+        low, high = owners.interval
         lower, ratio = log_interval(low, high, lowest=1e-6)
         part = np.linspace(0, 1, 33)[:, None]
         own = np.eye(count, dtype=bool)
@@ -516,8 +515,7 @@ class JointMoves:
         """Climb by steps, halved at a top, of one member, of all, or from one to another."""
         owners = self.member_moves.owners
         unit = np.eye(len(row))
-        low = owners.epsilon_min
-        high = owners.epsilon_max
+        low, high = owners.interval
         pairs = combinations(range(len(row)), 2) if len(row) <= PAIRED else ()
         ways = np.array([*unit, np.ones(len(row)), *(unit[a] - unit[b] for a, b in pairs)])
         ways = np.concatenate([ways, -ways])

@@ -40,9 +40,8 @@ class Participation:
 
     Attributes
     ----------
-    outside : (n_owners,), outside option, 0: surplus is counted over the owner's own model
-    surplus : (n_owners,), money in the market
-    rational : (n_owners,), bool, whether that is no less
+    surplus : (n_owners,), money in the market over the owner's own model
+    rational : (n_owners,), bool, whether that is no less than the outside option, 0
     spending : float, money the learner pays in all
     budget : float, money
     within_budget : bool
@@ -50,17 +49,11 @@ class Participation:
     Source: Wu, MRes thesis, Def. 3 (individual rationality).
     """
 
-    outside: Array
     surplus: Array
     rational: Array
     spending: float
     budget: float
     within_budget: bool
-
-    @property
-    def feasible(self) -> bool:
-        """True if all constraints hold."""
-        return bool(self.rational.all()) and self.within_budget
 
 
 def individually_rational(surplus: Array, *money: Array) -> Array:
@@ -84,7 +77,7 @@ def participation(game: Game, epsilon: Array, *, budget: float = np.inf) -> Part
     spending = float(payments.sum())
     willing = individually_rational(surplus, payments, game.costs(epsilon))
     affordable = spending <= budget + SLACK * abs(budget)
-    return Participation(np.zeros(len(epsilon)), surplus, willing, spending, budget, affordable)
+    return Participation(surplus, willing, spending, budget, affordable)
 
 
 def gini(values: Array) -> float:

@@ -1,9 +1,9 @@
-"""Allocations of an owner's budget among learners, everyone else fixed: the best, and a certificate.
+"""Allocations of an owner's budget among learners: the best ones, and their certificate.
 
 The best ones are searched for all owners at once, along lines: one learner's budget, or a transfer
-between two learners. The certificate searches for gains by other allocations, without slopes. An owner's surplus is a sum
-of gains, each of one learner's budget alone, less a cost of the sum, so lines along one budget or
-from one learner to another suffice.
+between two learners. The certificate searches for gains by other allocations, without slopes. An
+owner's surplus is a sum of gains, each of one learner's budget alone, less a cost of the sum, so
+lines along one budget or from one learner to another suffice.
 """
 
 from collections.abc import Iterator
@@ -311,8 +311,7 @@ def newton_rows(moves: Allocations, rows: Array) -> tuple[Array, bool]:
     free = rows > 2 * moves.smallest_budget[:, None]
     if not free.any():
         return rows, True
-    low = moves.owners.epsilon_min
-    high = moves.owners.epsilon_max
+    low, high = moves.owners.interval
     total = rows.sum(axis=1)
     bound = (total >= high * (1 - 1e-12)) | (total <= low * (1 + 1e-12))
     held = np.clip(total, low, high)

@@ -81,8 +81,7 @@ def _start_profiles(
     market: Competition, rng: np.random.Generator, starts: int, start: Array | None
 ) -> list[Array]:
     """Starting profiles (n_owners, n_learners)."""
-    low = market.owners.epsilon_min
-    high = market.owners.epsilon_max
+    low, high = market.owners.interval
     links = market.links
     profiles = [] if start is None else [market.profile(start)]
     profiles += [total[:, None] * even_split(links) for total in (low, high, 0.5 * (low + high))]
@@ -103,23 +102,22 @@ def play_competition(market: Competition, profile: Array, method: str, rules: Pl
     while not end:
         fresh = profile
         for owners in groups:
-            fresh = moves_of(market, fresh, owners, rules.damping)
+            fresh = _damped_moves(market, fresh, owners, rules.damping)
         end = monitor.register_round(profile, fresh, drawn="")
         profile = fresh
         profiles.append(profile)
     return Path(profile, monitor.rounds, end, tuple(profiles))
 
 
-def moves_of(market: Competition, profile: Array, owners: Array, damping: float) -> Array:
+def _damped_moves(market: Competition, profile: Array, owners: Array, damping: float) -> Array:
     """Profile (n_owners, n_learners) after simultaneous damped moves of some owners (n,).
 
     An owner that leaves a learner does so in the end.
     """
     fresh = profile.copy()
-    if len(owners):
-        now = profile[owners]
-        response = market.best_responses(profile, owners)
-        there = (response == 0) & (now <= NEARLY * upper_ends(market.owners)[owners, None])
-        part = np.where(there, 0.0, now + damping * (response - now))
-        fresh[owners] = response if damping == 1 else part
+    now = profile[owners]
+    response = market.best_responses(profile, owners)
+    there = (response == 0) & (now <= NEARLY * upper_ends(market.owners)[owners, None])
+    part = np.where(there, 0.0, now + damping * (response - now))
+    fresh[owners] = response if damping == 1 else part
     return fresh

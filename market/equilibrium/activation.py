@@ -39,16 +39,6 @@ NARROW = 32
 SEEN = 1e-11
 
 
-def every_owner(n_owners: int, draw: Draw, rules: PlayRules) -> Array:
-    """All owners in their order (n_owners,)."""
-    return np.arange(n_owners)
-
-
-def random_turns(n_owners: int, draw: Draw, rules: PlayRules) -> Array:
-    """All owners in random order (n_owners,)."""
-    return np.argsort(draw(), kind="stable")
-
-
 def poisson_clocks(n_owners: int, draw: Draw, rules: PlayRules) -> Array:
     """Owners whose clocks ring in one unit of time, in order (number of rings,).
 
@@ -65,14 +55,6 @@ def poisson_clocks(n_owners: int, draw: Draw, rules: PlayRules) -> Array:
         times.append(now[rung[-1]])
         now = now - np.log1p(-draw())
     return np.concatenate(rung)[np.argsort(np.concatenate(times), kind="stable")]
-
-
-def some_owners(n_owners: int, draw: Draw, rules: PlayRules) -> Array:
-    """Owners who move in this round (k,), each with chance ``rules.part``.
-
-    Source: Young, The evolution of conventions (1993).
-    """
-    return np.flatnonzero(draw() < rules.part)
 
 
 @dataclass(frozen=True)
@@ -103,12 +85,20 @@ class Activation:
         return int(np.ceil((np.log(n_owners) + 7) / -np.log(silence))) if silence else 1
 
 
+# In the order "partial" each owner moves with chance ``rules.part``: Young, The evolution of
+# conventions (1993).
 ACTIVATIONS: dict[str, Activation] = {
-    "sequential": Activation(every_owner, draws=False),
-    "simultaneous": Activation(every_owner, at_once=True, draws=False),
-    "random": Activation(random_turns),
+    "sequential": Activation(lambda n_owners, draw, rules: np.arange(n_owners), draws=False),
+    "simultaneous": Activation(
+        lambda n_owners, draw, rules: np.arange(n_owners), at_once=True, draws=False
+    ),
+    "random": Activation(lambda n_owners, draw, rules: np.argsort(draw(), kind="stable")),
     "poisson": Activation(poisson_clocks, silence=lambda rules: float(np.exp(-1))),
-    "partial": Activation(some_owners, at_once=True, silence=lambda rules: 1.0 - rules.part),
+    "partial": Activation(
+        lambda n_owners, draw, rules: np.flatnonzero(draw() < rules.part),
+        at_once=True,
+        silence=lambda rules: 1.0 - rules.part,
+    ),
 }
 
 

@@ -251,8 +251,7 @@ def newton_step(game: Game, epsilon: Array, response: Array, linear: Pair) -> Ar
     b_l. So d_l = P_l (Z - t_l - Q_l d_l - s_l), and Z = sum (t_l + Q_l d_l): a small linear
     system. A response at an end of its interval stays there.
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     others = game.others(epsilon)
     added = game.terms(response)
     inside = (response > low) & (response < high)
@@ -277,8 +276,7 @@ def _response_slopes(deviations: Deviations, response: Array, change: Array) -> 
     They are 0 at an end of the interval, and for an aggregate that no owner moves and that does
     not ``change`` (k + j,).
     """
-    low = deviations.owners.epsilon_min
-    high = deviations.owners.epsilon_max
+    low, high = deviations.owners.interval
     others = deviations.others
     inside = (response > low) & (response < high)
     sensitivity = np.zeros((len(response), others.shape[-1]))

@@ -151,8 +151,7 @@ def four_cycles(game: Game, *, rng: np.random.Generator, samples: int = 200) -> 
 
     Source: Monderer and Shapley, Potential Games, Corollary 2.9.
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     starts, ends = (_sample_profiles(low, high, samples, rng) for _ in range(2))
     worst = FourCycles(True, 0.0, 0.0, (0, 0), starts[0], ends[0])
     if len(low) < 2:
@@ -224,8 +223,7 @@ def _worst_pair(
     rng: np.random.Generator,
 ) -> WorstPair:
     """Largest measure over pairs of profiles, by turns far apart and a hundredth as far."""
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     ones, twos = (_sample_profiles(low, high, count, rng) for _ in range(2))
     twos[::2] = ones[::2] + 0.01 * (twos[::2] - ones[::2])
     values = [measure(one, two) for one, two in zip(ones, twos, strict=True)]
@@ -254,8 +252,7 @@ def equilibrium_remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, 
     >>> [fact["cause"] for fact in equilibrium_remarks(game, found)]
     ['all_at_lowest', 'printed_weight']
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     free = low < high
 
     def all_at(epsilon: Array, end: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Starting profiles: spread over the owners' intervals, or where best responses of few seem to meet.
+"""Starting profiles: spread over the intervals, or where best responses of few seem to meet.
 
 The places where those of two or three owners meet, unstable equilibria included, come of a scan.
 """
@@ -51,8 +51,7 @@ def start_points(
 
     The middle and the spread are uniform in log epsilon.
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     lower, ratio = log_interval(low, high)
     points = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
     points += [lower * np.sqrt(ratio), np.array(low), np.array(high)]
@@ -71,8 +70,7 @@ def entry_points(game: Game) -> list[Array]:
     Every such set of sharers where few owners may stay out; otherwise sets that owners join in
     the order of n epsilon^2, largest first.
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     lower, ratio = log_interval(low, high)
     free = np.flatnonzero((low == 0) & (high > 0))
     if len(free) <= FEW:
@@ -104,8 +102,7 @@ def meeting_places(game: Game) -> list[Array]:
     could not: joining and leaving are jumps, which a grid does not resolve. The best responses at
     each place then tell whether an owner would rather join or leave.
     """
-    low = game.owners.epsilon_min
-    high = game.owners.epsilon_max
+    low, high = game.owners.interval
     found: list[Array] = []
     for chosen in product([True, False], repeat=len(low)):
         share = np.array(chosen)

@@ -225,18 +225,14 @@ class Deviations:
 
     def surplus_peaks(self, exact: float = EXACT) -> Pair:
         """Highest local maxima of each owner's surplus: places and heights (n, c)."""
-        low = self.owners.epsilon_min
-        high = self.owners.epsilon_max
         grain = FINE if len(self.game.owners) <= FEW else self.policy.grain
-        return self._with_jumps(
-            *local_maxima(self._surplus_and_slope, low, high, exact=exact, **grain)
-        )
+        found = local_maxima(self._surplus_and_slope, *self.owners.interval, exact=exact, **grain)
+        return self._with_jumps(*found)
 
     def surplus_peaks_from(self, places: Array) -> Pair:
         """Climb from earlier local maxima (n, c): places and heights, with both ends (n, c + 2)."""
-        low = self.owners.epsilon_min
-        high = self.owners.epsilon_max
-        return self._with_jumps(*climb_to_maxima(self._surplus_and_slope, low, high, places))
+        found = climb_to_maxima(self._surplus_and_slope, *self.owners.interval, places)
+        return self._with_jumps(*found)
 
     def _with_jumps(self, places: Array, heights: Array) -> Pair:
         jumps = self.payment_jumps()
@@ -267,8 +263,7 @@ class Deviations:
 
     def _highest_promise(self, own: Array, have: Array, trifle: Array) -> Pair:
         """Place and height of the largest promise to each owner, (n,) each."""
-        low = self.owners.epsilon_min
-        high = self.owners.epsilon_max
+        low, high = self.owners.interval
         grain = CERTIFIED_FINELY if len(self.game.owners) <= FEW else {}
         place, best = highest_point(
             self._surplus_and_slope, low, high, (own, have), trifle, **grain

@@ -32,18 +32,17 @@ POLICY = (
 BLOCK_OWNERS = 8200
 
 
-def sums_over_others(terms: Array, after: Array | None = None) -> Array:
+def sums_over_others(terms: Array) -> Array:
     """Sum over all other owners: (n_owners, k) -> (n_owners, k), without cancellation.
 
-    Each sum is added up from both ends. ``after`` holds the terms of later owners, where they
-    differ from those of earlier ones.
+    Each sum is added up from both ends.
 
     >>> sums_over_others(np.array([[1e20], [1.0], [2.0]])).ravel().tolist()
     [3.0, 1e+20, 1e+20]
     """
     result = np.zeros_like(terms)
     result[1:] += np.cumsum(terms[:-1], axis=0)
-    result[:-1] += np.cumsum((terms if after is None else after)[:0:-1], axis=0)[::-1]
+    result[:-1] += np.cumsum(terms[:0:-1], axis=0)[::-1]
     return result
 
 

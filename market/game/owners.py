@@ -12,6 +12,7 @@ import numpy as np
 from learning.errors import InputError
 from market.columns import (
     Array,
+    Pair,
     check_lengths,
     check_methods,
     column,
@@ -90,6 +91,11 @@ class Owners:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def interval(self) -> Pair:
+        """Both ends of each owner's interval (n_owners,)."""
+        return self.epsilon_min, self.epsilon_max
 
     def costs(self, epsilon: Array) -> Array:
         """Privacy cost and fixed cost of each owner (n_owners, ...) at epsilon (n_owners, ...)."""

@@ -192,11 +192,11 @@ def test_participation():
     found = solve(game, rng=rng())
     part = participation(game, found.epsilon, budget=6.0)
     assert found.epsilon.tolist() == [2.0, 1.0, 0.0]
-    assert part.surplus.tolist() == [2.0, -1.0, 0.0] and part.outside.tolist() == [0.0, 0.0, 0.0]
+    assert part.surplus.tolist() == [2.0, -1.0, 0.0]
     assert part.rational.tolist() == [True, False, True]
-    assert part.spending == 6.0 and part.within_budget and not part.feasible
+    assert part.spending == 6.0 and part.within_budget and not part.rational.all()
     assert not participation(game, found.epsilon, budget=5.99).within_budget
-    assert participation(game, np.array([2.0, 0.0, 0.0])).feasible
+    assert participation(game, np.array([2.0, 0.0, 0.0])).rational.all()
     assert np.allclose(part.surplus, game.payments(found.epsilon) - game.costs(found.epsilon))
 
 

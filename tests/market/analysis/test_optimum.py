@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from toys import Crowd, Envelope, LinearLaw
 
 from market.analysis import optimum as choices
-from market.analysis.optimum import anarchy_ratio, price_of_anarchy, social_optimum
+from market.analysis.optimum import anarchy_ratio, social_optimum
 from market.analysis.welfare import welfare
 from market.costs.functions import Belief, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
@@ -22,6 +22,11 @@ from market.policies.posted import Posted
 
 LAW = LinearLaw(1.0, 0.1, 0.004)
 SHORT = 2e-6  # of the welfare: how far bound and optimum may be apart
+
+
+def price_of_anarchy(game, epsilon):
+    """Of the best profile found, and its bound."""
+    return social_optimum(game, start=epsilon).price_of_anarchy(welfare(game, epsilon))
 
 
 def linear_market(policy, **more):

@@ -70,6 +70,8 @@ def test_where_cost_is_what_a_sale_tells_all_that_is_told_is_lost(correlation):
     with np.errstate(divide="ignore"):
         lost = worth * leaked_information(covariance, NOISE / PROFILE**2)
     assert spilled.payoffs(PROFILE) == pytest.approx(0.4 * PROFILE - lost, rel=1e-9)
+    own = game.costs(PROFILE) - spilled.policy.spared_costs(PROFILE)
+    assert own + spilled.policy.leakage_losses(PROFILE) == pytest.approx(lost, rel=1e-9)
     assert worth * spilled.policy.told(PROFILE)[1] == pytest.approx(lost, rel=1e-9)
 
 
@@ -106,8 +108,7 @@ def test_share_is_counted_of_all_that_records_tell(share):
         game,
         Externalities([[1, 0.5**0.5, 0.5**0.5], [0.5**0.5, 1, 0], [0.5**0.5, 0, 1]], NOISE, share),
     )
-    told = spilled.policy.told(np.array([0.0, 1e6, 1e6]))[0]
-    lost = spilled.policy.valuation[0] * told[0]
+    lost = spilled.policy.leakage_losses(np.array([0.0, 1e6, 1e6]))[0]
     assert lost == pytest.approx(
         share * per_unit, rel=1e-6
     )  # two of variance 1/2 each make up the first one's whole
