@@ -208,7 +208,7 @@ def test_nothing_is_spent_where_the_trade_fails_or_nobody_is_there():
     model = MarketOverTime(contest((1.0, 2.0)), periods=2, rng=1, trade=refuse)
     with pytest.raises(RuntimeError):
         model.step()
-    assert not model.history and not model.sold.size
+    assert not model.history and not model.sold_so_far.size
     empty = over(contest((1.0, 2.0)), 2, turnover=Turnover(np.array([2, 2])))[1]
     assert not empty[0].sold.any() and empty[1].sold.all()
 

@@ -241,7 +241,7 @@ def test_no_pricing_looks_at_what_privacy_costs(kind, monkeypatch):
         guard.append(1)
         game.costs(np.ones(2))
     guard.clear()
-    for holder, name in ((DataMarket, "step"), (DataMarket, "open")):
+    for holder, name in ((DataMarket, "step"), (DataMarket, "open_market")):
         plain = getattr(holder, name)
 
         def lowered(self, *args, plain=plain):
