@@ -445,8 +445,12 @@ def golden_section(value: Rows, left: Array, right: Array) -> Pair:
         fresh = np.where(go_left, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
         f_fresh = value(fresh)
         best = np.maximum(best, f_fresh)
-        inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
-        f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
+        kept = np.where(go_left, inner, outer)
+        f_kept = np.where(go_left, f_inner, f_outer)
+        inner = np.where(go_left, fresh, kept)
+        outer = np.where(go_left, kept, fresh)
+        f_inner = np.where(go_left, f_fresh, f_kept)
+        f_outer = np.where(go_left, f_kept, f_fresh)
     return ((left + right) / 2)[:, 0], best[:, 0]
 
 
