@@ -13,7 +13,7 @@ import numpy as np
 from learning.canonical import read_bytes
 from learning.data.encoding import describe_encoder, read_encoder
 from learning.errors import InputError
-from learning.losses.fresh import Fresh
+from learning.losses.loss import Fresh
 from learning.losses.losses import LOSSES, make_loss
 from learning.training.model import Model
 

@@ -15,7 +15,6 @@ FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction
 # One line a room, from the ground up: a room imports from itself and from the lines above it, never
 # from one below.
 ROOMS = (
-    "learning.lazy",
     "learning.errors",
     "learning.progress",
     "learning.arrays",

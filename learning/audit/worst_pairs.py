@@ -19,10 +19,10 @@ from learning.audit.label_pairs import (
     query_radius,
     unit_directions,
 )
+from learning.losses.clipping import Scores, worst_cosine
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, NetworkRecords
-from learning.losses.scores import Scores, noise_stretch
-from learning.losses.squared import worst_cosine
+from learning.losses.scores import noise_stretch
 from learning.training.adassp import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
+from learning.losses.clipping import PublicCoordinates
 from learning.losses.loss import Loss
-from learning.losses.optimum import check_shapes
-from learning.losses.parts import row_blocks
-from learning.losses.protocols import Clipping, GradientOracle
+from learning.losses.margin import check_shapes
+from learning.losses.records import GradientOracle, row_blocks
 from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
@@ -289,7 +289,7 @@ class Network(Loss):
         return np.linalg.norm(each, ord=norm, axis=1)
 
     def oracle(
-        self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False
+        self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
     ) -> GradientOracle:
         """Make records with gradients clipped to the radius, relative to the public start."""
         hidden = hidden_units(len(bounds.centre), x.shape[1])
@@ -297,7 +297,9 @@ class Network(Loss):
             x, y, hidden, bounds.radius, bounds.norm, np.float32, centre=bounds.centre
         )
 
-    def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
+    def largest_curvature(
+        self, bounds: PublicCoordinates, x: Array, regularisation: float
+    ) -> float:
         """Rough guess from the number of features alone."""
         return 0.25 * x.shape[1]
 

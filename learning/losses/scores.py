@@ -2,54 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from learning.arrays import Array
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Bounds of a release of sum xx' and of scores sum ux, u = y - centre'x, in the coordinates.
-
-    A record's second moments are held to |x|_2^2 <= R^2, R the radius of the coordinates, its score
-    to |u x|_2 <= h. With ``alike`` a record counts w = min(1, R^2/|x|^2, h/|u x|), in w xx' and in
-    w u x, so that moments and scores stay those of one weighted least-squares problem. Otherwise
-    each is bounded by itself: clipped moments with an unclipped score make steps too long, the
-    reverse makes them too short.
-
-    Parameters
-    ----------
-    bound : h, above 0.
-    share : t > 0, of the noise: that on sum xx' has R^2/(2 h t) times the deviation of that on sum
-        ux. Small: little is spent on the moments.
-    alike : whether a record has one weight in both.
-
-    Source: ours. Weights that fall with leverage and with residual: Mallows and Schweppe weights of
-        bounded-influence regression (Krasker and Welsch, Efficient Bounded-Influence Regression
-        Estimation).
-    """
-
-    bound: float
-    share: float
-    alike: bool = True
-
-    def records(self, x: Array, u: Array, lengths: Array, radius: float) -> tuple[Array, Array]:
-        """Bound records (..., n, p) of given lengths and targets (..., n) for plain sums xx', ux.
-
-        >>> x, u = np.array([[3.0, 4.0]]), np.array([2.0])
-        >>> x, u = Scores(1.0, 0.5).records(x, u, np.array([5.0]), 1.0)
-        >>> (x.T @ x).round(6).tolist(), (u @ x).round(6).tolist()
-        ([[0.36, 0.48], [0.48, 0.64]], [0.24, 0.32])
-        """
-        score = lengths * np.abs(u)
-        held = np.divide(self.bound, score, out=np.ones_like(score), where=score > self.bound)
-        short = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
-        if self.alike:
-            kept = np.sqrt(np.minimum(short**2, held))
-            return x * kept[..., None], u * kept
-        return x * short[..., None], u * held / short
 
 
 def noise_stretch(share: float) -> float:

@@ -16,13 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from learning.arrays import Array
 from learning.data.persons import count_turns
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
+from learning.losses.clipping import PublicCoordinates
 
 LIMIT = 1e100  # of a number in a record: its square times all that `ReleaseTerms` allows is finite
 
 
 def admit_records(
-    x: ArrayLike, y: ArrayLike, persons: ArrayLike | None, n_records: int, coordinates: Coordinates
+    x: ArrayLike,
+    y: ArrayLike,
+    persons: ArrayLike | None,
+    n_records: int,
+    coordinates: PublicCoordinates,
 ) -> tuple[Array, Array]:
     """Convert records to finite numbers.
 

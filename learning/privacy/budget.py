@@ -14,7 +14,7 @@ from pydantic import Field
 
 from learning.declaration import Count, check_value
 from learning.errors import InputError
-from learning.losses.coordinates import RECORD, Coordinates
+from learning.losses.clipping import RECORD, PublicCoordinates
 from learning.privacy.shares import answer_shares
 
 Counted = Literal["epsilon", "answers"]
@@ -139,7 +139,7 @@ def visible_name(name: str) -> str:
     return "".join(c for c in normal if c.isprintable() and not c.isspace())
 
 
-def describe_bounds(coordinates: Coordinates) -> str:
+def describe_bounds(coordinates: PublicCoordinates) -> str:
     """Describe the bounds on record, target, gradient, query and rows of a person exactly."""
     radius = float(coordinates.radius)
     bounded = f"record {radius!r}, target {float(coordinates.target_bound)!r}"
@@ -155,7 +155,7 @@ def describe_bounds(coordinates: Coordinates) -> str:
     return described
 
 
-def fingerprint_bounds(coordinates: Coordinates) -> str:
+def fingerprint_bounds(coordinates: PublicCoordinates) -> str:
     """Describe the bounds, with a digest of the start, the scale and the loss that they hold in."""
     announced = hashlib.sha256(repr(coordinates.loss).encode())
     for numbers in (coordinates.centre, coordinates.transform):

@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics, squared_statistics
+from learning.losses.clipping import PublicCoordinates
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.admission import admit_records
 from learning.privacy.claims import Claim
 from learning.privacy.ledger_file import LedgerFile
@@ -160,7 +160,7 @@ def mean_gradient(
 
 
 def clipped_mean_gradient(
-    features: Array, targets: Array, phi: Array, coordinates: Coordinates
+    features: Array, targets: Array, phi: Array, coordinates: PublicCoordinates
 ) -> Array:
     """Average the gradients of admitted records at phi (p,), each clipped to the radius.
 
@@ -184,7 +184,7 @@ def clipped_mean_gradient(
 
 
 def clipped_statistics(
-    features: Array, targets: Array, coordinates: Coordinates
+    features: Array, targets: Array, coordinates: PublicCoordinates
 ) -> SquaredStatistics:
     """Sum over admitted records, each clipped to the announced bounds.
 

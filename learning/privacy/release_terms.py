@@ -11,7 +11,7 @@ from learning.arrays import Array
 from learning.data.persons import describe_neighbours, unit_of_privacy
 from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
+from learning.losses.clipping import PublicCoordinates
 from learning.privacy.budget import Budget, fingerprint_bounds, visible_name
 from learning.privacy.claims import Claim
 from learning.privacy.l2 import L2
@@ -58,7 +58,7 @@ class ReleaseTerms:
     n_records: int
     epsilon: float
     horizon: int
-    coordinates: Coordinates = field(repr=False)
+    coordinates: PublicCoordinates = field(repr=False)
     mechanism: Mechanism = Laplace()
     by_person: bool = False
     growth: float = 1.0
@@ -170,7 +170,7 @@ class ReleaseTerms:
         return float(self.scales[0])
 
 
-def _check_coordinates(coordinates: Coordinates) -> None:
+def _check_coordinates(coordinates: PublicCoordinates) -> None:
     """Refuse coordinates under which an answer is unbounded or not finite at some query."""
     start = coordinates.centre
     transform = coordinates.transform

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.coordinates import PARTS, RECORD, ClippedBy
+from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.training.bounds import Bound, BoundInputs
 from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.protocols import GradientOracle
-from learning.losses.together import Joint
+from learning.losses.records import GradientOracle, Joint
 from learning.privacy.budget import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
-from learning.losses.protocols import GradientOracle, TrainingCost
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import GradientOracle
 from learning.losses.squared import Fitness, Squared
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

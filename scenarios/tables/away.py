@@ -22,8 +22,7 @@ from learning.forecast.pooled import (
     check_imperfect,
     group_rows,
 )
-from learning.losses.fresh import FreshRecords
-from learning.losses.loss import Loss
+from learning.losses.loss import FreshRecords, Loss
 from learning.spool import on_disk
 from scenarios.tables.parts import Parts
 

@@ -17,9 +17,7 @@ from learning.data.persons import Persons, cap_persons
 from learning.errors import InputError
 from learning.forecast.pooled import Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample
-from learning.losses.fresh import Fresh, FreshRecords, FreshSums
-from learning.losses.loss import Loss
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import check_different

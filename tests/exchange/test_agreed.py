@@ -14,6 +14,7 @@ from exchange.learner.agreed import contract_from_result, missing_rule
 from exchange.learner.collector import agreed_plan
 from learning.canonical import encode_canonical
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidate_mechanisms
 from learning.privacy.shared_noise import Trust
@@ -71,7 +72,7 @@ def same_training(run, contract):
     assert (agreed_plan(contract).steps == task.plan.steps).all() and agreed_plan(
         contract
     ).priced == task.plan.priced
-    ours = vars(contract.coordinates)
+    ours = vars(Coordinates.of(contract.coordinates))
     theirs = vars(task.coordinates)
     assert all(np.array_equal(ours[key], theirs[key]) for key in theirs)
     assert contract.encoder.feature_names == run.data.encoder.feature_names

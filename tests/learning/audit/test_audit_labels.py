@@ -16,9 +16,9 @@ from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, draw_start
-from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian, gaussian_delta
 from learning.privacy.guarantees import measure_profile
 from learning.privacy.laplace import AccountedLaplace, Laplace

@@ -18,7 +18,7 @@ from learning.forecast.weighting import (
     best_coalition,
 )
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise

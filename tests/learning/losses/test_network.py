@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.neural_network import MLPClassifier
 
+from learning.losses.margin import logistic_optimum
 from learning.losses.network import Network, NetworkRecords, draw_start
-from learning.losses.optimum import logistic_optimum
 
 HIDDEN = 3
 P = 4

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, distance_frontier, noise_stretch
+from learning.losses.scores import distance_frontier, noise_stretch
 from learning.privacy.l2 import L2, AccountedL2
 
 R = 1.5

@@ -7,8 +7,9 @@ import pytest
 from populations import generated
 
 from learning.audit.checks import check_training
-from learning.losses import Coordinates
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.coordinates import Coordinates
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.given_bound import GivenBound, at_given_bound
 from learning.privacy.laplace import AccountedLaplace, Laplace

@@ -12,8 +12,8 @@ from scipy import stats
 from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
 from learning.privacy.gaussian import Gaussian, zcdp_distance

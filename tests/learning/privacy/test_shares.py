@@ -9,7 +9,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from learning.errors import InputError
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.budget import Budget, spent_budget
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.given_bound import GivenBound

@@ -8,7 +8,8 @@ import scipy.stats
 from populations import bounded_coordinates, randhie
 from trainings import task
 
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism

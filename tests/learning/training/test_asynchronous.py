@@ -7,7 +7,8 @@ import pytest
 from clocked import NAMES, flat, owners_of, plan, population, silent, still, task
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, SquaredStatistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
