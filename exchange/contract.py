@@ -38,11 +38,11 @@ from learning.data.encoding import Encoder, read_encoder
 from learning.data.persons import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
 from learning.losses.clipping import SLOPES, PublicCoordinates
-from learning.privacy.budget import visible_name
 from learning.privacy.claims import REPLACE
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
+from learning.privacy.ledger import visible_name
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.promises import make_claims
 from learning.privacy.release_terms import ReleaseTerms

@@ -19,7 +19,7 @@ from learning.data.division import RowLabels, Rows
 from learning.data.persons import count_turns
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.privacy.fingerprints import digest_rows
+from learning.privacy.registry import digest_rows
 from learning.table_file import read_as_written
 
 OPTION = "--data"

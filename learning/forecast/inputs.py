@@ -22,7 +22,7 @@ from learning.losses.loss import Loss
 from learning.losses.records import GradientOracle
 from learning.losses.squared import Squared
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.shared_noise import LOCAL, Trust
+from learning.privacy.wrapped import LOCAL, Trust
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation

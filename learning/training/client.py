@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.records import GradientOracle, Joint
-from learning.privacy.budget import Budget
+from learning.privacy.ledger import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.conduct import HONEST, Conduct

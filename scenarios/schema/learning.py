@@ -29,7 +29,7 @@ from learning.privacy.mechanisms import (
     norm_of,
     title_of,
 )
-from learning.privacy.shares import LARGEST, STEEPEST, share_ratio
+from learning.privacy.noise import LARGEST, STEEPEST, share_ratio
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS, compared_algorithms

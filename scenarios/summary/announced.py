@@ -20,7 +20,7 @@ from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.l2 import L2
-from learning.privacy.lattice import WIDEST
+from learning.privacy.secure_noise import WIDEST
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.run import Run

@@ -17,7 +17,7 @@ from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidate_mechanisms
-from learning.privacy.shared_noise import Trust
+from learning.privacy.wrapped import Trust
 from learning.training.aggregation import AGGREGATIONS
 from scenarios.opened import open_result
 from scenarios.output.manifest import write_manifest

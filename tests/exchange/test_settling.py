@@ -17,7 +17,7 @@ from exchange.statement import Charge, Statement
 from learning.canonical import encode_canonical, parse_canonical
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
-from learning.privacy.budget import spent_budget
+from learning.privacy.ledger import spent_budget
 from scenarios.report.phrases import render_lines
 from scenarios.report.settlement_page import settlement_page
 

@@ -15,9 +15,10 @@ from learning.audit.transcript import watch_training
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, draw_start
+from learning.privacy.composition import AccountedL2, AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2, AccountedL2
-from learning.privacy.laplace import AccountedLaplace, Laplace, spent_epsilon
+from learning.privacy.l2 import L2
+from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.randomness import Streams

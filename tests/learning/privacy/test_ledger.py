@@ -10,10 +10,9 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.errors import InputError
-from learning.privacy.budget import Budget
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
+from learning.privacy.ledger import Budget, BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train, untrained_result
 from learning.training.plan import Plan
