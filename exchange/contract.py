@@ -35,7 +35,7 @@ from exchange.terms import (
 from learning.arrays import Array
 from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
 from learning.data.encoding import Encoder, read_encoder
-from learning.data.persons import describe_neighbours, unit_of_privacy
+from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
 from learning.losses.clipping import SLOPES, PublicCoordinates
 from learning.privacy.claims import REPLACE

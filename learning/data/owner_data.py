@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
+import numpy as np
+
 from learning.arrays import Array
+from learning.data.encoding import Columns, Encoder
+from learning.data.rows import Rows
 
 
 class Holding(Protocol):
@@ -76,3 +81,17 @@ class OwnerAway:
     def y(self) -> Array:
         """Target (n,)."""
         return self._held[1]
+
+
+def encode_owners(
+    encoder: Encoder, columns: Columns, held: Mapping[str, Rows]
+) -> tuple[OwnerData, ...]:
+    """Encode the records of every owner, name -> its rows, in one pass."""
+    rows = np.concatenate(list(held.values()))
+    ends = np.cumsum([0, *map(len, held.values())])
+    x, y, outside = encoder.records(columns, rows)
+    counted = np.concatenate([[0], np.cumsum(outside)])[ends].tolist()
+    spans = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
+    return tuple(
+        OwnerData(name, x[i:j], y[i:j], after - before) for name, (i, j), (before, after) in spans
+    )

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
-from learning.data.persons import count_turns
+from learning.data.rows import count_turns
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
 from learning.losses.statistics import SquaredStatistics, squared_statistics

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.persons import describe_neighbours, unit_of_privacy
+from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.data.persons import describe_neighbours
+from learning.data.rows import describe_neighbours
 from learning.forecast.planner import Planner
 from learning.privacy.claims import REPLACE, Claim
 from learning.privacy.lifetime import compose_learners, compose_trainings

@@ -11,9 +11,10 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.cells import Meaning
-from learning.data.division import Division, Rows
+from learning.data.division import Division
 from learning.data.encoding import Encoder
 from learning.data.owner_data import OwnerAway, OwnerData
+from learning.data.rows import Rows
 from learning.forecast.pooled import (
     Block,
     Counting,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from populations import generated
 
-from learning.data.encoding import fit_encoder
+from learning.data.fitting import fit_encoder
 from learning.data.overlap import Overlap, count_overlap, hash_records
-from learning.data.owner_data import OwnerData
+from learning.data.owner_data import OwnerData, encode_owners
 from scenarios.report.phrases import render_phrase
 
 
@@ -100,7 +100,7 @@ def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():
         components=6,
     )
     held = [
-        encoder.encode_owner(str(i), columns, rows)
+        encode_owners(encoder, columns, {str(i): rows})[0]
         for i, rows in enumerate((np.arange(300), np.arange(7, 8), [3, 250]))
     ]
     assert count_overlap(held) == Overlap(6, 2)
