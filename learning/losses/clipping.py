@@ -333,3 +333,9 @@ class PublicCoordinates:
         """Hessian and linear part of r/2 |theta|^2 in phi."""
         pull = -regularisation * (self.transform @ self.centre[..., None])[..., 0]
         return regularisation * self.transform @ self.transform, pull
+
+    def project(self, phi: Array) -> Array:
+        """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""
+        if self.norm == 1:
+            return np.clip(phi, -self.theta_max, self.theta_max)
+        return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)

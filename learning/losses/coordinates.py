@@ -71,12 +71,6 @@ class Coordinates(PublicCoordinates):
         radius = float(np.linalg.norm(np.abs(self.transform) @ feature_bound, ord=self.norm))
         return radius, float(target_bound + np.abs(self.centre) @ feature_bound)
 
-    def project(self, phi: Array) -> Array:
-        """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""
-        if self.norm == 1:
-            return np.clip(phi, -self.theta_max, self.theta_max)
-        return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)
-
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
         """Sufficient statistics of the clipped records."""
         return squared_statistics(*self.records(x, y))

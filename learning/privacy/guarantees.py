@@ -140,7 +140,16 @@ def tabulate_profiles(parameter: float, deltas_at: Callable[[float], Array]) -> 
     return measure_profile(nodes, EPSILONS, deltas)
 
 
-@singledispatch
+@dataclass(frozen=True)
+class Asked:
+    """Answers that are asked for: a number of those that a budget covers, of an owner's records."""
+
+    epsilon: float
+    horizon: int
+    answers: int
+    size: int
+
+
 def guarantee_answers(
     mechanism: Mechanism, epsilon: float, horizon: int, answers: int, *, size: int = 1
 ) -> Guarantee:
@@ -157,45 +166,47 @@ def guarantee_answers(
     answers: the number asked; of an algorithm that samples records, the rounds.
     size: the records of the owner.
     """
+    return guarantee_kind(mechanism, Asked(epsilon, horizon, answers, size))
+
+
+@singledispatch
+def guarantee_kind(mechanism: Mechanism, asked: Asked) -> Guarantee:
+    """Guarantee pure DP, or one point (epsilon, delta)."""
     if mechanism.delta > 0:
         measure = measure_approximate(mechanism.delta)
-        return Guarantee.uniform(measure, epsilon, np.inf, float, epsilon)
-    own = epsilon / mechanism.overlap
-    bounds = (own * (answers / horizon), own * (1 / horizon))
-    return Guarantee.uniform(measure_pure, *bounds, float, epsilon)
+        return Guarantee.uniform(measure, asked.epsilon, np.inf, float, asked.epsilon)
+    own = asked.epsilon / mechanism.overlap
+    bounds = (own * (asked.answers / asked.horizon), own * (1 / asked.horizon))
+    return Guarantee.uniform(measure_pure, *bounds, float, asked.epsilon)
 
 
-@guarantee_answers.register
-def _(
-    mechanism: Gaussian, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: Gaussian, asked: Asked) -> Guarantee:
     """Guarantee the trade-off curve: each answer at distance m/sqrt(T), added in squares."""
-    distance = float(mechanism.distance(epsilon)) / np.sqrt(horizon)
+    distance = float(mechanism.distance(asked.epsilon)) / np.sqrt(asked.horizon)
 
     def spent_epsilon(m: float) -> float:
         return float(mechanism.budget(4 / m**2)) if m > 0 else 0.0
 
-    joint = distance * np.sqrt(answers)
-    return Guarantee.uniform(measure_gaussian, joint, distance, spent_epsilon, epsilon)
+    joint = distance * np.sqrt(asked.answers)
+    return Guarantee.uniform(measure_gaussian, joint, distance, spent_epsilon, asked.epsilon)
 
 
-@guarantee_answers.register
-def _(
-    mechanism: CountedComposition, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: CountedComposition, asked: Asked) -> Guarantee:
     """Guarantee pure DP of an even answer, and the accountant's profile of all of them."""
-    ratio = float(mechanism.ratio(epsilon))
+    ratio = float(mechanism.ratio(asked.epsilon))
     single = ratio * max((sum(part for part, _ in each) for each in mechanism.pairs), default=1)
 
     def spent_epsilon(r: float) -> float:
         if r <= 0:
             return 0.0
         return max(
-            loss.epsilon(mechanism.delta) for loss in mechanism.losses_of_answers(r, answers)
+            loss.epsilon(mechanism.delta) for loss in mechanism.losses_of_answers(r, asked.answers)
         )
 
-    measure = _counted_measure(mechanism, ratio, answers)
-    return Guarantee(measure, ratio, single, spent_epsilon, epsilon, measure_pure, float)
+    measure = _counted_measure(mechanism, ratio, asked.answers)
+    return Guarantee(measure, ratio, single, spent_epsilon, asked.epsilon, measure_pure, float)
 
 
 @lru_cache(maxsize=64)
@@ -211,26 +222,22 @@ def _counted_measure(mechanism: CountedComposition, ratio: float, answers: int) 
     return tabulate_profiles(ratio, largest_delta)
 
 
-@guarantee_answers.register
-def _(
-    mechanism: SubsampledGaussian, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: SubsampledGaussian, asked: Asked) -> Guarantee:
     """Guarantee the mixture over uses of the record in all rounds."""
-    distance = float(mechanism.distance(epsilon))
-    return _subsampled_guarantee(mechanism, distance, horizon, epsilon)
+    distance = float(mechanism.distance(asked.epsilon))
+    return _subsampled_guarantee(mechanism, distance, asked.horizon, asked.epsilon)
 
 
-@guarantee_answers.register
-def _(
-    mechanism: PublishedNoise, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: PublishedNoise, asked: Asked) -> Guarantee:
     """Guarantee what the accountant says of the noise, never the published epsilon."""
-    distance = float(mechanism.distance(epsilon, size, horizon))
-    claimed = mechanism.claims("", epsilon, horizon, size=size)[0].epsilon
+    distance = float(mechanism.distance(asked.epsilon, asked.size, asked.horizon))
+    claimed = mechanism.claims("", asked.epsilon, asked.horizon, size=asked.size)[0].epsilon
     if mechanism.single_record:
-        return _subsampled_guarantee(mechanism, distance, horizon, claimed)
+        return _subsampled_guarantee(mechanism, distance, asked.horizon, claimed)
     exact = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=mechanism.delta)
-    joint = distance * np.sqrt(answers)
+    joint = distance * np.sqrt(asked.answers)
     return Guarantee.uniform(measure_gaussian, joint, distance, exact, claimed)
 
 
@@ -254,32 +261,26 @@ def _subsampled_measure(distance: float, rounds: int, chance: float) -> Measure:
     return tabulate_profiles(distance, lambda m: subsampled_delta(EPSILONS, m, rounds, chance))
 
 
-@guarantee_answers.register
-def _(
-    mechanism: GivenBound, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: GivenBound, asked: Asked) -> Guarantee:
     """Guarantee of the budget that holds; a ValueError where none does."""
-    held = float(mechanism.valid_budget(epsilon))
+    held = float(mechanism.valid_budget(asked.epsilon))
     if not 0 < held < np.inf:
         raise ValueError(
-            f"no privacy holds of a budget of {epsilon:g}: no bound on gradients is proved"
+            f"no privacy holds of a budget of {asked.epsilon:g}: no bound on gradients is proved"
         )
-    return guarantee_answers(mechanism.mechanism, held, horizon, answers, size=size)
+    return guarantee_kind(mechanism.mechanism, replace(asked, epsilon=held))
 
 
-@guarantee_answers.register
-def _(
-    mechanism: Remaining, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: Remaining, asked: Asked) -> Guarantee:
     """Guarantee of the later answers, with the claim of all."""
-    left = float(mechanism.training_budget(epsilon))
-    made = guarantee_answers(mechanism.mechanism, left, horizon, answers, size=size)
+    left = float(mechanism.training_budget(asked.epsilon))
+    made = guarantee_kind(mechanism.mechanism, replace(asked, epsilon=left))
     return replace(made, claimed=made.claimed + mechanism.spent)
 
 
-@guarantee_answers.register
-def _(
-    mechanism: SharedNoise, epsilon: float, horizon: int, answers: int, *, size: int = 1
-) -> Guarantee:
+@guarantee_kind.register
+def _(mechanism: SharedNoise, asked: Asked) -> Guarantee:
     """Guarantee of the noise that is divided."""
-    return guarantee_answers(mechanism.mechanism, epsilon, horizon, answers, size=size)
+    return guarantee_kind(mechanism.mechanism, asked)

@@ -353,15 +353,6 @@ class Ledger:
             self._check_lifetime(account, asked, purpose)
         return asked
 
-    def rows(self) -> list[dict[str, Any]]:
-        """List one row per account: its budget, the answers given, spent and remaining."""
-        rows = []
-        for account in self.accounts:
-            row = asdict(account.budget) | {"counted": account.budget.counted}
-            row |= {"answered": account.answered, "spent": account.spent}
-            rows.append(row | {"remaining": account.remaining})
-        return rows
-
     def _lock_accounts(self) -> AbstractContextManager[Any]:
         """Exclude all other readers and writers."""
         return self._lock

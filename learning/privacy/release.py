@@ -60,6 +60,7 @@ class Released:
     scale: float
 
 
+@refuse_generator
 def release(
     x: ArrayLike,
     y: ArrayLike,
@@ -70,7 +71,6 @@ def release(
     persons: ArrayLike | None = None,
     number: int | None = None,
     keep: Callable[[Released], str] | None = None,
-    rng: object = None,
 ) -> Released:
     """Answer one mean-gradient query: clip records, charge the ledger on disk, add secure noise.
 
@@ -98,7 +98,6 @@ def release(
         outlives the program; returns the purpose that the ledger enters. A kill before the charge
         has then cost nothing, and one after it has not lost the answer. Unless given, noise is
         drawn after the charge.
-    rng: must be left out.
 
     Raises
     ------
@@ -112,7 +111,6 @@ def release(
     ValueError
         If OpenDP's own map does not confirm the claim.
     """
-    refuse_generator(rng)
     if not isinstance(ledger, LedgerFile):
         raise TypeError(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent "

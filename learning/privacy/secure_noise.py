@@ -25,12 +25,13 @@ Source: rejection and lattice ours; discrete Laplace noise: Canonne, Kamath and 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import exp, frexp, isqrt, ldexp, lgamma, log, nextafter, pi, sqrt
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,8 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.errors import InputError
 
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 FINE = 24  # the scale is at least 2^FINE steps of the grid
 WIDEST = 24  # numbers in an answer; beyond it hundreds of draws are rejected for each accepted one
 BITS = 64  # first bits of a uniform number, and of the probability that it is compared with
@@ -64,9 +67,24 @@ def measurement(scale: float, norm: int = 1, vectors: int = 0):
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 
 
-def add_noise(
-    values: ArrayLike, scale: float, *, norm: int = 1, vectors: bool = False, rng: object = None
-) -> Array:
+def refuse_generator(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Decorate a function to raise a TypeError if it is given a generator as ``rng``."""
+
+    @wraps(function)
+    def draw_securely(*arguments: Given.args, **named: Given.kwargs) -> Found:
+        rng = named.pop("rng", None)
+        if rng is not None:
+            raise TypeError(
+                f"release takes no generator, got {type(rng).__name__}: seeded noise is for "
+                "simulation only"
+            )
+        return function(*arguments, **named)
+
+    return draw_securely
+
+
+@refuse_generator
+def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, vectors: bool = False) -> Array:
     """Add secure Laplace (norm 1), Gaussian (norm 2) or l2 noise of a scale to values (p,).
 
     Parameters
@@ -74,7 +92,6 @@ def add_noise(
     values: array (p,), finite.
     scale: b or s, > 0, finite.
     vectors: whether it is l2 noise.
-    rng: must be left out.
 
     Raises
     ------
@@ -83,7 +100,6 @@ def add_noise(
     ValueError
         If there is no noise to add, or a value is not finite.
     """
-    refuse_generator(rng)
     numbers = np.asarray(values, dtype=float)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ValueError(f"release takes a vector of finite numbers, got {numbers}")
@@ -144,15 +160,6 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
         scale *= 1 + 2.0**-50
     rule = f"must get noise that is certified to spend {budget:.3g} at a distance of {distance:.3g}"
     raise InputError("release.mechanism", rule, f"no such scale near {scale:.3g}")
-
-
-def refuse_generator(rng: object) -> None:
-    """Raise a TypeError if a generator is given."""
-    if rng is not None:
-        raise TypeError(
-            f"release takes no generator, got {type(rng).__name__}: seeded noise is for "
-            "simulation only"
-        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
+from pydantic import InstanceOf
 
 from learning.arrays import Array
 from learning.declaration import Count, CountOrZero, Declaration, Positive
@@ -25,9 +26,8 @@ from learning.privacy.noise import where_noisy
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"
 UNPROVED = "scaled to a given gradient bound, where none is proved: no epsilon holds"
-LEAST = (
-    1e-6  # part of a spent budget that noise is priced at: noise without end, and still a number
-)
+# part of a spent budget that noise is priced at: noise without end, and still a number
+LEAST = 1e-6
 Feared = Literal["learner", "owners", "colluders"]
 ONLOOKERS: dict[Feared, str] = {
     "learner": (
@@ -44,6 +44,15 @@ ASSUMED = (
     "the aggregation shows sums and nothing else, every owner adds its part of the noise as "
     "agreed, and none drops out"
 )
+
+
+READ = (
+    *("name", "title", "unit_variance", "length_power", "share_power", "accounting", "pairs"),
+    *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
+    *("draw_release", "beside_moments", "length_law", "length_quantile", "deviation_quantile"),
+    *("noise_term_slope", "noise_denominator", "noise_among", "scale", "epsilon"),
+)
+REPRICED = ("with_moments", "for_rounds", "for_owners", "for_weights")
 
 
 def forward_member(name: str) -> Any:
@@ -69,42 +78,18 @@ class Wrapped(Mechanism):
     mechanism : the other mechanism.
     """
 
-    mechanism: Any
+    mechanism: InstanceOf[Mechanism]
 
-    name = forward_member("name")
-    title = forward_member("title")
     norm = forward_member("norm")
-    unit_variance = forward_member("unit_variance")
-    length_power = forward_member("length_power")
-    share_power = forward_member("share_power")
-    accounting = forward_member("accounting")
-    pairs = forward_member("pairs")
-    delta = forward_member("delta")
-    overlap = forward_member("overlap")
-    horizon = forward_member("horizon")
-    growth = forward_member("growth")
-    largest = forward_member("largest")
-    single_record = forward_member("single_record")
-    but_for = forward_member("but_for")
-
     draw = forward_member("draw")
-    draw_release = forward_member("draw_release")
-    beside_moments = forward_member("beside_moments")
-    length_law = forward_member("length_law")
-    length_quantile = forward_member("length_quantile")
-    deviation_quantile = forward_member("deviation_quantile")
     noise_term = forward_member("noise_term")
-    noise_term_slope = forward_member("noise_term_slope")
     horizon_factor = forward_member("horizon_factor")
-    noise_denominator = forward_member("noise_denominator")
-    noise_among = forward_member("noise_among")
-    scale = forward_member("scale")
-    epsilon = forward_member("epsilon")
 
-    with_moments = forward_repricing("with_moments")
-    for_rounds = forward_repricing("for_rounds")
-    for_owners = forward_repricing("for_owners")
-    for_weights = forward_repricing("for_weights")
+
+for member in READ:
+    setattr(Wrapped, member, forward_member(member))
+for member in REPRICED:
+    setattr(Wrapped, member, forward_repricing(member))
 
 
 @dataclass(frozen=True)
@@ -158,22 +143,30 @@ class GivenBound(Wrapped):
         held = self.valid_budget(epsilon)
         if np.isinf(self.short):
             return held
-        return np.asarray(self.mechanism.claimed_epsilon(held, sizes, horizon))
+        return self.mechanism.claimed_epsilon(held, sizes, horizon)
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        valid = self.valid_budget(held)
-        known = np.all(np.isfinite(valid), axis=0)
-        found = np.full(held.shape[1], np.inf)
-        found[known] = self.mechanism.joint_epsilon(valid[:, known], horizon)
-        return found
+        return self._where_proved(
+            held, np.inf, lambda valid, known: self.mechanism.joint_epsilon(valid, horizon)
+        )
 
     def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """Bound of the valid budgets; 1 where nothing is proved."""
+        each = np.broadcast_to(sizes, held.shape[1])
+        return self._where_proved(
+            held,
+            1.0,
+            lambda valid, known: self.mechanism.belief_bound(valid, horizon, each[known]),
+        )
+
+    def _where_proved(
+        self, held: Array, elsewhere: float, law: Callable[[Array, Any], Array]
+    ) -> Array:
+        """Evaluate a law of valid budgets (k, m) where all that hold a record have such, (n,)."""
         valid = self.valid_budget(held)
-        known = np.all(np.isfinite(valid), axis=0)
-        found = np.ones(held.shape[1])
-        known_sizes = np.broadcast_to(sizes, known.shape)[known]
-        found[known] = self.mechanism.belief_bound(valid[:, known], horizon, known_sizes)
+        known = np.isfinite(valid).all(axis=0)
+        found = np.full(held.shape[1], elsewhere)
+        found[known] = law(valid[:, known], known)
         return found
 
 
@@ -221,7 +214,7 @@ class Remaining(Wrapped):
 
     @property
     def training_mechanism(self) -> Mechanism:
-        return self.mechanism.training_mechanism  # type: ignore[no-any-return]
+        return self.mechanism.training_mechanism
 
     def training_budget(self, epsilon: ArrayLike) -> Array:
         """Part of whole budgets that remains, 0 of those of 0.
@@ -244,17 +237,17 @@ class Remaining(Wrapped):
         return np.where(epsilon > 0, np.maximum(epsilon - self.spent, LEAST), epsilon)
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term(self._priced_budget(epsilon)))
+        return self.mechanism.noise_term(self._priced_budget(epsilon))
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term_slope(self._priced_budget(epsilon)))
+        return self.mechanism.noise_term_slope(self._priced_budget(epsilon))
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         left = self.training_budget(epsilon)
-        return np.asarray(self.mechanism.scale(left, sizes, bound, horizon))
+        return self.mechanism.scale(left, sizes, bound, horizon)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        found = np.asarray(self.mechanism.epsilon(variance, sizes, bound, horizon))
+        found = self.mechanism.epsilon(variance, sizes, bound, horizon)
         return np.where(found > 0, found + self.spent, 0.0)
 
     def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
@@ -278,7 +271,7 @@ class Remaining(Wrapped):
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
         """Joint epsilon, with each owner's first answer at a kappa-th of ``spent``."""
         rest = self.mechanism.joint_epsilon(self._priced_budget(held), horizon)
-        return np.asarray(rest + self.spent)
+        return rest + self.spent
 
     def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """Bound whose odds the first answer multiplies by e^spent at most."""
@@ -410,7 +403,7 @@ class SharedNoise(Wrapped):
     @property
     def unit_variance(self) -> float:
         """Variance of one part."""
-        return float(self.mechanism.unit_variance) / self.parts
+        return self.mechanism.unit_variance / self.parts
 
     @property
     def label(self) -> str:
@@ -419,12 +412,12 @@ class SharedNoise(Wrapped):
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Draw one owner's part."""
-        return np.asarray(self.mechanism.draw_part(self.parts, scale, shape, rng=rng))
+        return self.mechanism.draw_part(self.parts, scale, shape, rng=rng)
 
     def onlooker_epsilon(self, whom: Feared, epsilon: ArrayLike) -> Array:
         """Epsilon of budgets against an onlooker, (...); inf where nothing is known to hold."""
         known = {"learner": 0, "owners": 1, "colluders": self.colluders}[whom]
-        return np.asarray(self.epsilon_of_parts(epsilon, (self.owners - known) / self.parts))
+        return self.epsilon_of_parts(epsilon, (self.owners - known) / self.parts)
 
     def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
         """Make a claim against each onlooker, first the one that the noise is priced against.

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaincinv
 
 from learning.arrays import Array
 from learning.declaration import field_types
-from learning.privacy.guarantees import guarantee_answers
+from learning.privacy.guarantees import guarantee_kind
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
 from learning.training.client import Client
@@ -30,7 +30,7 @@ def in_mechanism(
             **{name: getattr(sound, name) for name in field_types(type(sound))}
         )
         if hasattr(broken, "guarantee"):
-            guarantee_answers.register(type(broken), broken.guarantee)
+            guarantee_kind.register(type(broken), broken.guarantee)
         bound = task.coordinates.noise_bound
 
         def priced(by: Mechanism, one: Client) -> float:
@@ -113,8 +113,8 @@ def for_one_answer(
 def three_times(task: Task, sound: Mechanism) -> dict[str, Any]:
     """An accountant that allows three times the distance, and believes it."""
 
-    def guarantee(mechanism: Any, *arguments: Any, **named: Any) -> Any:
-        made = guarantee_answers(sound, *arguments, **named)
+    def guarantee(mechanism: Any, asked: Any) -> Any:
+        made = guarantee_kind(sound, asked)
         return replace(made, joint=3 * made.joint, single=3 * made.single)
 
     return {

@@ -492,6 +492,6 @@ def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
             streams=Streams(1, "noise"),
         )
     )
-    assert all(row["remaining"] >= 0 for row in found.ledger.rows())
+    assert all(one.remaining >= 0 for one in found.ledger.accounts)
     with pytest.raises(ValueError, match="answers no training of 200"):
         train(Task(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise")))
