@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from learning.data.encoding import (
 from learning.data.rows import Rows
 from learning.errors import InputError
 
+DESCRIBED = {"dropped": "constant_columns"}
 OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's range
 
 
@@ -89,29 +90,17 @@ def fit_encoder(
 
 def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     """Describe an encoder by dicts, lists, texts and numbers, for a model or a contract."""
-    coder = encoder.categories
-    numbers = encoder.numbers
-    components = None
-    if encoder.components is not None:
-        parts = asdict(encoder.components)
-        components = {name: array.tolist() for name, array in parts.items()}
-    return {
-        "target": asdict(encoder.target),
-        "numbers": {
-            "names": list(numbers.names),
-            "low": numbers.low.tolist(),
-            "high": numbers.high.tolist(),
-            "fill": numbers.fill.tolist(),
-        },
-        "categories": {
-            "names": list(coder.names),
-            "categories": [one.tolist() for one in coder.categories],
-            "places": coder.places,
-        },
-        "components": components,
-        "constant_columns": list(encoder.dropped),
-        "mean": encoder.mean.tolist(),
-    }
+    parts = ("target", "numbers", "categories", "components", "dropped", "mean")
+    described = {name: _plain_value(getattr(encoder, name)) for name in parts}
+    return {DESCRIBED.get(name, name): part for name, part in described.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if is_dataclass(value):
+        return {one.name: _plain_value(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain_value(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _label_target(name: str, columns: Columns, public: Rows) -> Target:

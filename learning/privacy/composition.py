@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import product
@@ -111,7 +111,7 @@ class CountedComposition(FixedHorizon):
         """
 
         def compose_budgets(budgets: tuple[float, ...]) -> float:
-            losses = self.losses_of_owners(tuple(self.ratio(budgets).tolist()), horizon)
+            losses = self._losses_of_budgets(budgets, horizon)
             return min(max(budgets), max(loss.epsilon(self.delta) for loss in losses))
 
         return evaluate_columns(compose_budgets, held)
@@ -120,10 +120,13 @@ class CountedComposition(FixedHorizon):
         """Bound by the profile of all answers of all owners, or by pure DP at their total ratio."""
 
         def bound_budgets(budgets: tuple[float, ...]) -> float:
-            losses = self.losses_of_owners(tuple(self.ratio(budgets).tolist()), horizon)
+            losses = self._losses_of_budgets(budgets, horizon)
             return max(loss.belief_bound(self.but_for) for loss in losses)
 
         return evaluate_columns(bound_budgets, held)
+
+    def _losses_of_budgets(self, budgets: tuple[float, ...], horizon: int) -> list[ComposedLoss]:
+        return self.losses_of_owners(tuple(self.ratio(budgets).tolist()), horizon)
 
 
 def _laplace_loss(ratio: float, cell: float) -> Any:
@@ -153,9 +156,7 @@ def compose_uneven(ratios: tuple[float, ...], times: int = 1) -> ComposedLoss:
     tried = np.arange(least, least + MORE_CELLS)
     in_cells = tried[:, None] * (np.array(ratios) / largest)
     cells = tried[np.abs(in_cells - np.round(in_cells)).max(axis=1).round(9).argmin()]
-    made = (_laplace_loss(ratio, largest / cells).self_compose(times) for ratio in ratios)
-    composed = reduce(lambda one, other: one.compose(other), made)
-    return ComposedLoss(composed, times * len(ratios), times * sum(ratios))
+    return _compose_rounded(ratios, ratios, largest / cells, times)
 
 
 @lru_cache(maxsize=256)
@@ -169,9 +170,16 @@ def compose_owners(ratios: tuple[float, ...], answers: int) -> ComposedLoss:
     cells = max(CELLS, np.ceil(max(ratios) / WIDEST))
     cell = max(ratios) / cells
     rounded = [cell * min(cells, np.ceil(ratio / cell)) for ratio in ratios]
-    made = (_laplace_loss(ratio, cell).self_compose(answers) for ratio in rounded)
+    return _compose_rounded(ratios, rounded, cell, answers)
+
+
+def _compose_rounded(
+    ratios: Sequence[float], rounded: Sequence[float], cell: float, times: int
+) -> ComposedLoss:
+    """Compose answers of given ratios, counted at rounded ones, each given ``times``."""
+    made = (_laplace_loss(ratio, cell).self_compose(times) for ratio in rounded)
     composed = reduce(lambda one, other: one.compose(other), made)
-    return ComposedLoss(composed, answers * len(ratios), answers * sum(ratios))
+    return ComposedLoss(composed, times * len(ratios), times * sum(ratios))
 
 
 def compose_answers(

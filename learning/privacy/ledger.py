@@ -21,7 +21,7 @@ from annotated_types import Ge, Gt, Lt
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from learning.declaration import Count, check_value, format_value
+from learning.declaration import Count, Declaration, Positive, check_value, format_value
 from learning.errors import InputError
 from learning.losses.clipping import RECORD, PublicCoordinates
 from learning.privacy.noise import answer_shares
@@ -29,18 +29,9 @@ from learning.privacy.noise import answer_shares
 Key = tuple[str, str]
 Counted = Literal["epsilon", "answers"]
 
-NUMBERS: dict[str, Any] = {
-    "epsilon": Annotated[float, Gt(0), Field(allow_inf_nan=True)] | None,
-    "horizon": Count,
-    "delta": Annotated[float, Ge(0), Lt(1)],
-    "overlap": Count,
-    "n_records": Count | None,
-    "growth": Annotated[float, Gt(0)],
-}
-
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Declaration):
     """Cost of ``horizon`` answers about one data set, with everything that determines it.
 
     Two budgets are equal only if all fields are: answers at two prices are never counted together.
@@ -75,22 +66,21 @@ class Budget:
     learning.errors.InputError: budget.epsilon: must be a number above 0; found nan.
     """
 
+    where = "budget"
     owner: str
-    epsilon: float | None
-    horizon: int
-    delta: float = 0.0
+    epsilon: Annotated[float, Gt(0), Field(allow_inf_nan=True)] | None
+    horizon: Count
+    delta: Annotated[float, Ge(0), Lt(1)] = 0.0
     mechanism: str = "laplace"
-    overlap: int = 1
+    overlap: Count = 1
     data: str = ""
-    n_records: int | None = None
+    n_records: Count | None = None
     unit: str = "one record"
     adjacency: str = "replace one record"
     bounds: str = ""
-    growth: float = 1.0
+    growth: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        for name, kind in NUMBERS.items():
-            object.__setattr__(self, name, check_value(kind, getattr(self, name), f"budget.{name}"))
+    def check(self) -> None:
         if not visible_name(self.owner):
             raise InputError("budget.owner", "must be a name that can be seen", f'"{self.owner}"')
 

@@ -121,6 +121,7 @@ def compose_learners(claims: Sequence[Sequence[Claim]]) -> list[Claim]:
     Source: Dwork, Kenthapadi, McSherry, Mironov and Naor, Our data, ourselves (2006), Theorem 1.
 
     >>> from learning.privacy.laplace import Laplace
+    >>> from learning.privacy.promises import make_claims
     >>> sold = ([1.0, 0.5], [0.25, 0.0])
     >>> both = [make_claims(Laplace(), "AB", [9, 9], one, 1, "one record") for one in sold]
     >>> [(claim.party, claim.epsilon, round(claim.surest, 4)) for claim in compose_learners(both)]
@@ -159,6 +160,7 @@ def compose_trainings(
         that neighbours differ in a record of one time.
 
     >>> from learning.privacy.laplace import Laplace
+    >>> from learning.privacy.promises import make_claims
     >>> sold = np.array([[1.0, 0.5], [0.5, 0.0]])
     >>> twice = [make_claims(Laplace(), "AB", [9, 9], one, 1, "one record") for one in sold]
     >>> for how in ("sequential", "fresh"):
