@@ -6,29 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
 from learning.arrays import Array
 from learning.data.encoding import Columns, Encoder
 from learning.data.rows import Rows
-
-
-class Holding(Protocol):
-    """An owner's side: its name, and its encoded records."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def x(self) -> Array: ...
-
-    @property
-    def y(self) -> Array: ...
-
-    @property
-    def n_records(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -81,6 +64,9 @@ class OwnerAway:
     def y(self) -> Array:
         """Target (n,)."""
         return self._held[1]
+
+
+Holding = OwnerData | OwnerAway
 
 
 def encode_owners(

@@ -278,24 +278,9 @@ class RecordFitness:
         return np.maximum(relative, 0.0) if self.loss.certified else relative
 
 
-class Fresh(Protocol):
-    """Rows that are not trained on."""
-
-    @property
-    def n_records(self) -> int: ...
-
-    def error(self, loss: Loss, theta: Array) -> float:
-        """`learning.losses.loss.Loss.error` of models theta (runs, p) on the rows."""
-        ...
-
-    def baseline_error(self, loss: Loss) -> float:
-        """Error of the best constant: the smaller share of a label, or the variance of a number."""
-        ...
-
-
 @dataclass(frozen=True)
 class FreshRecords:
-    """Rows x (n, p) and y (n,) in memory."""
+    """Rows that are not trained on, x (n, p) and y (n,), in memory."""
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
@@ -305,9 +290,11 @@ class FreshRecords:
         return len(self.y)
 
     def error(self, loss: Loss, theta: Array) -> float:
+        """`Loss.error` of models theta (runs, p) on the rows."""
         return loss.error(self.x, self.y, theta)
 
     def baseline_error(self, loss: Loss) -> float:
+        """Error of the best constant: the smaller share of a label, or the variance of a number."""
         if loss.labels:
             return float(min(np.mean(self.y > 0), np.mean(self.y < 0)))
         return float(self.y.var())
@@ -315,7 +302,7 @@ class FreshRecords:
 
 @dataclass(frozen=True)
 class FreshSums:
-    """Rows with ``told`` sums under squared loss; the last column of x is the constant 1.
+    """Rows that are not trained on, with ``told`` sums under squared loss; the last column of x is the constant 1.
 
     >>> from learning.losses.losses import make_loss
     >>> from learning.losses.statistics import squared_statistics
@@ -340,3 +327,6 @@ class FreshSums:
     def baseline_error(self, loss: Loss) -> float:
         sums = self.told()
         return sums.yy / sums.n_records - float(sums.xy[-1] / sums.n_records) ** 2
+
+
+Fresh = FreshRecords | FreshSums

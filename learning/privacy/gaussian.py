@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
-from learning.losses.scores import noise_stretch
+from learning.losses.clipping import noise_stretch
 from learning.privacy.claims import bound_belief
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import NoiseLaw, check_covered, tabulate_distance, where_noisy

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
-from learning.losses.scores import distance_frontier
+from learning.losses.clipping import distance_frontier
 from learning.privacy.mechanism import BasicComposition
 from learning.privacy.noise import NoiseLaw
 

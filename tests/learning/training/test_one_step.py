@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from populations import generated
 
-from learning.losses.clipping import Scores
+from learning.losses.clipping import Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import noise_stretch
 from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
