@@ -20,6 +20,7 @@ from learning.threads import over_blocks
 
 ROWS = 2**15  # records of a batch
 HELD = 2**16  # records of a block, where a result is made of each
+NUMBERS = 2**20  # numbers of records that are stacked at once
 NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, in single precision: a core's own cache
 MOST_ROWS = 4096  # of a block: they limit its rounding
 
@@ -81,6 +82,29 @@ def join_parts(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 def row_blocks(count: int, size: int = HELD) -> Iterator[slice]:
     """Yield slices of a number of records, ``size`` at a time, to bound intermediate memory."""
     return (slice(first, first + size) for first in range(0, count, size))
+
+
+def stack_by_size(
+    parts: Sequence[tuple[Array, Array]],
+) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Yield parts of equal size stacked: their numbers (k,), x (k, n, p) and y (k, n).
+
+    >>> parts = [(np.ones((n, 1)), np.full(n, n)) for n in (2, 1, 2)]
+    >>> [(which.tolist(), y.tolist()) for which, x, y in stack_by_size(parts)]
+    [([1], [[1]]), ([0, 2], [[2, 2], [2, 2]])]
+    """
+    sizes = np.array([len(y) for _, y in parts])
+    for size in np.unique(sizes):
+        equal = np.flatnonzero(sizes == size)
+        most = max(1, NUMBERS // max(1, parts[equal[0]][0].size))
+        for which in np.split(equal, range(most, len(equal), most)):
+            x, y = parts[which[0]]
+            if len(which) == 1:  # a view, which keeps the order in memory
+                yield which, x[None], y[None]
+                continue
+            x = np.stack([parts[at][0] for at in which])
+            y = np.stack([parts[at][1] for at in which])
+            yield which, x, y
 
 
 @dataclass(frozen=True)

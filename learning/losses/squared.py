@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.losses.clipping import PublicCoordinates, SquaredSlopes
 from learning.losses.loss import Loss, TrainingCost
-from learning.losses.records import GradientOracle, in_batches, row_blocks
+from learning.losses.records import GradientOracle, in_batches, row_blocks, stack_by_size
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 
 
@@ -98,6 +98,16 @@ class Squared(SquaredSlopes, Loss):
         """Least squares."""
         fitness = Fitness(squared_statistics(x, y), regularisation)
         return fitness.minimiser, fitness.optimum
+
+    def fit_each(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> Array:
+        """Least squares of least norm; parts of equal size share a product."""
+        models = np.empty((len(parts), parts[0][0].shape[1]))
+        for equal, x, y in stack_by_size(parts):
+            across = x.swapaxes(1, 2)
+            hessian = 2 * (across @ x) / x.shape[1] + regularisation * np.eye(x.shape[2])
+            linear = 2 * (across @ y[:, :, None]) / x.shape[1]
+            models[equal] = least_squares(hessian, linear[:, :, 0])
+        return models
 
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
         """Training cost by sums over all records."""
