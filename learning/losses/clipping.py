@@ -7,9 +7,8 @@ theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max
 enters as x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <=
 target_bound. All of this is public, so the bound on a gradient, Xi = 2 (theta_max radius +
 target_bound) radius, holds for any record. Gaussian noise needs gradients bounded in 2-norm: ball
-and radius are then in 2-norm, and G, half the sensitivity, is that of
-`squared_gradient_bound`. Targets relative to the public model are small,
-and so is Xi.
+and radius are then in 2-norm, and G, half the sensitivity, is that of `squared_gradient_bound`.
+Targets relative to the public model are small, and so is Xi.
 
 Or the record's gradient itself is clipped to the radius, at every query ("record" clipping, the
 only one of a network): Xi and G are then the radius, whatever the record, ball or target.
@@ -22,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.declaration import Declaration
@@ -124,6 +123,10 @@ class Slopes(Declaration):
     def derivative(self, t: Any) -> Any:
         """Slope of the loss at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
+
+    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Negative slope, in single precision; may be written over t."""
+        return np.asarray(-self.derivative(t), dtype=np.float32)
 
     def predicted(self, x: Array, theta: Array) -> Array:
         """Predictions of models (..., p) for records (n, p), (..., n)."""

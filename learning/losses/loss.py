@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.clipping import PublicCoordinates, Slopes
@@ -108,10 +107,6 @@ class Loss(Slopes):
     def smooth(self) -> bool:
         """True if its slope has no jumps, so that the largest curvature is finite."""
         return self.quadratic or self.second_derivative(np.zeros(1)) is not None
-
-    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Negative slope, in single precision; may be written over t."""
-        return np.asarray(-self.derivative(t), dtype=np.float32)
 
     def smooth_kinks(self, width: float, lift: float = 0.0) -> Loss:
         """Mean loss over errors in t of deviation ``width``, less ``lift``, if kinked."""
@@ -302,7 +297,9 @@ class FreshRecords:
 
 @dataclass(frozen=True)
 class FreshSums:
-    """Rows that are not trained on, with ``told`` sums under squared loss; the last column of x is the constant 1.
+    """Rows that are not trained on, as ``told`` sums under squared loss.
+
+    The last column of x is the constant 1.
 
     >>> from learning.losses.losses import make_loss
     >>> from learning.losses.statistics import squared_statistics

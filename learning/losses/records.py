@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.losses.clipping import Slopes
 from learning.losses.statistics import SquaredStatistics
 from learning.threads import over_blocks
 
@@ -45,14 +46,6 @@ class RecordOracle(GradientOracle, Protocol):
     def record_gradient(self, phi: Array, rows: NDArray[Any]) -> Array:
         """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
         ...
-
-
-class TrainedSlopes(Protocol):
-    """The slopes of a `learning.losses.loss.Loss`, for records."""
-
-    def derivative(self, t: Any) -> Any: ...
-
-    def negative_slopes(self, t: Any) -> Any: ...
 
 
 def in_batches(parts: Sequence[tuple[Array, ...]]) -> Iterator[tuple[Array, ...]]:
@@ -124,11 +117,11 @@ class LinearRecords:
     double precision, on the records themselves.
     """
 
-    loss: TrainedSlopes
+    loss: Slopes
     lines: NDArray[np.float32] = field(repr=False)
 
     @classmethod
-    def of(cls, loss: TrainedSlopes, slopes: Array, constants: Array) -> LinearRecords:
+    def of(cls, loss: Slopes, slopes: Array, constants: Array) -> LinearRecords:
         """Make records of a (n, p) and b (n,)."""
         lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
         lines[:, :-1] = slopes
@@ -175,7 +168,7 @@ class LinearRecords:
         return self.slopes(t, rows)[:, None] * lines[:, :-1]
 
     def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
-        """TrainedSlopess at t (runs,) of one record each, (runs,)."""
+        """Slopess at t (runs,) of one record each, (runs,)."""
         return np.asarray(self.loss.derivative(t))
 
 
@@ -209,7 +202,7 @@ class ClippedRecords(LinearRecords):
 
     @classmethod
     def within(
-        cls, radius: float, loss: TrainedSlopes, lines: NDArray[np.float32], norm: float
+        cls, radius: float, loss: Slopes, lines: NDArray[np.float32], norm: float
     ) -> ClippedRecords:
         """Make records of lines (n, p + 1), with gradients no longer than a radius in a norm."""
         limits = np.empty(len(lines), dtype=np.float32)
@@ -282,19 +275,20 @@ class Joint:
 def pool_records(records: Sequence[GradientOracle]) -> GradientOracle:
     """Pool the records of several owners, such as for one party that trains on all of them.
 
-    Sums of squared loss are added, lines of one loss stacked, and other records averaged.
+        Sums of squared loss are added, lines of one loss stacked, and other records averaged.
 
-    Parameters
-    ----------
-    records : of each owner, at least one.
+        Parameters
+        ----------
+        records : of each owner, at least one.
 
-    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
-        method.
+        Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
+            method.
 
-    >>> from learning.losses.statistics import squared_statistics
-    >>> one = squared_statistics(np.eye(2), np.ones(2))
-    >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
-    5
+        >>> from learning.losses.clipping import Slopes
+    from learning.losses.statistics import squared_statistics
+        >>> one = squared_statistics(np.eye(2), np.ones(2))
+        >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
+        5
     """
     sums = [one for one in records if isinstance(one, SquaredStatistics)]
     if len(sums) == len(records):

@@ -1,7 +1,6 @@
 """Claims of differential privacy for an owner's answers, each against one kind of onlooker.
 
-Bounds on an onlooker's posterior belief in a version of a record, by a privacy profile.
-
+A claim bounds an onlooker's posterior belief in a version of a record too, by a privacy profile.
 Two versions of a record are equally likely at first. M is the probability, over the true version
 and the noise, that the observation leaves one of them more than b likely. With delta(e) the
 profile, at every e >= 0

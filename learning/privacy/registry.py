@@ -4,9 +4,8 @@ It lies in the user's data folder (`DPMARKET_REGISTRY` names another one) and ne
 machine. It holds names, budgets and fingerprints under a secret key of its own, and no value of a
 record. Another machine, user or folder has another registry.
 
-Keyed fingerprints of records: tables with common rows are recognised, and no row can be guessed.
-
-A fingerprint holds the smallest of the keyed digests of a table's distinct rows, at most `KEPT` of
+Tables with common rows are recognised by keyed fingerprints, and no row can be guessed. A
+fingerprint holds the smallest of the keyed digests of a table's distinct rows, at most `KEPT` of
 them: a uniform sample of the rows that does not depend on their order. Without its key a
 fingerprint tests no guess of a row; the key never leaves the owner's machine.
 

@@ -3,12 +3,11 @@
 The rest of this program draws from seeded generators: right for a study, which must be repeatable,
 and wrong for a release, since the seed reveals the noise, and since the gaps between floating-point
 numbers reveal the value that noise was added to. Here noise comes from OpenDP: the discrete Laplace
-or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.secure_noise`), in
-exact arithmetic, from the operating system's random source. Refused are: a generator; losses other
-than the squared whose records' gradients are not clipped one by one; accounting that no map of
-exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
-alone:
-once records are looked at, nothing is refused.
+or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.secure_noise`),
+in exact arithmetic, from the operating system's random source. Refused are: a generator; losses
+other than the squared whose records' gradients are not clipped one by one; accounting that no map
+of exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
+alone: once records are looked at, nothing is refused.
 
 An owner's program makes a `LedgerFile` and opens the account of its `ReleaseTerms` once, and calls
 `release` for every query.

@@ -2,8 +2,7 @@
 
 The sensitivity of an answer includes the rounding of its computation: noise must hide all of it.
 
-L2 noise for release: exact, on a grid, thinned out of OpenDP's discrete Laplace noise.
-
+L2 noise is exact too, on a grid, thinned out of OpenDP's discrete Laplace noise (`LatticeL2`).
 Values are rounded to a grid of step g, a power of two, and get g K, K a vector of p whole numbers
 with probability in proportion to exp(-|K|_2/s). Neighbouring values at most D apart are at most D/g
 + sqrt(p) apart once rounded, and |K + d|_2 differs from |K|_2 by at most |d|_2: the answer is pure
