@@ -50,11 +50,8 @@ class Numbers:
     high: Array
     fill: Array
 
-    def encode(
-        self, columns: Columns, rows: Rows, out: Array | None = None
-    ) -> tuple[Array, Counts]:
-        """Scale numbers (n, k) of rows, in ``out`` if given; count clipped cells of each row."""
-        table = np.empty((len(rows), len(self.names))) if out is None else out
+    def encode(self, columns: Columns, rows: Rows, out: Array) -> Counts:
+        """Scale the numbers of rows into ``out`` (n, k), and count clipped cells of each row."""
         outside = np.zeros(len(rows), dtype=np.intp)
         limits = zip(self.names, self.low, self.high, self.fill, strict=True)
         for place, (name, low, high, fill) in enumerate(limits):
@@ -69,8 +66,8 @@ class Numbers:
             cells *= 2
             cells /= high - low
             cells -= 1
-            table[:, place] = cells
-        return table, outside
+            out[:, place] = cells
+        return outside
 
 
 def stack_texts(columns: Columns, names: Sequence[str], rows: Rows) -> NDArray:
@@ -261,7 +258,7 @@ class Encoder:
         count = len(self.numbers.names)
         if out is None:
             out = np.empty((len(rows), count + len(self.categories.coded_names)))
-        _, outside = self.numbers.encode(columns, rows, out[:, :count])
+        outside = self.numbers.encode(columns, rows, out[:, :count])
         out[:, count:] = self.categories.encode(columns, rows)
         return out, outside
 
