@@ -19,6 +19,7 @@ from learning.privacy.noise import NoiseLaw
 Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
 
 CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
+WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
 MORE_CHOICES = 64  # the same where budgets add
 
 

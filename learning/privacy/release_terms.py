@@ -13,12 +13,12 @@ from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
 from learning.privacy.claims import Claim
-from learning.privacy.l2 import L2
+from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Budget, fingerprint_bounds, visible_name
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
-from learning.privacy.secure_noise import WIDEST, draws_per_sample, scale_for, sensitivity
+from learning.privacy.secure_noise import draws_per_sample, scale_for, sensitivity
 
 
 @dataclass(frozen=True)

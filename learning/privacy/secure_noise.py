@@ -41,7 +41,6 @@ from learning.errors import InputError
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 FINE = 24  # the scale is at least 2^FINE steps of the grid
-WIDEST = 24  # numbers in an answer; beyond it hundreds of draws are rejected for each accepted one
 BITS = 64  # first bits of a uniform number, and of the probability that it is compared with
 DIGITS = 40
 SPARE = 12  # of those digits, that rounding may spoil
