@@ -20,10 +20,11 @@ from benchmarks.measuring import report_targets, time_wall
 from learning.forecast.fitness import FitnessForecast, forecast_fitness
 from learning.forecast.inputs import Settings
 from learning.forecast.law import oracle_problem
-from learning.losses import LOSSES
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear_records import MOST_ROWS, NUMBERS_IN_A_BLOCK
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.losses import LOSSES
+from learning.losses.records import MOST_ROWS, NUMBERS_IN_A_BLOCK
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism

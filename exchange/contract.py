@@ -35,15 +35,14 @@ from exchange.terms import (
 from learning.arrays import Array
 from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
 from learning.data.encoding import Encoder, read_encoder
-from learning.data.persons import describe_neighbours, unit_of_privacy
+from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
-from learning.losses.losses import LOSSES, make_loss
-from learning.privacy.budget import visible_name
+from learning.losses.clipping import SLOPES, PublicCoordinates
 from learning.privacy.claims import REPLACE
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
+from learning.privacy.ledger import visible_name
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.promises import make_claims
 from learning.privacy.release_terms import ReleaseTerms
@@ -112,7 +111,7 @@ class Contract(Form):
             raise ValueError(rule)
         if not self.rounds:
             raise ValueError("training must ask something that the model is made from")
-        if self.loss.name not in LOSSES or self.noise.name not in MECHANISMS:
+        if self.loss.name not in SLOPES or self.noise.name not in MECHANISMS:
             raise ValueError("loss and mechanism must be known to this program")
         return self
 
@@ -127,17 +126,17 @@ class Contract(Form):
         return sha256_digest(self.raw)
 
     @cached_property
-    def coordinates(self) -> Coordinates:
+    def coordinates(self) -> PublicCoordinates:
         """Start, scale and bounds of records and questions."""
         at = self.bounds
-        return Coordinates(
+        return PublicCoordinates(
             np.array(at.start),
             np.array(at.scale),
             at.radius,
             np.inf if at.target_bound is None else at.target_bound,
             at.theta_max,
             norm=at.norm,
-            loss=make_loss(**self.loss.model_dump()),
+            loss=SLOPES[self.loss.name],
             rows_per_person=at.rows_per_person,
             clipping=at.clipping,
         )

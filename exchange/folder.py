@@ -17,9 +17,8 @@ from pathlib import Path
 
 from exchange.contract import Contract
 from exchange.messages import Answer, Closing, Query, read_answer, read_closing, read_query
-from learning.canonical import write_atomically
+from learning.canonical import sync_folder, write_atomically
 from learning.errors import InputError
-from learning.privacy.sealed import sync_folder
 
 CONTRACT = "contract.json"
 MODEL = "model.json"

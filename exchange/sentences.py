@@ -9,6 +9,7 @@ from typing import Any
 from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
 from learning.errors import InputError
+from learning.losses.losses import LOSSES
 from learning.phrases import (
     NOTHING_PROMISED,
     belief_of,
@@ -23,8 +24,8 @@ from learning.phrases import (
     strength,
     sure_words,
 )
+from learning.privacy.noise import answer_shares
 from learning.privacy.promises import weakest_claims
-from learning.privacy.shares import answer_shares
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}
@@ -331,7 +332,7 @@ def forecast_words(contract: Contract) -> str:
     if low is not None and high is not None:
         span = f" ({format_interval(low, high, format_percent)} with a chance of 95 %)"
     best = f"the best possible {error_words(contract)}"
-    if not contract.coordinates.loss.certified:
+    if not LOSSES[contract.loss.name].certified:
         best = f"the best {error_words(contract)} found"
     error = f"{format_percent(forecast.relative_fitness)} above {best}"
     return (
@@ -342,7 +343,7 @@ def forecast_words(contract: Contract) -> str:
 
 def error_words(contract: Contract) -> str:
     """Name the error that the model minimises."""
-    loss = contract.coordinates.loss
+    loss = LOSSES[contract.loss.name]
     return loss.measure or f"mean {loss.name} loss"
 
 

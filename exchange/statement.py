@@ -22,8 +22,7 @@ from exchange.owner.answers import SHOWN, find_account
 from exchange.terms import parse_message
 from learning.canonical import encode_canonical, read_bytes
 from learning.errors import InputError
-from learning.privacy.budget import Budget, spent_budget
-from learning.privacy.ledger import Account, Entry
+from learning.privacy.ledger import Account, Budget, Entry, spent_budget
 from learning.privacy.ledger_file import LedgerFile
 
 SAME = 1e-9  # of the budget
@@ -53,7 +52,7 @@ class Statement:
     contract: the contract's digest.
     owner: name of the owner.
     budget: the budget that the account was opened for, by the names of
-        `learning.privacy.budget.Budget`.
+        `learning.privacy.ledger.Budget`.
     answered: answers charged.
     counted: the unit of account, "epsilon" or "answers".
     spent, remaining: amounts of it.

@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import stat
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,7 +23,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from learning.errors import InputError
-from learning.privacy.sealed import sync_folder
 
 REMEDY = "Name another one."
 LARGEST = 2**25  # bytes of a file: a contract of a thousand parameters has some 25 MB
@@ -186,3 +186,14 @@ def check_place(out: Path, key: str = "--out") -> Path:
     except OSError as error:
         raise InputError(key, rule, f"{out}: {error.strerror}", REMEDY) from None
     return place
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the disk confirm new names in a folder, where the system can."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

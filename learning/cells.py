@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.data.division import RowLabels
+from learning.data.rows import RowLabels
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?")
 EXACT_WHOLE = 2**53  # larger whole numbers do not fit a float; they are kept as text

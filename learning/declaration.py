@@ -136,8 +136,8 @@ class ListOf(Words):
     """A non-empty list, kept as a tuple: ``Annotated[tuple[float, ...], ListOf("amounts")]``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        items = {**handler(source), "min_length": 1}
-        return core_schema.no_info_before_validator_function(_as_tuple, items)  # type: ignore[arg-type]
+        items: Any = {**handler(source), "min_length": 1}
+        return core_schema.no_info_before_validator_function(_as_tuple, items)
 
 
 def _as_tuple(value: Any) -> Any:

@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -136,10 +135,11 @@ def check_names(header: Sequence[str], key: str, shown: bool = True) -> None:
 
 def check_kinds(kinds: Mapping[str, Any], key: str) -> None:
     """Refuse Arrow columns, name -> type, that hold neither numbers nor texts nor dates."""
-    import pyarrow as pa
+    from pyarrow import types
 
     for name, kind in kinds.items():
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        refused = (types.is_nested, types.is_binary, types.is_large_binary, types.is_duration)
+        if any(is_kind(kind) for is_kind in refused):
             rule = "columns must hold numbers, texts or dates"
             found = f"{kind} in column {format_value(name)}"
             raise InputError(key, rule, found, "Leave the column out of the file.")
@@ -307,22 +307,14 @@ def _arrow_cells(column: Any) -> list[Any]:
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        unit = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
-        column = column.cast(unit, safe=False)
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
     elif pa.types.is_float16(kind):
         column = column.cast(pa.float32())
     cells = column.to_pylist()
     if pa.types.is_floating(kind):
         return [None if cell is None or cell != cell else cell for cell in cells]
-    if pa.types.is_duration(kind):
-        return [None if cell is None else _duration_text(cell) for cell in cells]
     return cells
-
-
-def _duration_text(value: timedelta) -> str:
-    clock = str(value - timedelta(days=value.days)).rjust(8, "0")
-    return f"{value.days} days {'+' if value.days < 0 else ''}{clock}"
 
 
 def _column_of_cells(cells: Sequence[Any]) -> NDArray:

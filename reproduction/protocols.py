@@ -17,9 +17,9 @@ import numpy as np
 import scipy
 
 from learning.arrays import Array
-from learning.losses.coordinates import RECORD as CLIPPED
+from learning.losses.clipping import RECORD as CLIPPED
 from learning.losses.coordinates import Coordinates, whitening_transform
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.l2 import L2
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST as ANY

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from learning.canonical import read_bytes
-from learning.data.encoding import describe_encoder, read_encoder
+from learning.data.encoding import read_encoder
+from learning.data.fitting import describe_encoder
 from learning.errors import InputError
-from learning.losses.fresh import Fresh
+from learning.losses.loss import Fresh
 from learning.losses.losses import LOSSES, make_loss
 from learning.training.model import Model
 

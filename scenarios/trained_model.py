@@ -45,7 +45,7 @@ class TrainedModel:
     def columns(self) -> list[str]:
         """The columns that it looks at; all others are passed over."""
         encoder = self.made.model.encoder
-        return [*encoder.numbers.names, *encoder.categories.coder.names]
+        return [*encoder.numbers.names, *encoder.categories.names]
 
     @property
     def coef_(self) -> pd.Series:
@@ -131,7 +131,7 @@ class TrainedModel:
             raise InputError("predict", "needs every column that the model looks at", found)
         encoder = self.made.model.encoder
         numbers = {name: _read_floats(frame[name]) for name in encoder.numbers.names}
-        return numbers | {name: _read_texts(frame[name]) for name in encoder.categories.coder.names}
+        return numbers | {name: _read_texts(frame[name]) for name in encoder.categories.names}
 
     def __repr__(self) -> str:
         made = self.made

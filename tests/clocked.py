@@ -3,7 +3,7 @@
 import numpy as np
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics, squared_statistics
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients

@@ -9,6 +9,7 @@ import numpy as np
 from exchange.contract import CONTRACT, Contract, compute_claims
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Answer
+from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
 
@@ -168,7 +169,7 @@ def records(contract: Contract, name: str, seed: int = 0) -> tuple[np.ndarray, n
 
 def training(contract: Contract, *, runs: int = 1, seed: int = 0) -> Task:
     """The training that the contract is about, simulated with everybody's records."""
-    coordinates = contract.coordinates
+    coordinates = Coordinates.of(contract.coordinates)
     mechanism = contract.mechanism
     plan = agreed_plan(contract)
     held = [coordinates.oracle(*records(contract, name, seed)) for name in contract.names]

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from learning.data.encoding import fit_encoder
+from learning.data.fitting import fit_encoder
 from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.pooled import PooledRecords
 from learning.forecast.public_sample import PublicSample

@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 
 from learning.forecast.rehearsal import Rehearsal
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
-from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.subsampled import SubsampledGaussian

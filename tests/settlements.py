@@ -13,6 +13,7 @@ from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
 from exchange.learner.collector import collect_answers, noise_scales
 from exchange.messages import Answer, Closing, Query
 from learning.canonical import sha256_digest
+from learning.losses.coordinates import Coordinates
 from learning.training.model import Model
 from scenarios.model_file import HandedOver, to_json
 
@@ -35,9 +36,11 @@ def played(folder: Path, contract: Contract, missing: Missing = (), late: Missin
         for place, name in enumerate(contract.names):
             if name not in query.asked or (name, query.round) in missing:
                 continue
-            exact = contract.coordinates.oracle(*records(contract, name)).gradient(
-                query.point[None]
-            )[0]
+            exact = (
+                Coordinates.of(contract.coordinates)
+                .oracle(*records(contract, name))
+                .gradient(query.point[None])[0]
+            )
             noise = rng.laplace(scale=scales[place, query.round - 1], size=exact.shape)
             answer = Answer(contract.digest, query.digest, query.round, name, exact + noise)
             (folder / answer_name(query.round, name)).write_bytes(answer.raw)
@@ -49,7 +52,7 @@ def played(folder: Path, contract: Contract, missing: Missing = (), late: Missin
     theta = contract.coordinates.model(done.phi)
     claims = tuple(claim for claim in contract.claims if claim["party"] in done.owners)
     model = HandedOver(
-        Model(contract.encoder, contract.coordinates.loss, theta),
+        Model(contract.encoder, Coordinates.of(contract.coordinates).loss, theta),
         None,
         done.owners,
         claims,

@@ -15,7 +15,6 @@ FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction
 # One line a room, from the ground up: a room imports from itself and from the lines above it, never
 # from one below.
 ROOMS = (
-    "learning.lazy",
     "learning.errors",
     "learning.progress",
     "learning.arrays",
@@ -24,12 +23,12 @@ ROOMS = (
     "learning.randomness",
     "learning.declaration",
     "learning.calls",
+    "learning.canonical",
     "learning.data",
     "learning.losses",
     "learning.privacy",
     "learning.training",
     "learning.forecast",
-    "learning.canonical",
     "learning.phrases",
     "learning.cells",
     "learning.table_file",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from learning.losses import Coordinates
-from learning.privacy import NoiseSettings, candidate_mechanisms
-from learning.privacy.mechanisms import MECHANISMS, norm_of
+from learning.losses.coordinates import Coordinates
+from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.mechanisms import MECHANISMS, candidate_mechanisms, norm_of
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
 

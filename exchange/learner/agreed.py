@@ -11,7 +11,7 @@ from exchange.terms import LONGEST, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError, InputErrors
 from learning.phrases import read_limit
-from learning.privacy.budget import visible_name
+from learning.privacy.ledger import visible_name
 from scenarios.output.manifest import MANIFEST
 from scenarios.result import PROTOCOL, changed_facts, load_result
 from scenarios.summary.announced import FORMAT

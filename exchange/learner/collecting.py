@@ -35,6 +35,7 @@ from exchange.learner.collector import Collected, collect_answers
 from exchange.messages import Answer, Closing, Query, read_answer, utc_text
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.training.model import Model
 from scenarios.model_file import HandedOver, to_json
 
@@ -268,7 +269,7 @@ def _write_model(
 def build_model(contract: Contract, found: Collected) -> HandedOver:
     """Build the model of a finished exchange, with the claims of its owners."""
     assert found.phi is not None
-    coordinates = contract.coordinates
+    coordinates = Coordinates.of(contract.coordinates)
     labels = contract.columns.target.labels
     return HandedOver(
         Model(contract.encoder, coordinates.loss, coordinates.model(found.phi)),

@@ -17,6 +17,7 @@ from exchange.learner.suspicions import Sold, Told, find_suspicions
 from exchange.messages import Answer, Closing, Query
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
 from learning.training.descent import Walk
@@ -208,7 +209,9 @@ def _start_walk(contract: Contract) -> Walk:
     """Start the training of the contract: one run, whose answers come from elsewhere."""
     nothing_drawn = Streams(0, "noise")
     plan = agreed_plan(contract)
-    task = Task((), contract.coordinates, plan, contract.mechanism, 1, nothing_drawn)
+    task = Task(
+        (), Coordinates.of(contract.coordinates), plan, contract.mechanism, 1, nothing_drawn
+    )
     return Walk(replace(task, regularisation=contract.training.regularisation))
 
 

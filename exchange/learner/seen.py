@@ -16,6 +16,7 @@ from exchange.contract import Contract
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.public_sample import Seen, fitness_gain
+from learning.losses.losses import LOSSES
 
 PARTS = 10  # parts that are left out in turn
 LEAST = 20  # rows from which a standard error is meaningful
@@ -117,12 +118,12 @@ def _check_rows(contract: Contract, theta: Array, y: Array) -> None:
 
 def _fit_rows(contract: Contract, x: Array, y: Array) -> Array:
     """Fit the learner's model to rows."""
-    return contract.coordinates.loss.fit(x, y, contract.training.regularisation)[0]
+    return LOSSES[contract.loss.name].fit(x, y, contract.training.regularisation)[0]
 
 
 def _row_costs(contract: Contract, x: Array, y: Array, theta: Array) -> Array:
     """Training cost of each row under a model, (n,), with the penalty."""
-    loss = contract.coordinates.loss
+    loss = LOSSES[contract.loss.name]
     penalty = 0.5 * contract.training.regularisation * float(theta @ theta)
     return np.asarray(loss.value(loss.scores(x, y, theta)) + penalty, dtype=float)
 

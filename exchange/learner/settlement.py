@@ -17,7 +17,7 @@ from exchange.contract import Contract
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Answer, Query
 from learning.arrays import Array
-from learning.privacy.shares import answer_shares
+from learning.privacy.noise import answer_shares
 
 ROUNDING = 1e-12
 Taken = Mapping[str, str]  # owner -> digest of the answer that was used

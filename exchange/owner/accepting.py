@@ -18,15 +18,15 @@ from exchange.limits import claimed_budget, exceeded_limits, limits_for
 from exchange.owner.answers import SHOWN, accepted_account, find_account
 from exchange.owner.table import Records
 from learning.errors import InputError
-from learning.privacy.fingerprints import (
+from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.registry import (
     Accepted,
     Fingerprint,
+    Registry,
     digest_records,
     share_in_common,
     take_fingerprint,
 )
-from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.registry import Registry
 
 UNCHANGED = 0.9  # of the rows that were accepted: fewer are another table
 

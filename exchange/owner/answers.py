@@ -19,10 +19,9 @@ from exchange.messages import Answer, Query
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
 from learning.errors import InputError
-from learning.privacy.budget import Budget
-from learning.privacy.fingerprints import Accepted
-from learning.privacy.ledger import Account
+from learning.privacy.ledger import Account, Budget
 from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.registry import Accepted
 from learning.privacy.release import Released, release
 from learning.privacy.secure_noise import rounding_factor
 

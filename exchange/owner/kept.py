@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from exchange.messages import Answer, Query, read_answer
-from learning.canonical import write_atomically
+from learning.canonical import sync_folder, write_atomically
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.sealed import locked_file, sync_folder
+from learning.privacy.sealed import locked_file
 
 SUFFIX = ".answer.json"
 LONGEST = -2.2250738585072014e-308  # no number has more digits

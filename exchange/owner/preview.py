@@ -26,10 +26,10 @@ from learning.phrases import (
     protection,
     read_limit,
 )
-from learning.privacy.fingerprints import Accepted
 from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.promises import weakest_claims
+from learning.privacy.registry import Accepted
 from learning.privacy.release import mean_gradient
 
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from exchange.contract import Contract
 from learning.arrays import Array
 from learning.cells import TEXT, Columns, Meaning, merge_spellings
-from learning.data.division import RowLabels, Rows
-from learning.data.persons import count_turns
+from learning.data.rows import RowLabels, Rows, count_turns
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.privacy.fingerprints import digest_rows
+from learning.privacy.registry import digest_rows
 from learning.table_file import read_as_written
 
 OPTION = "--data"
@@ -166,7 +165,7 @@ def _is_missing(column: NDArray) -> NDArray[np.bool_]:
 
 def _lost_cells(contract: Contract, columns: Columns, rows: Rows) -> dict[str, NDArray[np.bool_]]:
     """Cells (m,) of some rows that are empty or could not be read, by column."""
-    coder = contract.encoder.categories.coder
+    coder = contract.encoder.categories
     lost = {name: column[rows] for name, column in columns.items()}
     for name, categories in zip(coder.names, coder.categories, strict=True):
         known = set(categories)

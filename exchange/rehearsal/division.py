@@ -12,7 +12,7 @@ import pandas as pd
 from exchange.folder import owner_slug
 from learning.canonical import write_atomically
 from learning.cells import EXACT_WHOLE, as_text
-from learning.data.division import Rows
+from learning.data.rows import Rows
 from learning.errors import InputError
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import divide_scenario, label_owners, market_data

@@ -23,7 +23,7 @@ from learning.audit.observations import (
     draw_statistics,
     neighbouring_datasets,
 )
-from learning.privacy.guarantees import Guarantee, measure_gaussian, measure_pure
+from learning.privacy.guarantees import Guarantee, guarantee_answers, measure_gaussian, measure_pure
 from learning.progress import ReportWork, ignore_work
 
 DRAWS = 20_000  # of all answers, per data set and half
@@ -139,7 +139,7 @@ def audit_owner(
         raise ValueError(
             f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit"
         )
-    made = target.mechanism.guarantee(epsilon, target.horizon, answers, size=len(y))
+    made = guarantee_answers(target.mechanism, epsilon, target.horizon, answers, size=len(y))
     datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
     halves = [draw_statistics(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_ones), (testing, testing_ones) = halves

@@ -19,7 +19,7 @@ from learning.audit.transcript import Answers, Transcript, watch_training
 from learning.audit.verdicts import Check, judge_numbers, judge_ratio
 from learning.audit.worst_pairs import worst_sums
 from learning.errors import InputError
-from learning.losses.coordinates import RECORD
+from learning.losses.clipping import RECORD
 from learning.training.algorithms import ALGORITHMS
 from learning.training.task import Task
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear_records import LinearRecords
+from learning.losses.records import LinearRecords
 
 FAR = 10.0  # records lie this many times beyond the bounds, so that clipping is audited too
 # lengths of two records in units of the radius, where the constants of labels matter: shorter and

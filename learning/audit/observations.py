@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
-from learning.losses.protocols import GradientOracle
-from learning.losses.squared import SquaredStatistics
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import NoisyStatistics, release_statistics

@@ -12,7 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.audit.verdicts import Check, judge_numbers
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task
 
 RELATIVE = 1e-4  # of a gradient in single precision

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.protocols import GradientOracle
-from learning.losses.squared import SquaredStatistics
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

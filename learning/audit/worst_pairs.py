@@ -19,10 +19,9 @@ from learning.audit.label_pairs import (
     query_radius,
     unit_directions,
 )
+from learning.losses.clipping import Scores, noise_stretch, worst_cosine
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, NetworkRecords
-from learning.losses.scores import Scores, noise_stretch
-from learning.losses.squared import worst_cosine
 from learning.training.adassp import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
@@ -217,7 +216,7 @@ def worst_sums(coordinates: Coordinates) -> Pair:
 
     The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.release_sensitivity`).
     There is no query. Of second moments and scores, opposite ones of a long record and a short one,
-    or two long ones at the angle of the proof (`learning.losses.scores.noise_stretch`), whichever move
+    or two long ones at the angle of the proof (`learning.losses.clipping.noise_stretch`), whichever move
     the weighted sums further.
     """
     coordinates = replace(coordinates, rows_per_person=1)

@@ -1,1 +1,1 @@
-"""Records: columns of a table become each owner's records under public bounds; rows that owners share."""
+"""Records: columns of a table become each owner's records under public bounds, and shared rows."""

@@ -1,17 +1,21 @@
-"""Division of the rows of a table among owners, a public sample and a hold-out."""
+"""Division of the rows of a table among owners, a public sample and a hold-out.
+
+A person may have several rows, of which an owner keeps at most a number; names never leave it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learning.data.rows import RowLabels, Rows, count_turns
 from learning.errors import InputError
 
-Rows = NDArray[np.integer]
+UNKNOWN = ""  # all rows without a person may be of one
 
 
 @dataclass(frozen=True)
@@ -32,40 +36,6 @@ class Division:
     holdout: Rows
     left_over: int
     too_small: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RowLabels:
-    """A text for each row of a table, such as its owner, in the memory of a number for each row.
-
-    Parameters
-    ----------
-    names : different texts, sorted; "" of rows without owner.
-    of_row : (n_rows,), the place of each row's text among them.
-    """
-
-    names: tuple[str, ...]
-    of_row: NDArray[np.integer]
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> RowLabels:
-        """Make the labels of rows (n_rows,) with these texts.
-
-        >>> RowLabels.of(["b", "", "b"])
-        RowLabels(names=('', 'b'), of_row=array([1, 0, 1], dtype=uint8))
-        """
-        names = sorted(set(texts))
-        place = dict(zip(names, range(len(names)), strict=True))
-        kind = np.min_scalar_type(max(len(names) - 1, 0))
-        return cls(tuple(names), np.fromiter(map(place.__getitem__, texts), kind, len(texts)))
-
-    def coded(self, codes: NDArray[np.integer]) -> RowLabels:
-        """Label rows (n_rows,) by codes, of which these are the labels; -1 is the last."""
-        return RowLabels(self.names, self.of_row[codes])
-
-    def texts(self, rows: Rows) -> NDArray:
-        """Texts of some rows."""
-        return np.array(self.names, dtype=object)[self.of_row[rows]]
 
 
 def divide_rows(
@@ -171,3 +141,63 @@ def large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[
         found = f"at most {max(map(len, taken.values())):,}" if taken else "no owner"
         raise InputError("data.min_records", rule, found, "Lower it.")
     return kept
+
+
+@dataclass(frozen=True)
+class Persons:
+    """The simulator's counts of persons over all owners' rows.
+
+    Parameters
+    ----------
+    left_out: rows that owners left out, beyond the cap.
+    shared: persons with rows at several owners.
+    kappa: the largest number of owners of one person's rows, >= 1.
+    """
+
+    left_out: int
+    shared: int
+    kappa: int
+
+
+def cap_persons(
+    division: Division, persons: RowLabels, most: int, *, min_records: int = 1
+) -> tuple[Division, Persons]:
+    """Keep at most k rows of each person at an owner: the first in the order of the division.
+
+    That order does not depend on the persons, so the rows kept of one person do not depend on
+    another.
+
+    Parameters
+    ----------
+    division: rows of each party; public and held-out rows stay.
+    persons: the person of each row of the table; rows of `UNKNOWN` count as one person's.
+    most: k >= 1, the rows of one person that an owner keeps.
+    min_records: owners that keep fewer records are left out and listed.
+
+    Returns
+    -------
+    (Division, Persons): the capped division, and the simulator's counts of it.
+
+    Raises
+    ------
+    InputError
+        If no owner keeps enough records.
+
+    >>> none = np.arange(0)
+    >>> whole = Division({"A": np.arange(4), "B": np.arange(4, 6)}, none, none, 0)
+    >>> persons = RowLabels.of(["ann", "bob", "ann", "ann", "bob", "carl"])
+    >>> kept, counted = cap_persons(whole, persons, 2)
+    >>> kept.owners["A"].tolist(), counted
+    ([0, 1, 2], Persons(left_out=1, shared=1, kappa=2))
+    """
+    of_row = persons.of_row
+    unknown = {place for place, name in enumerate(persons.names) if name == UNKNOWN}
+    kept = {name: rows[count_turns(of_row[rows]) < most] for name, rows in division.owners.items()}
+    left_out = sum(map(len, division.owners.values())) - sum(map(len, kept.values()))
+    owners = large_enough(kept, min_records, "data.owner")
+    held: Counter[int] = Counter()
+    for rows in owners.values():
+        held.update(set(of_row[rows].tolist()) - unknown)
+    counted = Persons(left_out, sum(n > 1 for n in held.values()), max(held.values(), default=1))
+    too_small = (*division.too_small, *(name for name in kept if name not in owners))
+    return replace(division, owners=owners, too_small=too_small), counted

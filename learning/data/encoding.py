@@ -11,25 +11,20 @@ number of records stays public.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.coding import CategoryCoder, principal_axes
-from learning.data.division import Rows
-from learning.data.owner_data import OwnerData
-from learning.errors import InputError
+from learning.data.rows import Rows
 
 Columns = Mapping[str, NDArray]
 Counts = NDArray[np.intp]
 Bounds = Mapping[str, tuple[float, float]]
 OWN_CATEGORY = "(missing)"
 ROWS_AT_A_TIME = 2**12  # rows of a block near the processor
-OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's range
 
 
 def clip_and_count(values: Array, low: Array | float, high: Array | float) -> tuple[Array, Counts]:
@@ -55,11 +50,8 @@ class Numbers:
     high: Array
     fill: Array
 
-    def encode(
-        self, columns: Columns, rows: Rows, out: Array | None = None
-    ) -> tuple[Array, Counts]:
-        """Scale numbers (n, k) of rows, in ``out`` if given; count clipped cells of each row."""
-        table = np.empty((len(rows), len(self.names))) if out is None else out
+    def encode(self, columns: Columns, rows: Rows, out: Array) -> Counts:
+        """Scale the numbers of rows into ``out`` (n, k), and count clipped cells of each row."""
         outside = np.zeros(len(rows), dtype=np.intp)
         limits = zip(self.names, self.low, self.high, self.fill, strict=True)
         for place, (name, low, high, fill) in enumerate(limits):
@@ -74,38 +66,81 @@ class Numbers:
             cells *= 2
             cells /= high - low
             cells -= 1
-            table[:, place] = cells
-        return table, outside
+            out[:, place] = cells
+        return outside
+
+
+def stack_texts(columns: Columns, names: Sequence[str], rows: Rows) -> NDArray:
+    """Stack text columns to an object array (n, k); missing cells are a category of their own."""
+    none = np.empty((len(rows), 0), dtype=object)
+    table = np.column_stack([none, *(columns[name][rows] for name in names)])
+    table[table == None] = OWN_CATEGORY  # noqa: E711  (elementwise)
+    return table
 
 
 @dataclass(frozen=True)
 class Categories:
-    """Columns of text; an unseen category is coded as none.
+    """Columns of texts as one column per category but the first, or as places among categories.
 
     Parameters
     ----------
-    coder : their coder, with the categories of the public rows.
+    names : names of the columns, (k,).
+    categories : categories of each column in order; other texts are coded by zeros, or by -1.
+    places : whether a text becomes its place, and not a column of its own.
+
+    >>> coder = Categories(("kind",), (np.array(["a", "b", "c"]),))
+    >>> coder.encode({"kind": np.array(["c", "a", "z"], dtype=object)}, np.arange(3))
+    array([[0., 1.],
+           [0., 0.],
+           [0., 0.]])
     """
 
-    coder: CategoryCoder
+    names: tuple[str, ...]
+    categories: tuple[NDArray, ...] = field(repr=False)
+    places: bool = False
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], texts: NDArray, places: bool) -> Categories:
+        """Make the coder with the categories of some texts (n, k)."""
+        return cls(names, tuple(np.unique(column) for column in texts.T), places)
 
     @property
     def coded_names(self) -> tuple[str, ...]:
-        """Names of the coded columns (k,)."""
-        return self.coder.coded_names
+        """Names of the coded columns (d,)."""
+        if self.places:
+            return self.names
+        columns = zip(self.names, self.categories, strict=True)
+        return tuple(f"{name}_{one}" for name, categories in columns for one in categories[1:])
 
     @property
     def bound(self) -> Array:
-        """Public bound on each coded column (k,)."""
-        return self.coder.bound
-
-    def count_unseen(self, columns: Columns, rows: Rows) -> int:
-        """Count the cells of the given rows in no public category."""
-        return self.coder.count_unseen(_stack_texts(columns, self.coder.names, rows))
+        """Bound on the size of each coded column (d,); places run from -1 to the last category."""
+        if self.places:
+            return np.array([max(1.0, len(categories) - 1.0) for categories in self.categories])
+        return np.ones(len(self.coded_names))
 
     def encode(self, columns: Columns, rows: Rows) -> Array:
-        """Code categories (n, k) of the given rows."""
-        return self.coder.code_texts(_stack_texts(columns, self.coder.names, rows))
+        """Code the texts of the given rows as numbers (n, d)."""
+        texts = stack_texts(columns, self.names, rows)
+        coded = [np.empty((len(texts), 0))]
+        for at, categories in zip(self._find_places(texts), self.categories, strict=True):
+            coded.append(
+                at[:, None] if self.places else at[:, None] == np.arange(1, len(categories))
+            )
+        return np.column_stack(coded).astype(float, copy=False)
+
+    def count_unseen(self, columns: Columns, rows: Rows) -> int:
+        """Count the cells of the given rows in no category."""
+        texts = stack_texts(columns, self.names, rows)
+        return sum(int((at < 0).sum()) for at in self._find_places(texts))
+
+    def _find_places(self, texts: NDArray) -> list[Array]:
+        """Place of each text (n,) among its categories, from 0, or -1, for each column."""
+        found = []
+        for column, categories in zip(texts.T, self.categories, strict=True):
+            place = {one: at for at, one in enumerate(categories.tolist())}
+            found.append(np.array([place.get(text, -1) for text in column.tolist()], dtype=float))
+        return found
 
 
 def project_rows(axes: Array, raw: Array, centre: Array, spread: Array) -> Array:
@@ -223,7 +258,7 @@ class Encoder:
         count = len(self.numbers.names)
         if out is None:
             out = np.empty((len(rows), count + len(self.categories.coded_names)))
-        _, outside = self.numbers.encode(columns, rows, out[:, :count])
+        outside = self.numbers.encode(columns, rows, out[:, :count])
         out[:, count:] = self.categories.encode(columns, rows)
         return out, outside
 
@@ -249,22 +284,6 @@ class Encoder:
         y, beyond = self.target.encode(columns, rows)
         return x, y, outside + beyond
 
-    def encode_owner(self, name: str, columns: Columns, rows: Rows) -> OwnerData:
-        """Encode the records of one owner."""
-        return self.encode_owners(columns, {name: rows})[0]
-
-    def encode_owners(self, columns: Columns, held: Mapping[str, Rows]) -> tuple[OwnerData, ...]:
-        """Encode the records of every owner, name -> its rows, in one pass."""
-        rows = np.concatenate(list(held.values()))
-        ends = np.cumsum([0, *map(len, held.values())])
-        x, y, outside = self.records(columns, rows)
-        counted = np.concatenate([[0], np.cumsum(outside)])[ends].tolist()
-        spans = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
-        return tuple(
-            OwnerData(name, x[i:j], y[i:j], after - before)
-            for name, (i, j), (before, after) in spans
-        )
-
     def count_filled(self, columns: Columns, rows: Rows) -> int:
         """Count the cells of the given rows that count as the public fill."""
         missing = 0
@@ -273,93 +292,6 @@ class Encoder:
             if holes.any():
                 missing += int(holes[rows].sum())
         return missing + self.categories.count_unseen(columns, rows)
-
-
-def fit_encoder(
-    columns: Columns,
-    *,
-    target: str,
-    features: Sequence[str],
-    public: Rows,
-    bounds: Bounds,
-    encoding: str = "onehot",
-    components: int | None = None,
-    labels: bool = False,
-) -> Encoder:
-    """Fit the encoding to the public rows and the stated bounds alone.
-
-    Parameters
-    ----------
-    columns : name -> (n,), float for numbers (nan missing), object for text (None missing).
-    target : name of the target column.
-    features : names of the columns that become features.
-    public : row numbers of the public sample; may be empty when ``bounds`` covers every column.
-    bounds : name -> (low, high), public ranges; default: the range of the public rows.
-    encoding : "onehot" or "integer" (the papers' coding of categories).
-    components : number of principal components, fitted on the standardised public rows, or None.
-    labels : whether the target is a label, -1 or +1, used as it is.
-
-    Raises
-    ------
-    InputError
-        If a range or a category list would have to be read from private records, or public rows
-        show one label only.
-    """
-    numeric = [name for name in features if columns[name].dtype != object]
-    text = [name for name in features if columns[name].dtype == object]
-    if text and not len(public):
-        raise InputError(
-            "data.public_rows",
-            "text columns need public rows that show their categories",
-            f"0 public rows and text in {', '.join(map(repr, text))}",
-            "Set data.public_rows or data.features.",
-        )
-    ranges = {name: _public_range(name, columns, public, bounds, OUTERMOST) for name in numeric}
-    goal = (
-        _label_target(target, columns, public)
-        if labels
-        else _number_target(target, columns, public, bounds)
-    )
-    flat = [name for name in numeric if not ranges[name][0] < ranges[name][1]]
-    flat += [name for name in text if len(set(columns[name][public].tolist())) < 2]
-    numbers = _fit_numbers(columns, {k: v for k, v in ranges.items() if k not in flat}, public)
-    text = [name for name in text if name not in flat]
-    categories = _fit_categories(columns, text, public, encoding)
-    encoder = Encoder(numbers, categories, goal, tuple(flat))
-    if components is not None:
-        raw, _ = encoder.code_columns(columns, public)
-        encoder = replace(encoder, components=_fit_components(raw, components))
-    mean = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
-    if len(public):
-        mean = encoder.encode(columns, public)[0].mean(axis=0)
-    return replace(encoder, mean=mean)
-
-
-def describe_encoder(encoder: Encoder) -> dict[str, Any]:
-    """Describe an encoder by dicts, lists, texts and numbers, for a model or a contract."""
-    coder = encoder.categories.coder
-    numbers = encoder.numbers
-    components = None
-    if encoder.components is not None:
-        parts = asdict(encoder.components)
-        components = {name: array.tolist() for name, array in parts.items()}
-    return {
-        "target": asdict(encoder.target),
-        "numbers": {
-            "names": list(numbers.names),
-            "low": numbers.low.tolist(),
-            "high": numbers.high.tolist(),
-            "fill": numbers.fill.tolist(),
-        },
-        "categories": {
-            "names": list(coder.names),
-            "categories": [one.tolist() for one in coder.categories],
-            "places": coder.places,
-        },
-        "components": components,
-        "constant_columns": list(encoder.dropped),
-        "mean": encoder.mean.tolist(),
-    }
 
 
 def read_encoder(content: Mapping[str, Any]) -> Encoder:
@@ -375,97 +307,9 @@ def read_encoder(content: Mapping[str, Any]) -> Encoder:
         components = Components(**{name: np.array(values) for name, values in parts.items()})
     return Encoder(
         Numbers(tuple(numbers["names"]), *ranges),
-        Categories(CategoryCoder(tuple(coded["names"]), categories, coded["places"])),
+        Categories(tuple(coded["names"]), categories, coded["places"]),
         Target(**target),
         tuple(content["constant_columns"]),
         components,
         np.array(content["mean"]),
     )
-
-
-def _label_target(name: str, columns: Columns, public: Rows) -> Target:
-    """Make the target of labels -1 and +1; public rows must show both."""
-    shown = columns[name][public]
-    if len(set(shown.tolist())) == 1:
-        raise InputError(
-            "data.public_rows",
-            "must show both values of the target, or the learner has no model of its own to start "
-            "from",
-            f"{shown[0]:+.0f} in all {len(shown):,} public rows",
-            "Raise it, or change the seed.",
-        )
-    return Target(name, -1.0, 1.0, 0.0, 1.0 if shown.sum() > 0 else -1.0)
-
-
-def _number_target(name: str, columns: Columns, public: Rows, bounds: Bounds) -> Target:
-    """Make a numeric target relative to its public mean, or to the middle of its range."""
-    low, high = _public_range(name, columns, public, bounds, 0.0)
-    y = np.clip(columns[name][public].astype(float), low, high)
-    centre = float(y.mean()) if len(public) else float(np.mean((low, high)))
-    return Target(name, low, high, centre, centre)
-
-
-def _fit_numbers(columns: Columns, ranges: Bounds, public: Rows) -> Numbers:
-    low, high = (np.array([ends[i] for ends in ranges.values()]) for i in (0, 1))
-    fill = []
-    for name, ends in ranges.items():
-        shown = columns[name][public].astype(float)
-        known = np.isfinite(shown).any()
-        fill.append(np.clip(np.nanmean(shown), *ends) if known else np.mean(ends))
-    return Numbers(tuple(ranges), low, high, np.array(fill))
-
-
-def _fit_categories(
-    columns: Columns, names: Sequence[str], public: Rows, encoding: str
-) -> Categories:
-    if encoding not in ("onehot", "integer"):
-        raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
-    texts = _stack_texts(columns, names, public)
-    return Categories(CategoryCoder.of(tuple(names), texts, encoding == "integer"))
-
-
-def _stack_texts(columns: Columns, names: Sequence[str], rows: Rows) -> NDArray:
-    """Stack text columns to an object array (n, k); missing cells are a category of their own."""
-    none = np.empty((len(rows), 0), dtype=object)
-    table = np.column_stack([none, *(columns[name][rows] for name in names)])
-    table[table == None] = OWN_CATEGORY  # noqa: E711  (elementwise)
-    return table
-
-
-def _fit_components(raw: Array, components: int) -> Components:
-    """Fit the first components of encoded public rows (n, d)."""
-    if not 1 <= components <= min(raw.shape):
-        rule = f"must lie between 1 and {min(raw.shape)}, the smaller of public rows and features"
-        raise InputError("data.components", rule, components, "Lower it, or add public rows.")
-    centre = raw.mean(axis=0)
-    spread = raw.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    axes = principal_axes((raw - centre) / spread, components)
-    scores = project_rows(axes, raw, centre, spread)
-    return Components(centre, spread, axes, scores.min(axis=0), scores.max(axis=0))
-
-
-def _public_range(
-    name: str, columns: Columns, public: Rows, bounds: Bounds, outermost: float
-) -> tuple[float, float]:
-    """Public range of a column: as stated, or of the public rows without ``outermost`` shares.
-
-    Outliers among many public rows would set the scale of a whole column; where nothing is left
-    without them (a rare yes among noes), the whole range counts.
-    """
-    if name in bounds:
-        return float(bounds[name][0]), float(bounds[name][1])
-    if not len(public):
-        raise InputError(
-            f"data.bounds.{name}",
-            "a range must be public, and there is neither a bound nor a public row",
-            remedy=f"Add {name} = [low, high] under [data.bounds], or set data.public_rows.",
-        )
-    values = columns[name][public].astype(float)
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return 0.0, 0.0
-    low, high = np.quantile(values, [outermost, 1 - outermost], method="inverted_cdf")
-    if not low < high:
-        low, high = values.min(), values.max()
-    return float(low), float(high)

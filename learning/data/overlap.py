@@ -1,13 +1,9 @@
-"""Records held by several owners, found without showing a record: kappa, which divides budgets."""
+"""Records held by several owners, counted by marks: kappa, which divides budgets."""
 
 from __future__ import annotations
 
-import secrets
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from hashlib import blake2b
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +13,6 @@ from learning.data.owner_data import OwnerData
 
 DECIMALS = 9  # the same record encoded in two batches may differ in its last bits
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, of the golden ratio, as in SplitMix64
-DIGEST = 16  # bytes: two different rows of a million collide with probability below 1e-26
 
 
 @dataclass(frozen=True)
@@ -34,51 +29,11 @@ class Overlap:
     kappa: int
 
 
-def hash_records(owner: OwnerData, salt: bytes) -> Counter[bytes]:
-    """Count the salted hashes of an owner's records; computed by the owner, on its side.
-
-    The salt is shared by the owners only: a counter of hashes learns which are equal, and cannot
-    test what a record might be. An owner that knows the salt can; between distrustful owners use
-    private set intersection.
-    """
-    rows = _round_values(np.column_stack([owner.x, owner.y]))
-    return Counter(blake2b(row.tobytes(), key=salt, digest_size=DIGEST).digest() for row in rows)
-
-
-def _round_values(values: Array) -> Array:
-    """Round values for comparison; minus zero is zero."""
-    return np.round(values, DECIMALS) + 0.0
-
-
-def repeated_records(owners: Sequence[OwnerData]) -> Iterator[OwnerData]:
-    """Yield the owners with only those records that another record of any owner may equal.
-
-    The simulator, which holds all records, so spares the owners the hashing of single ones.
-    """
-    if not owners:
-        return
-    columns = ([owner.x[:, j] for owner in owners] for j in range(owners[0].x.shape[1]))
-    count = sum(owner.n_records for owner in owners)
-    marks = _mix_columns(count, map(np.concatenate, (*columns, [one.y for one in owners])))
-    order = np.argsort(marks)
-    same = np.concatenate([[False], np.diff(marks[order]) == 0, [False]])
-    again = np.empty(len(marks), dtype=bool)
-    again[order] = same[1:] | same[:-1]
-    ends = np.cumsum([0, *(owner.n_records for owner in owners)]).tolist()
-    for owner, (i, j) in zip(owners, pairwise(ends), strict=True):
-        if again[i:j].any():
-            yield replace(owner, x=owner.x[again[i:j]], y=owner.y[again[i:j]])
-
-
 def mark_records(x: Array, y: Array) -> NDArray[np.uint64]:
     """Mark records x (n, p) and y (n,) by 64 bits, equal for equal records, hardly for others."""
-    return _mix_columns(len(y), (*x.T, y))
-
-
-def _mix_columns(count: int, columns: Iterable[Array]) -> NDArray[np.uint64]:
-    mixed = np.zeros(count, dtype=np.uint64)
-    for column in columns:
-        bits = _round_values(column).view(np.uint64)
+    mixed = np.zeros(len(y), dtype=np.uint64)
+    for column in (*x.T, y):
+        bits = (np.round(column, DECIMALS) + 0.0).view(np.uint64)  # one zero
         mixed ^= bits ^ bits >> np.uint64(29)
         mixed *= MIXING
         mixed ^= mixed >> np.uint64(32)
@@ -86,7 +41,7 @@ def _mix_columns(count: int, columns: Iterable[Array]) -> NDArray[np.uint64]:
 
 
 def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> Overlap:
-    """Count the overlap of records from marks (n,) and owners (n,), for too many records to hold.
+    """Count the overlap of records from marks (n,) and owners (n,).
 
     Of n records, two that differ share a mark with probability about n^2/2^65: 1e-5 of 20 million.
 
@@ -105,7 +60,7 @@ def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> 
     return Overlap(int((holders[record] > 1).sum()), int(max(holders, default=1)))
 
 
-def count_overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> Overlap:
+def count_overlap(owners: Sequence[OwnerData]) -> Overlap:
     """Count the records of several owners: kappa = max over records of the number of its owners.
 
     Two records are the same when all their encoded cells are. That is neither necessary nor
@@ -118,8 +73,6 @@ def count_overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> 
     Parameters
     ----------
     owners: the owners, whose records have one encoding.
-    salt: a secret of the owners, at most 64 bytes; a fresh one unless given. The result does not
-        depend on it.
 
     Source: Wu et al., The Value of Collaboration, remark after Assumption 1 (a record of kappa
         owners is protected by epsilon when each of them spends epsilon/kappa).
@@ -130,12 +83,6 @@ def count_overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> 
     >>> count_overlap([a, b]), count_overlap([a])
     (Overlap(rows=3, kappa=2), Overlap(rows=0, kappa=1))
     """
-    salt = secrets.token_bytes(32) if salt is None else salt
-    holders: Counter[bytes] = Counter()
-    records: Counter[bytes] = Counter()
-    for owner in repeated_records(owners):
-        hashes = hash_records(owner, salt)
-        holders.update(hashes.keys())
-        records.update(hashes)
-    shared = sum(records[one] for one, count in holders.items() if count > 1)
-    return Overlap(shared, max(holders.values(), default=1))
+    marked = [mark_records(one.x, one.y) for one in owners]
+    whose = np.repeat(np.arange(len(owners)), [one.n_records for one in owners])
+    return overlap_of_marks(np.concatenate([np.empty(0, np.uint64), *marked]), whose)

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from itertools import pairwise
+
+import numpy as np
 
 from learning.arrays import Array
-
-
-class Holding(Protocol):
-    """An owner's side: its name, and its encoded records."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def x(self) -> Array: ...
-
-    @property
-    def y(self) -> Array: ...
-
-    @property
-    def n_records(self) -> int: ...
+from learning.data.encoding import Columns, Encoder
+from learning.data.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -76,3 +64,20 @@ class OwnerAway:
     def y(self) -> Array:
         """Target (n,)."""
         return self._held[1]
+
+
+Holding = OwnerData | OwnerAway
+
+
+def encode_owners(
+    encoder: Encoder, columns: Columns, held: Mapping[str, Rows]
+) -> tuple[OwnerData, ...]:
+    """Encode the records of every owner, name -> its rows, in one pass."""
+    rows = np.concatenate(list(held.values()))
+    ends = np.cumsum([0, *map(len, held.values())])
+    x, y, outside = encoder.records(columns, rows)
+    counted = np.concatenate([[0], np.cumsum(outside)])[ends].tolist()
+    spans = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
+    return tuple(
+        OwnerData(name, x[i:j], y[i:j], after - before) for name, (i, j), (before, after) in spans
+    )

@@ -26,9 +26,10 @@ from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstr
 from learning.forecast.protocol import design_protocol, noise_at, price_moments
 from learning.forecast.public_sample import stretch_residuals
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.coordinates import RECORD, Coordinates
-from learning.privacy.given_bound import at_given_bound
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.wrapped import at_given_bound
 from learning.progress import ReportWork, count_progress, ignore_work
 from learning.randomness import Streams
 from learning.training.engine import Trained, train

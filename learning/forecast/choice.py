@@ -25,8 +25,8 @@ from learning.forecast.public_sample import stretch_residuals
 from learning.forecast.rehearsal import Rehearsal
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, candidate_mechanisms
-from learning.privacy.remaining import Remaining
-from learning.privacy.shares import open_growths
+from learning.privacy.noise import open_growths
+from learning.privacy.wrapped import Remaining
 from learning.progress import ReportWork, count_progress
 
 RESAMPLES = 24  # starts of a quick forecast

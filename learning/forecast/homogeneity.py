@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.forecast.public_sample import PublicSample, affordable_count
-from learning.losses.coordinates import RECORD, Coordinates, whitening_transform
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.loss import Loss
 from learning.training.loss_report import LossQuery
 from learning.training.task import Task

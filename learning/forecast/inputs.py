@@ -16,12 +16,13 @@ from learning.forecast.homogeneity import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.weighting import RecordWeighting, SharedWeighting, SizeWeighting, Weighting
-from learning.losses.coordinates import PARTS, RECORD, ClippedBy, Coordinates
+from learning.losses.clipping import PARTS, RECORD, ClippedBy
+from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
-from learning.losses.protocols import GradientOracle
+from learning.losses.records import GradientOracle
 from learning.losses.squared import Squared
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.shared_noise import LOCAL, Trust
+from learning.privacy.wrapped import LOCAL, Trust
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation

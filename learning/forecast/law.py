@@ -20,9 +20,10 @@ from learning.errors import InputError
 from learning.forecast.inputs import PlanningInputs, Settings
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, SquaredStatistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.shares import open_growths
+from learning.privacy.noise import open_growths
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
 from learning.training.law import Problem, Returned, bias_and_gain, quadratic_problems

@@ -24,9 +24,8 @@ from learning.forecast.calibration import Curves
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.public_sample import KERNEL_WIDTH
 from learning.forecast.rehearsal import Rehearsal, load_or_compute
-from learning.losses.loss import Loss
-from learning.losses.parts import row_blocks
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import row_blocks
 from learning.randomness import Streams
 from learning.training.plan import Plan
 

@@ -38,8 +38,8 @@ from learning.forecast.protocol import SMALLEST, design_by_law
 from learning.forecast.public_sample import affordable_count, dispersion
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness
-from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.wrapped import at_given_bound
 from learning.randomness import Streams
 from learning.training.client import Client, group_owners, make_clients
 from learning.training.conduct import Conduct

@@ -17,16 +17,10 @@ from learning.data.overlap import Overlap, count_overlap, mark_records, overlap_
 from learning.data.owner_data import OwnerAway, OwnerData
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
-from learning.losses.parts import in_batches, join_parts
-from learning.losses.protocols import GradientOracle, TrainingCost
-from learning.losses.squared import (
-    Fitness,
-    SquaredStatistics,
-    least_squares,
-    squared_statistics,
-    weighted_statistics,
-)
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import GradientOracle, in_batches, join_parts
+from learning.losses.squared import Fitness, least_squares
+from learning.losses.statistics import SquaredStatistics, squared_statistics, weighted_statistics
 from learning.progress import Progress, ReportWork, count_progress, ignore_progress, ignore_work
 from learning.training.baselines import own_models
 

@@ -20,9 +20,8 @@ from learning.forecast.law import make_plan_set
 from learning.forecast.public_sample import affordable_count, best_radius, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.weighting import Answers, SizeWeighting, Weighting
-from learning.losses.coordinates import RECORD, Coordinates
-from learning.losses.scores import Scores
-from learning.losses.squared import squared_gradient_bound
+from learning.losses.clipping import RECORD, Scores, squared_gradient_bound
+from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, count_progress
 from learning.training.descent import Averaged

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.losses.coordinates import RECORD, Coordinates, whitening_transform
-from learning.losses.loss import Loss
-from learning.losses.protocols import TrainingCost
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates, whitening_transform
+from learning.losses.loss import Loss, TrainingCost
 from learning.losses.squared import Squared
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained

@@ -26,10 +26,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.public_sample import PublicSample, chance_of_bias
-from learning.losses.coordinates import RECORD, Coordinates
-from learning.losses.loss import Loss
-from learning.losses.protocols import GradientOracle, TrainingCost
-from learning.losses.squared import SquaredStatistics
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import TrainingCost
 
 FLAT = 1e-9  # costs nearer to the lowest than this part of it differ by rounding
 
@@ -56,7 +56,8 @@ def smallest_ratio(cost: TrainingCost, points: Array) -> Lojasiewicz:
         Karimi, Nutini and Schmidt, Linear convergence under the Polyak-Lojasiewicz condition, for
         its consequences.
 
-    >>> from learning.losses.squared import Fitness, squared_statistics
+    >>> from learning.losses.squared import Fitness
+    >>> from learning.losses.statistics import squared_statistics
     >>> statistics = squared_statistics(np.diag([1.0, 2.0]), np.array([1.0, -1.0]))
     >>> cost = Fitness(statistics, regularisation=0.5)
     >>> found = smallest_ratio(cost, cost.minimiser + np.eye(2))

@@ -7,28 +7,51 @@ forecasts, trains, audits and reports it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.declaration import Declaration
-from learning.losses.linear_records import ClippedRecords, LinearRecords
-from learning.losses.parts import join_parts, row_blocks
-from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
+from learning.losses.clipping import PublicCoordinates, Slopes
+from learning.losses.records import (
+    ClippedRecords,
+    GradientOracle,
+    LinearRecords,
+    join_parts,
+    row_blocks,
+)
+from learning.losses.statistics import SquaredStatistics
 from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
 
 
+class TrainingCost(Protocol):
+    """Training cost f(theta) = r/2 |theta|^2 + mean loss, and its minimum."""
+
+    @property
+    def regularisation(self) -> float: ...
+
+    @property
+    def minimiser(self) -> Array: ...
+
+    @property
+    def optimum(self) -> float: ...
+
+    def value(self, theta: Array) -> Array: ...
+
+    def gradient(self, theta: Array) -> Array: ...
+
+    def relative(self, theta: Array) -> Array: ...
+
+
 @dataclass(frozen=True)
-class Loss(Declaration):
+class Loss(Slopes):
     """A loss of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
 
     The methods here suit any convex loss of a linear model whose slopes in t are bounded; others
@@ -76,10 +99,6 @@ class Loss(Declaration):
         """The loss at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no value(t): a loss needs one")
 
-    def derivative(self, t: Any) -> Any:
-        """Its slope at t, elementwise, in any precision."""
-        raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
-
     def second_derivative(self, t: Any) -> Any:
         """Its second derivative at t, elementwise; None of a loss that has none everywhere."""
         return None
@@ -89,22 +108,9 @@ class Loss(Declaration):
         """True if its slope has no jumps, so that the largest curvature is finite."""
         return self.quadratic or self.second_derivative(np.zeros(1)) is not None
 
-    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Negative slope, in single precision; may be written over t."""
-        return np.asarray(-self.derivative(t), dtype=np.float32)
-
     def smooth_kinks(self, width: float, lift: float = 0.0) -> Loss:
         """Mean loss over errors in t of deviation ``width``, less ``lift``, if kinked."""
         return self
-
-    def predicted(self, x: Array, theta: Array) -> Array:
-        """Predictions of models (..., p) for records (n, p), (..., n)."""
-        return theta @ x.T
-
-    def scores(self, x: Array, y: Array, theta: Array) -> Array:
-        """t of each record (n,) under each model (..., p): (..., n)."""
-        predicted = self.predicted(x, theta)
-        return y * predicted if self.labels else predicted - y
 
     def loss_sum(self, x: Array, y: Array, theta: Array) -> Array:
         """Sum of the records' losses at theta (runs, p), (runs,)."""
@@ -169,19 +175,8 @@ class Loss(Declaration):
         slopes = np.abs(self.derivative(self.scores(x, y, theta)))
         return slopes * np.linalg.norm(x, ord=norm, axis=1)
 
-    def gradient_bound(
-        self, radius: float, target_bound: float, theta_max: float, norm: int
-    ) -> float:
-        """Half the largest distance between two records' gradients, which noise is scaled to.
-
-        Opposite records of full length attain it where both have the steepest slope: at the kink of
-        a hinge everywhere in the ball, under logistic loss as the public start misjudges them by
-        more and more.
-        """
-        return float(self.steepest * radius)
-
     def oracle(
-        self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False
+        self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
     ) -> GradientOracle:
         """Clip one owner's records to the announced bounds, for training.
 
@@ -204,7 +199,9 @@ class Loss(Declaration):
             return ClippedRecords.within(bounds.radius, self, held, bounds.norm)
         return LinearRecords(self, held)
 
-    def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
+    def largest_curvature(
+        self, bounds: PublicCoordinates, x: Array, regularisation: float
+    ) -> float:
         """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""
         moved = bounds.clip_features(x)
         largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
@@ -274,3 +271,59 @@ class RecordFitness:
         """
         relative = self.value(theta) / self.optimum - 1
         return np.maximum(relative, 0.0) if self.loss.certified else relative
+
+
+@dataclass(frozen=True)
+class FreshRecords:
+    """Rows that are not trained on, x (n, p) and y (n,), in memory."""
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return len(self.y)
+
+    def error(self, loss: Loss, theta: Array) -> float:
+        """`Loss.error` of models theta (runs, p) on the rows."""
+        return loss.error(self.x, self.y, theta)
+
+    def baseline_error(self, loss: Loss) -> float:
+        """Error of the best constant: the smaller share of a label, or the variance of a number."""
+        if loss.labels:
+            return float(min(np.mean(self.y > 0), np.mean(self.y < 0)))
+        return float(self.y.var())
+
+
+@dataclass(frozen=True)
+class FreshSums:
+    """Rows that are not trained on, as ``told`` sums under squared loss.
+
+    The last column of x is the constant 1.
+
+    >>> from learning.losses.losses import make_loss
+    >>> from learning.losses.statistics import squared_statistics
+    >>> x = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> y, loss = np.array([1.0, 2.0, 6.0]), make_loss("squared")
+    >>> kinds = FreshSums(lambda: squared_statistics(x, y)), FreshRecords(x, y)
+    >>> [round(fresh.error(loss, np.ones((1, 2))), 9) for fresh in kinds]
+    [7.0, 7.0]
+    >>> [round(fresh.baseline_error(loss), 9) for fresh in kinds]
+    [4.666666667, 4.666666667]
+    """
+
+    told: Callable[[], SquaredStatistics] = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return self.told().n_records
+
+    def error(self, loss: Loss, theta: Array) -> float:
+        return float(np.mean(self.told().mean_loss(theta)))
+
+    def baseline_error(self, loss: Loss) -> float:
+        sums = self.told()
+        return sums.yy / sums.n_records - float(sums.xy[-1] / sums.n_records) ** 2
+
+
+Fresh = FreshRecords | FreshSums

@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
+from learning.losses.clipping import PublicCoordinates
 from learning.losses.loss import Loss
-from learning.losses.optimum import check_shapes
-from learning.losses.parts import row_blocks
-from learning.losses.protocols import Clipping, GradientOracle
+from learning.losses.records import GradientOracle, row_blocks
 from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
@@ -65,17 +64,8 @@ class NetworkRecords:
     centre: Array | float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
-        check_shapes(self.x, self.y)
-        if not np.all(np.abs(self.y) == 1):
-            raise ValueError("labels must be +1 or -1")
-        if self.hidden < 1 or self.block < 1:
-            raise ValueError(
-                f"hidden and block must be at least 1, got {self.hidden} and {self.block}"
-            )
         if not self.bound > 0:
             raise ValueError(f"bound must be positive, got {self.bound}")
-        if self.norm not in (1, 2):
-            raise ValueError(f"norm must be 1 or 2, got {self.norm}")
 
     @property
     def n_records(self) -> int:
@@ -128,17 +118,9 @@ class NetworkRecords:
         return sum(sums, np.zeros(phi.shape)) / self.n_records
 
     def record_gradient(self, phi: ArrayLike, rows: ArrayLike) -> Array:
-        """Clipped gradient of one record per run, (runs, P), at phi (runs, P) and rows (runs,).
-
-        Raises
-        ------
-        ValueError
-            If there is not one row number per run.
-        """
+        """Clipped gradient of one record per run, (runs, P), at phi (runs, P) and rows (runs,)."""
         phi = self._shift_points(phi)
         rows = np.asarray(rows)
-        if rows.shape != phi.shape[:1]:
-            raise ValueError(f"rows must hold one number per run, ({len(phi)},), got {rows.shape}")
         x = self.x[rows]
         y = self.y[rows]
         inner, outer, offset = _unpack_layers(phi, self.hidden)
@@ -170,10 +152,7 @@ class NetworkRecords:
         return slope * (self.bound / np.maximum(size, self.bound)).astype(slope.dtype)
 
     def _shift_points(self, phi: ArrayLike) -> Array:
-        phi = np.asarray(phi, dtype=float)
-        if phi.ndim != 2 or phi.shape[1] != self.n_parameters:
-            raise ValueError(f"phi must be (runs, {self.n_parameters}), got {phi.shape}")
-        return self.centre + phi
+        return self.centre + np.asarray(phi, dtype=float)
 
 
 def _unpack_layers(phi: Array, hidden: int) -> tuple[Array, Array, Array]:
@@ -252,17 +231,7 @@ class Network(Loss):
         ----------
         regularisation : r >= 0, of every parameter; at 0 separable records have no minimum.
         starts : number of starts of `draw_start`, >= 1; more with the same seed are never worse.
-
-        Raises
-        ------
-        ValueError
-            If starts is below 1, r negative, or a label neither +1 nor -1.
         """
-        if starts < 1 or not 0 <= regularisation < np.inf:
-            raise ValueError(
-                "starts must be at least 1 and regularisation >= 0, "
-                f"got {starts} and {regularisation}"
-            )
         records = NetworkRecords(x, y, self.hidden, np.inf, 2)
         rng = np.random.default_rng(seed)
 
@@ -289,7 +258,7 @@ class Network(Loss):
         return np.linalg.norm(each, ord=norm, axis=1)
 
     def oracle(
-        self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False
+        self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
     ) -> GradientOracle:
         """Make records with gradients clipped to the radius, relative to the public start."""
         hidden = hidden_units(len(bounds.centre), x.shape[1])
@@ -297,7 +266,9 @@ class Network(Loss):
             x, y, hidden, bounds.radius, bounds.norm, np.float32, centre=bounds.centre
         )
 
-    def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
+    def largest_curvature(
+        self, bounds: PublicCoordinates, x: Array, regularisation: float
+    ) -> float:
         """Rough guess from the number of features alone."""
         return 0.25 * x.shape[1]
 

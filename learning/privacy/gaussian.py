@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
-from learning.privacy.beliefs import bound_belief
-from learning.privacy.guarantees import Guarantee, measure_gaussian
+from learning.losses.clipping import noise_stretch
+from learning.privacy.claims import bound_belief
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise import GaussianNoise, where_noisy
-from learning.privacy.tables import check_covered, tabulate_distance
+from learning.privacy.noise import NoiseLaw, check_covered, tabulate_distance, where_noisy
 
 SMALLEST = (
     1e-3  # budgets of the exact table; smaller ones get the noise of 0, and none remains of them
@@ -51,7 +50,7 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
 
 
 def gaussian_belief(distance: ArrayLike, chance: float) -> Array:
-    """Bound beliefs (`learning.privacy.beliefs`) under a Gaussian mechanism.
+    """Bound beliefs (`learning.privacy.claims`) under a Gaussian mechanism.
 
     Phi(m - z)/M where Phi(-z) + Phi(m - z) = M.
 
@@ -173,6 +172,30 @@ ACCOUNTANTS = {
 }
 
 
+class GaussianNoise(NoiseLaw):
+    """Gaussian noise on each number, for answers bounded in 2-norm."""
+
+    name = "gaussian"
+    title = "Gaussian noise"
+    norm: ClassVar[int] = 2
+    length_power = 2
+    profile_known: ClassVar[bool] = True
+
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        return np.multiply(rng.normal(size=shape), scale)
+
+    def draw_part(
+        self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw Gaussian noise of a ``parts``-th of the variance."""
+        if not self.divides:
+            return super().draw_part(parts, scale, shape, rng=rng)
+        return self.draw(np.divide(scale, np.sqrt(parts)), shape, rng=rng)
+
+    def beside_moments(self, share: float) -> float:
+        return noise_stretch(share)
+
+
 @dataclass(frozen=True)
 class Gaussian(GaussianNoise, Mechanism):
     """Gaussian noise on T mean-gradient answers: (epsilon, delta)-DP over all of them.
@@ -274,16 +297,6 @@ class Gaussian(GaussianNoise, Mechanism):
     def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """Bound by the trade-off curve at the owners' distances, added in squares."""
         return gaussian_belief(self._joint_distance(held), self.but_for)
-
-    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """Guarantee the trade-off curve: each answer at distance m/sqrt(T), added in squares."""
-        distance = float(self.distance(epsilon)) / np.sqrt(horizon)
-        joint = distance * np.sqrt(answers)
-
-        def spent_epsilon(m: float) -> float:
-            return self._budget_of_term(4 / m**2) if m > 0 else 0.0
-
-        return Guarantee.uniform(measure_gaussian, joint, distance, spent_epsilon, epsilon)
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """rho(epsilon, delta)/(T kappa) under zCDP, which OpenDP's own map confirms."""

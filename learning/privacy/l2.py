@@ -1,29 +1,111 @@
-"""L2 noise on mean-gradient answers bounded in 2-norm: pure epsilon-DP, or counted exactly."""
+"""L2 noise on mean-gradient answers bounded in 2-norm: pure epsilon-DP."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.declaration import Count, Positive, Probability, parameter
-from learning.privacy.composition import (
-    LARGEST,
-    ROUNDING,
-    SHAVE,
-    SMALLEST,
-    BasicComposition,
-    ComposedLoss,
-    CountedComposition,
-)
-from learning.privacy.l2_accounting import Parts, compose_parts, factor_curve, scale_ratios
-from learning.privacy.laplace import AccountedLaplace
-from learning.privacy.noise import MORE_CHOICES, L2Noise
-from learning.privacy.shares import answer_shares
-from learning.privacy.tables import check_covered, read_table
+from learning.declaration import Count, parameter
+from learning.losses.clipping import distance_frontier
+from learning.privacy.mechanism import BasicComposition
+from learning.privacy.noise import NoiseLaw
+
+Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
+
+CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
+WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
+MORE_CHOICES = 64  # the same where budgets add
+
+
+class L2Noise(NoiseLaw):
+    """Noise on vectors whose density falls as exp(-|z|_2/scale), for answers bounded in 2-norm."""
+
+    name = "l2"
+    title = "L2 noise"
+    norm: ClassVar[int] = 2
+    length_power = 1
+    share_power = 1.0
+    divides = True
+    choices: ClassVar[int] = CHOICES
+    width: int
+    overlap: int
+
+    @property
+    def unit_variance(self) -> float:
+        """p + 1, of a Gamma(p) radius with mean square p (p + 1) and a uniform direction."""
+        return self.width + 1.0
+
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """Draw vectors along the last axis.
+
+        A Gaussian vector of p numbers times the length of another of p + 1 numbers. The squared
+        length W is chi-squared with p + 1 degrees of freedom, and the mixture over W of Gaussian
+        densities of variance W has the characteristic function (1 + |t|^2)^(-(p + 1)/2) of
+        exp(-|z|). Each vector takes 2 p + 1 numbers of the stream, so that drawing in pieces gives
+        the same noise as drawing at once.
+        """
+        width = shape[-1]
+        drawn = rng.normal(size=(*shape[:-1], 2 * width + 1))
+        lengths = np.linalg.norm(drawn[..., width:], axis=-1, keepdims=True)
+        return np.multiply(drawn[..., :width] * lengths, scale)
+
+    def draw_part(
+        self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw a Gaussian vector times sqrt(W), W ~ Gamma((p + 1)/(2 parts), 2).
+
+        Such vectors add up.
+
+        All numbers are made of gamma variables, vector by vector, so that drawing in pieces gives
+        the same noise as drawing at once: twice a Gamma(1/2) is the square of a Gaussian number,
+        and
+        a Gamma(1) decides its sign.
+        """
+        freedom = np.concatenate(
+            [[(self.width + 1) / (2 * parts)], np.full(self.width, 0.5), np.ones(self.width)]
+        )
+        drawn = rng.standard_gamma(freedom, size=(*shape[:-1], len(freedom)))
+        length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
+        signs = np.where(sign < np.log(2), -1.0, 1.0)
+        return np.multiply(2 * np.sqrt(length * square) * signs, scale)
+
+    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
+        """Draw noise of variance 1, part by part where each part is priced by itself."""
+        if not self.pairs:
+            return super().draw_release(widths, rng=rng)
+        drawn = [self.draw(1 / np.sqrt(width + 1), (width,), rng=rng) for width in widths]
+        return np.concatenate(drawn)
+
+    def with_moments(self, share: float, rows: int = 1) -> Any:
+        """Price the mechanism for scores and second moments, each with l2 noise of its own.
+
+        Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of
+        that on a score, t the share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's,
+        2 h/b. Where several rows of a person are replaced, some may move the scores furthest and
+        others the moments, so that only the worst for each is safe.
+        """
+        moments = self.width * (self.width + 1) // 2
+        factor = share * np.sqrt((moments + 1) / (self.width + 1))
+        distances = np.array([[1.0, np.sqrt(2)]])
+        if self.overlap == rows == 1:
+            distances = distance_frontier(self.choices)
+        pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
+        return replace(self, pairs=pairs)  # type: ignore[type-var]
+
+    def beside_moments(self, share: float) -> float:
+        """1: the price counts the moments."""
+        return 1.0
+
+    def deviation_quantile(self, level: float) -> float:
+        """Root of a chi-squared quantile over its mean, p + 1 degrees of freedom."""
+        freedom = (self.width + 1) / 2
+        return float(np.sqrt(scipy.special.gammainccinv(freedom, level) / freedom))
 
 
 @dataclass(frozen=True)
@@ -54,109 +136,3 @@ class L2(L2Noise, BasicComposition):
     width: Count = parameter()
     overlap: Count = 1
     pairs: tuple[Parts, ...] = ()
-
-
-@dataclass(frozen=True)
-class AccountedL2(L2Noise, CountedComposition):
-    """L2 noise on at most ``horizon`` mean-gradient answers, counted exactly.
-
-    (epsilon, delta)-DP over all of them.
-
-    Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced, and gets noise of
-    scale b = D/r (`learning.privacy.composition.CountedComposition`,
-    `learning.privacy.l2_accounting`). Where shares grow, answer k has the ratio r T s_k, and r is
-    their mean.
-
-    The pair at distance D dominates all closer ones, whatever their direction, which the law does
-    not depend on. Let the data move an answer by s e, 0 <= s <= D, |e| = 1, and let y be the part
-    of z orthogonal to e, whose law the shift leaves unchanged. Given y the density along e is in
-    proportion to exp(-sqrt(x^2 + |y|^2)/b), log-concave in x, so the likelihood ratio of x and x -
-    s is monotone in x and the best test of one against gamma times the other is a half-line: the
-    hockey-stick divergence given y is sup_t of F(t) - gamma F(t - s), up to the side, with F its
-    distribution function. That grows with s for every gamma >= 0 and every t; so does its mean over
-    y, which is the divergence of the answers. A larger divergence at every gamma is what domination
-    means, and dominating pairs compose, also adaptively (Zhu, Dong and Wang, Theorem 10).
-
-    Parameters
-    ----------
-    delta: the failure probability over all answers, in (0, 1); at or above 1/n it may mean a whole
-        record given away.
-    horizon: T >= 1, the most answers that may be given.
-    width: p, the numbers in one answer.
-    overlap: kappa >= 1, the owners one record may sit with; the answers of all of them compose.
-    accounting: "pld".
-    growth: g of the shares s_k that ratios are in proportion to (`learning.privacy.shares`); 1 of
-        even shares.
-    pairs: the parts of one answer as (ratio over r, numbers); where no pair of records is worst for
-        all parts, every choice that dominates some of them. One part of ``width`` numbers at ratio
-        r unless given.
-
-    Source: Joseph, Kulesza and Yu, Approximate Differential Privacy of the l2 Mechanism, who bound
-        the two tails of the loss of one answer by spherical caps; the closed density, its
-        composition and the proof above are ours.
-
-    >>> mechanism = AccountedL2(1e-6, horizon=1, width=10)
-    >>> mechanism.variance([1.0, np.inf, 0.0], [100] * 3, bound=0.5, horizon=1).round(7)
-    array([0.000924, 0.      ,      inf])
-    """
-
-    delta: Probability = parameter()
-    horizon: Count = parameter()
-    width: Count = parameter()
-    overlap: Count = 1
-    accounting: Literal["pld"] = "pld"
-    growth: Positive = 1.0
-    pairs: tuple[Parts, ...] = ()
-
-    def parts_of_answers(self, answers: int) -> tuple[Parts, ...]:
-        """List the parts of one owner's first answers in units of r, by choice of dominating pairs.
-
-        Raises
-        ------
-        ValueError
-            If there is a choice in several answers: the choice could then depend on earlier
-            answers.
-        """
-        pairs = self.pairs or (((1.0, self.width),),)
-        if len(pairs) > 1 and answers > 1:
-            raise ValueError(f"a choice of pairs is counted in one answer, got {answers} answers")
-        each = (self.horizon * answer_shares(self.growth, self.horizon)[:answers]).tolist()
-        return tuple(sum((scale_ratios(parts, share) for share in each), ()) for parts in pairs)
-
-    def parts_of_owners(self, ratios: tuple[float, ...]) -> list[Parts]:
-        """List the parts of all answers of owners of given ratios, by choice at every owner."""
-        answers = self.parts_of_answers(self.horizon)
-        each = [[scale_ratios(parts, ratio) for parts in answers] for ratio in sorted(ratios)]
-        return [sum(chosen, ()) for chosen in product(*each)]
-
-    @property
-    def total_ratio(self) -> float:
-        choices = self.parts_of_owners((1.0,) * self.overlap)
-        return max(sum(ratio for ratio, _ in parts) for parts in choices)
-
-    def _counted_ratio(self, epsilon: Array) -> tuple[Array, Array]:
-        check_covered(epsilon, LARGEST, "under accounting by privacy-loss distributions")
-        if self.width == 1 and not self.pairs:  # whose curve has bends
-            laplace = AccountedLaplace(self.delta, self.horizon, self.overlap, growth=self.growth)
-            return laplace._counted_ratio(epsilon)
-        choices = self.parts_of_owners((1.0,) * self.overlap)
-        if self.delta <= 10 * ROUNDING * len(choices[0]):
-            return epsilon / self.total_ratio, np.ones_like(epsilon)
-        curves = [factor_curve(parts, self.delta) for parts in choices]
-        found = [read_table(one, epsilon, SMALLEST, LARGEST, SHAVE) for one in curves]
-        ratios, elasticities = (np.array(each) for each in zip(*found, strict=True))
-        least = ratios.argmin(axis=0)[None]
-        elasticity = np.take_along_axis(elasticities, least, axis=0)[0]
-        return np.take_along_axis(ratios, least, axis=0)[0], elasticity
-
-    def _budget_of_term(self, term: float) -> float:
-        """Budget as counted; inf beyond that."""
-        found = super()._budget_of_term(term)
-        return found if found <= LARGEST else np.inf
-
-    def losses_of_owners(self, ratios: tuple[float, ...], horizon: int) -> list[ComposedLoss]:
-        return [compose_parts(parts) for parts in self.parts_of_owners(ratios)]
-
-    def losses_of_answers(self, ratio: float, answers: int) -> list[ComposedLoss]:
-        choices = self.parts_of_answers(answers)
-        return [compose_parts(scale_ratios(parts, ratio)) for parts in choices]

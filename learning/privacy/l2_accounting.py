@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -31,10 +32,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.privacy.composition import ROUNDING, ComposedLoss
+from learning.privacy.claims import bound_belief, bound_profile_belief
+from learning.privacy.l2 import Parts
 
-Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
-
+ROUNDING = (
+    1e-13  # of delta, for each answer: given away to rounding in the accountant's Fourier transform
+)
 FEWEST = 100  # cells per standard deviation of a loss, r/sqrt(p) where r is small; none wider
 MOST = 400
 WIDEST = 0.02
@@ -44,6 +47,39 @@ STEP = 0.125  # between budgets that a curve is counted at, in log epsilon
 AROUND = np.arange(-2, 4)  # counted budgets around one between the third and the fourth of them
 SLACK = 1e-4  # of log ratio, around the bracket by a neighbouring budget
 FAR = 60.0  # largest log ratio looked for
+
+
+@dataclass(frozen=True)
+class ComposedLoss:
+    """Privacy-loss distribution of several answers, with its rounding given away.
+
+    Parameters
+    ----------
+    distribution: of dp-accounting.
+    answers: the number of answers composed.
+    total_ratio: the sum of their ratios, the epsilon of basic composition.
+    """
+
+    distribution: Any
+    answers: int
+    total_ratio: float
+
+    def epsilon(self, delta: float) -> float:
+        """Compute an epsilon at delta, never below the smallest, nor above basic composition."""
+        left = delta - ROUNDING * self.answers
+        if left <= 9 * ROUNDING * self.answers:
+            return self.total_ratio
+        return min(self.total_ratio, float(self.distribution.get_epsilon_for_delta(left)))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Compute the least delta at every epsilon (k,), rising, never below the truth."""
+        delta = self.distribution.get_delta_for_epsilon(np.asarray(epsilon, dtype=float))
+        return np.asarray(delta + ROUNDING * self.answers)
+
+    def belief_bound(self, chance: float) -> float:
+        """Bound beliefs except with probability ``chance``, by the profile or by pure DP."""
+        pure = float(bound_belief(self.total_ratio, 0.0, chance))
+        return min(bound_profile_belief(self.profile, chance), pure)
 
 
 def _bessel_term(half: float, width: int) -> float:

@@ -9,7 +9,7 @@ It guards against mistakes, not against its owner: deleting the file or restorin
 restores the budget.
 
 An account that was opened by accepting a contract keeps what was accepted: the owner's limits, and
-a fingerprint of its records under a key of the ledger's own (`learning.privacy.fingerprints`).
+a fingerprint of its records under a key of the ledger's own (`learning.privacy.registry`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from learning.errors import InputError
-from learning.privacy.budget import Budget
-from learning.privacy.fingerprints import Accepted
-from learning.privacy.ledger import Account, Key, Ledger
-from learning.privacy.lifetime import Lifetime
+from learning.privacy.ledger import Account, Budget, Key, Ledger, SpendingLimit
+from learning.privacy.registry import Accepted
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
 PLAIN = b"dpmarket ledger 1"  # the first line; with a key, and what was accepted
@@ -61,7 +59,7 @@ class LedgerFile(Ledger):
     9
     """
 
-    def __init__(self, path: str | os.PathLike[str], lifetime: Lifetime | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], lifetime: SpendingLimit | None = None) -> None:
         super().__init__(lifetime)
         self.path = Path(path).resolve()  # a link keeps leading to the one file
         self.where = str(self.path)

@@ -11,11 +11,8 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import field_types
 from learning.errors import InputError
-from learning.privacy.beliefs import bound_belief
-from learning.privacy.claims import EVERYONE, REPLACE, Claim
-from learning.privacy.guarantees import Guarantee, measure_approximate, measure_pure
-from learning.privacy.price import PricedNoise
-from learning.privacy.shares import open_growths
+from learning.privacy.claims import EVERYONE, REPLACE, Claim, bound_belief
+from learning.privacy.noise import PricedNoise, open_growths, where_noisy
 
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",
@@ -226,7 +223,7 @@ class Mechanism(PricedNoise):
     def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """Bound on the posterior of one of two equally likely versions of a record, (n,).
 
-        It holds except with probability ``but_for``, by `learning.privacy.beliefs` at the one point
+        It holds except with probability ``but_for``, by `learning.privacy.claims` at the one point
         (epsilon, delta) of the profile that every mechanism has.
 
         Parameters
@@ -235,26 +232,6 @@ class Mechanism(PricedNoise):
         sizes: array (n,), the records of the owner whose record each is.
         """
         return bound_belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
-
-    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """Guarantee of some of T answers, in a measure in which it can be attacked.
-
-        By default pure DP, epsilon/(T kappa) for each answer, where ``delta`` is 0; else (epsilon,
-        delta)-DP of all answers together, and nothing of a single one.
-
-        Parameters
-        ----------
-        epsilon: the budget over all answers, in (0, inf).
-        horizon: T, the answers that the budget covers.
-        answers: the number asked; of an algorithm that samples records, the rounds.
-        size: the records of the owner.
-        """
-        if self.delta > 0:
-            measure = measure_approximate(self.delta)
-            return Guarantee.uniform(measure, epsilon, np.inf, float, epsilon)
-        own = epsilon / self.overlap
-        bounds = (own * (answers / horizon), own * (1 / horizon))
-        return Guarantee.uniform(measure_pure, *bounds, float, epsilon)
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """Budget of one answer for release: epsilon in 1-norm, rho (zCDP) in 2-norm.
@@ -321,3 +298,36 @@ class FixedHorizon(Mechanism):
         """1 up to the accounted horizon, beyond which rounds are refused."""
         self.check_horizon(horizon)
         return np.ones_like(np.asarray(horizon, dtype=float))
+
+
+class BasicComposition(Mechanism):
+    """Mechanism whose budget is split evenly over T answers: pure epsilon-DP."""
+
+    compared = True
+
+    @property
+    def total_ratio(self) -> float:
+        """Sum of all owners' ratios of one answer, in units of one.
+
+        Kappa of answers of a single part.
+        """
+        parts = (sum(ratio for ratio, _ in each) for each in self.pairs)
+        return self.overlap * max(parts, default=1)
+
+    def _noise_scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        return 2 * bound * horizon * self.total_ratio / sizes / epsilon
+
+    def noise_term(self, epsilon: ArrayLike) -> Array:
+        """4 v kappa^2/epsilon^2 of answers of one part, v the unit variance."""
+        return where_noisy(epsilon, lambda e: 4 * self.unit_variance * self.total_ratio**2 / e**2)
+
+    def _term_slope(self, epsilon: Array) -> Array:
+        return -2 * self.noise_term(epsilon) / epsilon
+
+    def horizon_factor(self, horizon: ArrayLike) -> Array:
+        """T^2."""
+        return np.asarray(horizon, dtype=float) ** 2
+
+    def release_budget(self, epsilon: float, horizon: int) -> float | None:
+        """epsilon/(T kappa) of answers that are one vector; None of others."""
+        return None if self.pairs else epsilon / (horizon * self.overlap)

@@ -1,11 +1,18 @@
-"""Laws of noise: what a mechanism draws, and how long and how wide such noise is."""
+"""Noise: its law, its price, and the shares of a budget that answers get.
+
+Over T answers, noise of variance v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2 per
+coordinate spends (epsilon, delta); N = noise_denominator(sizes), an owner's own records unless a
+paper publishes another denominator.
+
+Shares grow because under descent every later step shrinks what remains of an answer's noise: the
+last answers decide the error of the model.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -14,11 +21,48 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Declaration
 from learning.errors import InputError
-from learning.losses.scores import distance_frontier, noise_stretch
 
 TAIL = 100  # draws beyond an empirical quantile
-CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
-MORE_CHOICES = 64  # the same where budgets add
+FURTHEST = 50.0  # largest |log budget| at which a price is inverted
+DIFFERENCE = 1e-5  # relative step of a numerical slope
+GROWTHS = (1.0, 1.5, 2.0, 3.0, 4.0)  # tried where the growth is left open
+LARGEST = 10.0  # growth that may be stated
+STEEPEST = 1e6  # last share over the first: beyond it the first answers are nothing but noise
+BEYOND = 1e-4  # relative excess over the largest budget that is served, for numerical derivatives
+
+
+def answer_shares(growth: float, answers: int) -> Array:
+    """Compute the share of each answer, (answers,): s_k in proportion to growth^k, with sum 1.
+
+    Parameters
+    ----------
+    growth: g > 0, each share over the one before; 1 for the even split.
+    answers: T >= 1, the answers that the budget covers.
+
+    Source: ours. Lee and Kifer, Concentrated Differentially Private Gradient Descent with Adaptive
+        per-Iteration Privacy Budget, raise the budget where the noise hides the gradient.
+
+    >>> answer_shares(2.0, 3).round(4).tolist(), answer_shares(1.0, 4).tolist()
+    ([0.1429, 0.2857, 0.5714], [0.25, 0.25, 0.25, 0.25])
+    """
+    parts = np.float64(growth) ** -np.arange(answers - 1, -1, -1.0)  # the last is 1: no overflow
+    return np.asarray(parts / parts.sum())
+
+
+def share_ratio(growth: float, answers: int) -> float:
+    """Compute the largest share over the smallest; inf on overflow."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(max(growth, 1 / growth)) ** (answers - 1))
+
+
+def open_growths(growth: float | None, answers: int) -> tuple[float, ...]:
+    """List the growths worth trying: the stated one, else those of GROWTHS that are not too steep.
+
+    >>> open_growths(None, 2), open_growths(None, 30), open_growths(2.0, 100)
+    ((1.0, 1.5, 2.0, 3.0, 4.0), (1.0, 1.5), ())
+    """
+    tried = GROWTHS if growth is None else (growth,)
+    return tuple(one for one in tried if share_ratio(one, answers) <= STEEPEST)
 
 
 class NoiseLaw(Declaration, ABC):
@@ -40,7 +84,7 @@ class NoiseLaw(Declaration, ABC):
     whole: whether the noise is always one draw.
     accounting: how the cost of all answers is counted.
     pairs: (ratio, numbers) of each part of an answer, where parts have noise of their own
-        (`learning.privacy.l2.AccountedL2`).
+        (`learning.privacy.composition.AccountedL2`).
     """
 
     where: ClassVar[str] = "learning"
@@ -144,136 +188,190 @@ def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
     return np.where(noisy, law(np.where(noisy, epsilon, 1.0)), 0.0)
 
 
-class LaplaceNoise(NoiseLaw):
-    """Laplace noise on each number, for answers bounded in 1-norm."""
+class PricedNoise(NoiseLaw):
+    """Noise with a price: ``noise_term`` and ``horizon_factor`` must be given.
 
-    name = "laplace"
-    title = "Laplace noise"
-    norm: ClassVar[int] = 1
-    unit_variance: ClassVar[float] = 2.0
-    length_power = 1
-    share_power = 1.0
-    divides = True
+    Attributes
+    ----------
+    largest: the largest finite budget that its accountant covers.
+    horizon: the most rounds that its noise is priced for; None where any number may be asked.
+    growth: the growth of shares that its noise is priced for; None where any growth may be asked.
+    """
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return np.multiply(rng.laplace(size=shape), scale)
+    largest: float = np.inf
+    horizon: int | None = None
+    growth: float | None = None
 
-    def draw_part(
-        self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
-    ) -> Array:
-        """Draw the difference of two Gamma(1/parts, scale) variables.
+    @abstractmethod
+    def noise_term(self, epsilon: ArrayLike) -> Array:
+        """Term of an owner in the noise power.
 
-        Source: Kotz, Kozubowski and Podgorski, The Laplace Distribution and Generalizations,
-            Proposition 2.4.1.
+        0 at epsilon = 0, where nothing is shared, and at inf.
         """
-        drawn = rng.standard_gamma(1 / parts, size=(*shape, 2))  # the same in pieces as at once
-        return np.multiply(drawn[..., 0] - drawn[..., 1], scale)
 
+    @abstractmethod
+    def horizon_factor(self, horizon: ArrayLike) -> Array:
+        """Growth of the noise power with the number of rounds."""
 
-class GaussianNoise(NoiseLaw):
-    """Gaussian noise on each number, for answers bounded in 2-norm."""
+    def noise_denominator(self, sizes: ArrayLike) -> Array:
+        """Records that an owner's noise is scaled to: its own by default."""
+        return np.asarray(sizes, dtype=float)
 
-    name = "gaussian"
-    title = "Gaussian noise"
-    norm: ClassVar[int] = 2
-    length_power = 2
-    profile_known: ClassVar[bool] = True
+    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
+        """Derivative of `noise_term` at epsilon > 0, 0 elsewhere."""
+        return where_noisy(epsilon, self._term_slope)
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return np.multiply(rng.normal(size=shape), scale)
+    def _term_slope(self, epsilon: Array) -> Array:
+        """Derivative at noisy budgets, by differences."""
+        step = DIFFERENCE * epsilon
+        return (self.noise_term(epsilon + step) - self.noise_term(epsilon - step)) / (2 * step)
 
-    def draw_part(
-        self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
-    ) -> Array:
-        """Draw Gaussian noise of a ``parts``-th of the variance."""
-        if not self.divides:
-            return super().draw_part(parts, scale, shape, rng=rng)
-        return self.draw(np.divide(scale, np.sqrt(parts)), shape, rng=rng)
+    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        """Scale of the noise on each coordinate of each answer; inf at epsilon = 0, 0 at inf.
 
-    def beside_moments(self, share: float) -> float:
-        return noise_stretch(share)
+        Parameters
+        ----------
+        epsilon: array (n_owners,), the budgets over all answers.
+        sizes: array (n_owners,), the records of each owner.
+        bound: Xi or G, half the largest distance of two records' gradients in ``norm``.
+        horizon: T, the answers that the budget covers.
 
-
-class L2Noise(NoiseLaw):
-    """Noise on vectors whose density falls as exp(-|z|_2/scale), for answers bounded in 2-norm."""
-
-    name = "l2"
-    title = "L2 noise"
-    norm: ClassVar[int] = 2
-    length_power = 1
-    share_power = 1.0
-    divides = True
-    choices: ClassVar[int] = CHOICES
-    width: int
-    overlap: int
-
-    @property
-    def unit_variance(self) -> float:
-        """p + 1, of a Gamma(p) radius with mean square p (p + 1) and a uniform direction."""
-        return self.width + 1.0
-
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Draw vectors along the last axis.
-
-        A Gaussian vector of p numbers times the length of another of p + 1 numbers. The squared
-        length W is chi-squared with p + 1 degrees of freedom, and the mixture over W of Gaussian
-        densities of variance W has the characteristic function (1 + |t|^2)^(-(p + 1)/2) of
-        exp(-|z|). Each vector takes 2 p + 1 numbers of the stream, so that drawing in pieces gives
-        the same noise as drawing at once.
+        Raises
+        ------
+        ValueError
+            If a budget is negative or NaN, the horizon below 1 or beyond the accounted one, or
+            noise is asked for without a finite positive bound.
+        InputError
+            If a budget lies beyond what the accountant covers.
         """
-        width = shape[-1]
-        drawn = rng.normal(size=(*shape[:-1], 2 * width + 1))
-        lengths = np.linalg.norm(drawn[..., width:], axis=-1, keepdims=True)
-        return np.multiply(drawn[..., :width] * lengths, scale)
+        epsilon = np.asarray(epsilon, float)
+        sizes = np.asarray(sizes, float)
+        if not np.all(epsilon >= 0):
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        if horizon < 1:
+            raise ValueError(f"horizon must be at least 1 round, got {horizon}")
+        if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
+            raise ValueError(
+                f"noise needs a finite positive bound on a record's gradient, got {bound}"
+            )
+        self.check_horizon(horizon)
+        noisy = where_noisy(epsilon, lambda e: self._noise_scale(e, sizes, bound, horizon))
+        return np.where(epsilon > 0, noisy, np.inf)
 
-    def draw_part(
-        self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
-    ) -> Array:
-        """Draw a Gaussian vector times sqrt(W), W ~ Gamma((p + 1)/(2 parts), 2).
+    def _noise_scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        """Scale at noisy budgets."""
+        power = bound**2 * self.horizon_factor(horizon) * self.noise_term(epsilon)
+        return self.scale_of_variance(power) / self.noise_denominator(sizes)
 
-        Such vectors add up.
+    def check_horizon(self, horizon: ArrayLike) -> None:
+        """Refuse, with a ValueError, more rounds than the noise is priced for."""
+        if self.horizon is not None and np.max(horizon) > self.horizon:
+            raise ValueError(
+                f"horizon must be at most the accounted {self.horizon} rounds, got "
+                f"{np.max(horizon)}"
+            )
 
-        All numbers are made of gamma variables, vector by vector, so that drawing in pieces gives
-        the same noise as drawing at once: twice a Gamma(1/2) is the square of a Gaussian number,
-        and
-        a Gamma(1) decides its sign.
+    def relative_scales(self, growth: float, horizon: int) -> Array:
+        """Compute the scale of each answer's noise for growing shares, over that of the even split.
+
+        Parameters
+        ----------
+        growth: each share over the one before.
+        horizon: T, the answers that the budget covers; of noise priced for more of them, the first
+            T.
+
+        Raises
+        ------
+        InputError
+            If all answers must get the same noise.
+        ValueError
+            If the noise is priced for another growth.
         """
-        freedom = np.concatenate(
-            [[(self.width + 1) / (2 * parts)], np.full(self.width, 0.5), np.ones(self.width)]
-        )
-        drawn = rng.standard_gamma(freedom, size=(*shape[:-1], len(freedom)))
-        length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
-        signs = np.where(sign < np.log(2), -1.0, 1.0)
-        return np.multiply(2 * np.sqrt(length * square) * signs, scale)
+        if self.growth is not None and growth != self.growth:
+            raise ValueError(
+                f"noise priced for shares that grow by {self.growth:g} serves none that "
+                f"grow by {growth:g}"
+            )
+        if growth == 1:
+            return np.ones(horizon)
+        if self.share_power is None:
+            rule = f"must be 1 with {self.label} noise, of which all answers are alike"
+            raise InputError("learning.growth", rule, growth)
+        answers = self.horizon or horizon
+        return np.asarray((answers * answer_shares(growth, answers)[:horizon]) ** -self.share_power)
 
-    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
-        """Draw noise of variance 1, part by part where each part is priced by itself."""
-        if not self.pairs:
-            return super().draw_release(widths, rng=rng)
-        drawn = [self.draw(1 / np.sqrt(width + 1), (width,), rng=rng) for width in widths]
-        return np.concatenate(drawn)
+    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        """Variance per coordinate of one answer."""
+        return np.asarray(self.unit_variance * self.scale(epsilon, sizes, bound, horizon) ** 2)
 
-    def with_moments(self, share: float, rows: int = 1) -> Any:
-        """Price the mechanism for scores and second moments, each with l2 noise of its own.
+    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        """Budget that a variance per coordinate costs: the inverse of `variance`."""
+        power = np.asarray(variance, float) * self.noise_denominator(sizes) ** 2
+        return self.budget(power / (bound**2 * self.horizon_factor(horizon)))
 
-        Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of
-        that on a score, t the share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's,
-        2 h/b. Where several rows of a person are replaced, some may move the scores furthest and
-        others the moments, so that only the worst for each is safe.
-        """
-        moments = self.width * (self.width + 1) // 2
-        factor = share * np.sqrt((moments + 1) / (self.width + 1))
-        distances = np.array([[1.0, np.sqrt(2)]])
-        if self.overlap == rows == 1:
-            distances = distance_frontier(self.choices)
-        pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
-        return replace(self, pairs=pairs)  # type: ignore[type-var]
+    def budget(self, term: ArrayLike) -> Array:
+        """Epsilon at which `noise_term` takes a value: its inverse, inf at 0 and 0 at inf."""
+        term = np.asarray(term, dtype=float)
+        inside = np.where((term > 0) & np.isfinite(term), term, 1.0)
+        found = np.vectorize(self._budget_of_term, otypes=[float])(inside)
+        return np.where(np.isfinite(term), np.where(term > 0, found, np.inf), 0.0)
 
-    def beside_moments(self, share: float) -> float:
-        """1: the price counts the moments."""
-        return 1.0
+    def _budget_of_term(self, term: float) -> float:
+        """Solve noise_term(epsilon) = term, which falls; 0 or inf where no budget in reach does."""
 
-    def deviation_quantile(self, level: float) -> float:
-        """Root of a chi-squared quantile over its mean, p + 1 degrees of freedom."""
-        freedom = (self.width + 1) / 2
-        return float(np.sqrt(scipy.special.gammainccinv(freedom, level) / freedom))
+        def excess_log(log_epsilon: float) -> float:
+            found = float(self.noise_term(np.exp(log_epsilon)))
+            return float(np.log(max(found, 1e-300)) - np.log(term))
+
+        low = -FURTHEST
+        high = min(FURTHEST, float(np.log(self.largest)))
+        if excess_log(low) < 0:
+            return 0.0
+        if excess_log(high) > 0:
+            return np.inf
+        return float(np.exp(scipy.optimize.brentq(excess_log, low, high, xtol=1e-14)))
+
+
+def tabulate_distance(
+    nodes: Array,
+    delta: float,
+    delta_at: Callable[[Array, Array], Array],
+    lowest: float,
+    bisections: int,
+) -> scipy.interpolate.PchipInterpolator:
+    """Tabulate the largest distance that keeps to delta, by bisection at all nodes at once.
+
+    Parameters
+    ----------
+    nodes: array (k,), rising, epsilon.
+    delta_at: (epsilon, distance) -> the least delta of a mechanism of that distance.
+    lowest: a lower bound on the distances.
+    """
+    low = np.full(len(nodes), np.log(lowest))
+    high = np.full(len(nodes), np.log(1e3))
+    for _ in range(bisections):
+        middle = (low + high) / 2
+        above = delta_at(nodes, np.exp(middle)) > delta
+        low = np.where(above, low, middle)
+        high = np.where(above, middle, high)
+    return scipy.interpolate.PchipInterpolator(np.log(nodes), low)
+
+
+def check_covered(epsilon: Array, largest: float, where: str) -> None:
+    """Refuse, with an InputError, budgets beyond the largest in a table."""
+    if np.any(epsilon > largest * (1 + BEYOND)):
+        rule = f"must be at most {largest:g} {where}"
+        raise InputError("owners.epsilon", rule, f"{epsilon.max():g}", "Lower it.")
+
+
+def read_table(
+    table: Callable[..., Array], epsilon: Array, lowest: float, largest: float, shave: float
+) -> tuple[Array, Array]:
+    """Read the distance, less a share that errs upwards in noise, and its elasticity.
+
+    Below the table the distance is in proportion to epsilon. ``table`` gives log distance at log
+    epsilon, and with a second argument of 1 its slope.
+    """
+    logs = np.log(np.clip(epsilon, lowest, largest))
+    distance = np.exp(table(logs)) * (1 - shave) * np.minimum(epsilon / lowest, 1.0)
+    return distance, np.where(epsilon > lowest, table(logs, 1), 1.0)

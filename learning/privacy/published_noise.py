@@ -19,18 +19,15 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.beliefs import evaluate_columns
-from learning.privacy.claims import EVERYONE, Claim
-from learning.privacy.gaussian import exact_epsilon, gaussian_belief
-from learning.privacy.guarantees import Guarantee, measure_gaussian
+from learning.privacy.claims import EVERYONE, Claim, evaluate_columns
+from learning.privacy.gaussian import GaussianNoise, exact_epsilon, gaussian_belief
 from learning.privacy.mechanism import Mechanism, NoiseSettings
-from learning.privacy.noise import GaussianNoise, where_noisy
+from learning.privacy.noise import where_noisy
 from learning.privacy.subsampled import (
     sampled_epsilon,
     subsampled_belief,
     subsampled_budget,
     subsampled_epsilon,
-    subsampled_guarantee,
 )
 
 Formula = Literal["sgd1", "sgd2", "weighted", "plain"]
@@ -245,16 +242,6 @@ class PublishedNoise(GaussianNoise, Mechanism):
         chance = 1 / self.total_size
         bound = partial(subsampled_belief, rounds=horizon, chance=chance, but_for=self.but_for)
         return evaluate_columns(lambda column: bound(column[0]), distance[None])
-
-    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """Guarantee what the accountant says of the noise, never the published epsilon."""
-        distance = float(self.distance(epsilon, size, horizon))
-        claimed = self.claims("", epsilon, horizon, size=size)[0].epsilon
-        if self.single_record:
-            return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
-        exact = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=self.delta)
-        joint = distance * np.sqrt(answers)
-        return Guarantee.uniform(measure_gaussian, joint, distance, exact, claimed)
 
 
 def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizon: int) -> float:

@@ -3,39 +3,41 @@
 The rest of this program draws from seeded generators: right for a study, which must be repeatable,
 and wrong for a release, since the seed reveals the noise, and since the gaps between floating-point
 numbers reveal the value that noise was added to. Here noise comes from OpenDP: the discrete Laplace
-or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.lattice`), in
-exact arithmetic, from the operating system's random source. Refused are: a generator; losses other
-than the squared whose records' gradients are not clipped one by one; accounting that no map of
-exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
-alone:
-once records are looked at, nothing is refused (`learning.privacy.admission`).
+or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.secure_noise`),
+in exact arithmetic, from the operating system's random source. Refused are: a generator; losses
+other than the squared whose records' gradients are not clipped one by one; accounting that no map
+of exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
+alone: once records are looked at, nothing is refused.
 
 An owner's program makes a `LedgerFile` and opens the account of its `ReleaseTerms` once, and calls
 `release` for every query.
+
+A refusal that depends on a record would leak it. So an answer is defined for every record: one with
+a cell that is no number counts as zeros, numbers beyond `LIMIT` count as `LIMIT`, and rows of a
+person beyond the announced number count as zeros. Only the announced shape of the table is checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
+from learning.data.rows import count_turns
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics, squared_statistics
-from learning.privacy.admission import admit_records
+from learning.losses.clipping import PublicCoordinates
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.claims import Claim
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release_terms import ReleaseTerms
-from learning.privacy.secure_noise import (
-    add_noise,
-    measurement,
-    refuse_generator,
-    rounding_factor,
-)
+from learning.privacy.secure_noise import add_noise, measurement, refuse_generator, rounding_factor
+
+LIMIT = 1e100  # of a number in a record: its square times all that `ReleaseTerms` allows is finite
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Released:
     scale: float
 
 
+@refuse_generator
 def release(
     x: ArrayLike,
     y: ArrayLike,
@@ -67,7 +70,6 @@ def release(
     persons: ArrayLike | None = None,
     number: int | None = None,
     keep: Callable[[Released], str] | None = None,
-    rng: object = None,
 ) -> Released:
     """Answer one mean-gradient query: clip records, charge the ledger on disk, add secure noise.
 
@@ -82,7 +84,7 @@ def release(
     ----------
     x: array (n, p), the owner's encoded records, n and p as announced; the last column the constant
         1. A record with a cell that is no number counts as zeros
-        (`learning.privacy.admission.admit_records`).
+        (`admit_records`).
     y: array (n,), their targets.
     query: array (p,), phi, in the announced ball.
     terms: the announced terms of all answers.
@@ -95,7 +97,6 @@ def release(
         outlives the program; returns the purpose that the ledger enters. A kill before the charge
         has then cost nothing, and one after it has not lost the answer. Unless given, noise is
         drawn after the charge.
-    rng: must be left out.
 
     Raises
     ------
@@ -109,7 +110,6 @@ def release(
     ValueError
         If OpenDP's own map does not confirm the claim.
     """
-    refuse_generator(rng)
     if not isinstance(ledger, LedgerFile):
         raise TypeError(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent "
@@ -160,7 +160,7 @@ def mean_gradient(
 
 
 def clipped_mean_gradient(
-    features: Array, targets: Array, phi: Array, coordinates: Coordinates
+    features: Array, targets: Array, phi: Array, coordinates: PublicCoordinates
 ) -> Array:
     """Average the gradients of admitted records at phi (p,), each clipped to the radius.
 
@@ -184,7 +184,7 @@ def clipped_mean_gradient(
 
 
 def clipped_statistics(
-    features: Array, targets: Array, coordinates: Coordinates
+    features: Array, targets: Array, coordinates: PublicCoordinates
 ) -> SquaredStatistics:
     """Sum over admitted records, each clipped to the announced bounds.
 
@@ -222,3 +222,84 @@ def _check_query(query: ArrayLike, terms: ReleaseTerms) -> Array:
         remedy = "Project it: coordinates.project."
         raise InputError("release.query", rule, f"length {length:g}", remedy)
     return phi
+
+
+def admit_records(
+    x: ArrayLike,
+    y: ArrayLike,
+    persons: ArrayLike | None,
+    n_records: int,
+    coordinates: PublicCoordinates,
+) -> tuple[Array, Array]:
+    """Convert records to finite numbers.
+
+    Features (n, p) and targets (n,), of labels within [-1, 1].
+
+    Parameters
+    ----------
+    x: array (n, p), features.
+    y: array (n,), targets.
+    persons: array (n,), the person of each record; None where each person has one.
+    n_records: n, as announced.
+    coordinates: the announced bounds, with p and the most rows of a person.
+
+    Raises
+    ------
+    InputError
+        If the table is not n by p, or persons are not stated for each record. No cell decides it.
+    """
+    features = _numeric_cells(x, "records", (n_records, len(coordinates.centre)))
+    targets = _numeric_cells(y, "targets", (n_records,))
+    lost = np.isnan(features).any(axis=1) | np.isnan(targets)
+    lost |= _surplus_rows(persons, n_records, coordinates.rows_per_person)
+    most = 1.0 if coordinates.loss.labels else LIMIT
+    features = np.clip(features, -LIMIT, LIMIT)
+    targets = np.clip(targets, -most, most)
+    features[lost] = 0.0
+    targets[lost] = 0.0
+    return features, targets
+
+
+def _surplus_rows(persons: ArrayLike | None, n_records: int, most: int) -> NDArray[np.bool_]:
+    """Mark rows of a person beyond the most that was announced, (n,)."""
+    if persons is None and most == 1:
+        return np.zeros(n_records, dtype=bool)
+    whose = np.asarray([] if persons is None else persons, dtype=object)
+    if whose.shape != (n_records,):
+        rule = f"must say whose each of the {n_records} records is, nobody having more than {most}"
+        raise InputError("release.persons", rule)
+    codes: dict[str, int] = {}
+    of_row = np.array([codes.setdefault(str(name), len(codes)) for name in whose])
+    return np.asarray(count_turns(of_row) >= most)
+
+
+def _numeric_cells(values: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """Convert an array of a shape cell by cell; NaN of a cell that is no number.
+
+    Raises
+    ------
+    InputError
+        If it has another shape. Its content is not shown: it may be private.
+    """
+    try:
+        given = np.asarray(values)
+        cells = given if given.dtype.kind in "biuf" else np.asarray(values, dtype=object)
+    except ValueError:  # rows of different lengths
+        cells = np.empty(0)
+    if cells.shape != shape:
+        size = " by ".join(str(length) for length in shape)
+        raise InputError(f"release.{name}", f"must be {size} numbers, as announced")
+    if cells.dtype != object:
+        with np.errstate(all="ignore"):
+            return cells.astype(float)
+    return np.array([_cell_number(cell) for cell in cells.ravel()], dtype=float).reshape(shape)
+
+
+def _cell_number(cell: object) -> float:
+    """Convert a cell; NaN where it is no real number, or too large an integer for one."""
+    if not isinstance(cell, (Real, np.bool_)):
+        return np.nan
+    try:
+        return float(cell)
+    except (OverflowError, TypeError, ValueError):
+        return np.nan

@@ -8,18 +8,17 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.persons import describe_neighbours, unit_of_privacy
+from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
-from learning.privacy.budget import Budget, fingerprint_bounds, visible_name
+from learning.losses.clipping import PublicCoordinates
 from learning.privacy.claims import Claim
-from learning.privacy.l2 import L2
+from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.laplace import Laplace
-from learning.privacy.lattice import WIDEST, draws_per_sample
+from learning.privacy.ledger import Budget, fingerprint_bounds, visible_name
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.secure_noise import scale_for, sensitivity
-from learning.privacy.shares import answer_shares
+from learning.privacy.noise import answer_shares
+from learning.privacy.secure_noise import draws_per_sample, scale_for, sensitivity
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class ReleaseTerms:
     n_records: int
     epsilon: float
     horizon: int
-    coordinates: Coordinates = field(repr=False)
+    coordinates: PublicCoordinates = field(repr=False)
     mechanism: Mechanism = Laplace()
     by_person: bool = False
     growth: float = 1.0
@@ -170,7 +169,7 @@ class ReleaseTerms:
         return float(self.scales[0])
 
 
-def _check_coordinates(coordinates: Coordinates) -> None:
+def _check_coordinates(coordinates: PublicCoordinates) -> None:
     """Refuse coordinates under which an answer is unbounded or not finite at some query."""
     start = coordinates.centre
     transform = coordinates.transform

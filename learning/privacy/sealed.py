@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from learning.canonical import sync_folder
 from learning.errors import InputError
 
 SEAL = 65  # the length of the last line
@@ -75,17 +76,6 @@ def write_sealed(path: Path, header: bytes, lines: Sequence[str]) -> None:
         os.fsync(file.fileno())
     os.replace(new, path)
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the disk confirm new names in a folder, where the system can."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _seal_line(body: bytes) -> bytes:

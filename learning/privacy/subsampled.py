@@ -16,19 +16,10 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.beliefs import bound_profile_belief, evaluate_columns
-from learning.privacy.claims import Claim
-from learning.privacy.gaussian import gaussian_delta, zcdp_distance, zcdp_growth
-from learning.privacy.guarantees import (
-    EPSILONS,
-    Guarantee,
-    Measure,
-    measure_gaussian,
-    tabulate_profiles,
-)
+from learning.privacy.claims import Claim, bound_profile_belief, evaluate_columns
+from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
 from learning.privacy.mechanism import FixedHorizon, NoiseSettings
-from learning.privacy.noise import GaussianNoise, where_noisy
-from learning.privacy.tables import check_covered, read_table, tabulate_distance
+from learning.privacy.noise import check_covered, read_table, tabulate_distance, where_noisy
 
 LEFT_OUT = 1e-25  # bound on the probability of uses beyond the sum; counted towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
@@ -198,28 +189,6 @@ def subsampled_budget(distance: ArrayLike, rounds: int, chance: float, delta: fl
 
 
 @lru_cache(maxsize=64)
-def _profile_measure(distance: float, rounds: int, chance: float) -> Measure:
-    """Make the measure of distances of one use by the profiles of all rounds, samples known."""
-    return tabulate_profiles(distance, lambda m: subsampled_delta(EPSILONS, m, rounds, chance))
-
-
-def subsampled_guarantee(
-    distance: float, rounds: int, total_size: int, delta: float, claimed: float
-) -> Guarantee:
-    """Guarantee T rounds that each use one known record of all n.
-
-    Such an answer is Gaussian at ``distance``.
-    """
-    chance = 1 / total_size
-    shows = float(-np.expm1(rounds * np.log1p(-chance))) if total_size > 1 else 1.0
-    together = partial(subsampled_epsilon, rounds=rounds, chance=chance, delta=delta)
-    alone = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=delta)
-    measure = _profile_measure(distance, rounds, chance)
-    single = (measure_gaussian, alone)
-    return Guarantee(measure, distance, distance, together, claimed, *single, shows)
-
-
-@lru_cache(maxsize=64)
 def _noise_by_crowd(delta: float, rounds: int, overlap: int, total: int) -> tuple[Array, Array]:
     """Tabulate logs of numbers of records, and of their noise at a budget of 1 over that of all."""
     logs = np.linspace(np.log(overlap), np.log(total), CROWDS)
@@ -365,8 +334,3 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         """Make the claim, which holds with known samples."""
         made = super().onlooker_claims(epsilon, horizon, size)[0]
         return [replace(made, mechanism=f"{self.label}, picks known to all")]
-
-    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
-        """Guarantee the mixture over uses of the record in all rounds."""
-        distance = float(self.distance(epsilon))
-        return subsampled_guarantee(distance, horizon, self.total_size, self.delta, epsilon)

@@ -13,11 +13,11 @@ eigenvalue.
 phi = M^-1 g from phi = 0, with M = mean xx' and g = mean ux over all records, u = y - centre'x,
 ends at the minimum of squared loss. A record spends what its replacement moves, once records are
 held to |x| <= R and |u x| <= h one by one: at most sqrt(2) R^2 in moments and 2 h in scores
-(`learning.losses.scores`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
+(`learning.losses.clipping`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
 R), and AdaSSP has h = RY; no record is long, badly predicted and far out all at once. No pair of
 records is worst for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2)
 h, opposite ones scores by 2 h and moments by R^2, so both together cost hardly more than the scores
-(`learning.losses.scores.noise_stretch`).
+(`learning.losses.clipping.noise_stretch`).
 
 To first order the step errs by M^-1 (e - E phi*), with noise e on the scores and E on the moments.
 The mean excess of that is, with deviations v of e and s of E (diagonal), v^2 tr G + s^2/2 (|phi*|^2
@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics
 from learning.training.algorithm import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
@@ -129,7 +129,7 @@ def release_deviations(
     The privacy loss depends on the sensitivity in units of the noise's deviation: m = 2 G/(n s) for
     a mean gradient with deviation s. Noise of the same law and deviation Delta/m on (sum xx', c sum
     xu) spends as much; k Delta/m where k rows of a person are replaced together. Scores
-    (`learning.losses.scores`) have the noise of a mean gradient, n s/2, widened for the moments
+    (`learning.losses.clipping`) have the noise of a mean gradient, n s/2, widened for the moments
     that are released with them.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.coordinates import PARTS, RECORD, ClippedBy
+from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.training.bounds import Bound, BoundInputs
 from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned
@@ -37,7 +37,7 @@ class Algorithm:
         owners with one "release" of sums, which is solved for the model.
     exact: whether the law of `learning.training.law` holds under squared loss; other trainings are
         rehearsed.
-    scores: whether a release holds second moments and scores (`learning.losses.scores`).
+    scores: whether a release holds second moments and scores (`learning.losses.clipping`).
     published_formulas: whether the paper states a noise formula and a step-size constant.
     theorem: bound of the paper on the excess (`learning.training.theorems`); None without one.
     compared: whether ``algorithm = "best"`` compares it.

@@ -11,7 +11,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
 from learning.losses.loss import Loss
-from learning.losses.together import pool_records
+from learning.losses.records import pool_records
 from learning.training.client import make_clients
 from learning.training.task import Task
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.protocols import GradientOracle
-from learning.losses.together import Joint
-from learning.privacy.budget import Budget
+from learning.losses.records import GradientOracle, Joint
+from learning.privacy.ledger import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.conduct import HONEST, Conduct

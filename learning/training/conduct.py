@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import Holding
 from learning.declaration import Count, Declaration
-from learning.losses.protocols import GradientOracle
-from learning.losses.squared import SquaredStatistics
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
 
 
 @dataclass(frozen=True)

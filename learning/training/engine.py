@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.privacy.budget import describe_bounds
-from learning.privacy.ledger import Ledger
+from learning.privacy.ledger import Ledger, describe_bounds
 from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, make_clients

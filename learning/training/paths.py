@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import TrainingCost
 
 # called with the step, all runs' points phi (runs, p), and their running means (runs, p)
 Watch = Callable[[int, Array, Array], None]

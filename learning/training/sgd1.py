@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.together import pool_records
+from learning.losses.records import pool_records
 from learning.training.algorithm import Algorithm
 from learning.training.bounds import BoundInputs
 from learning.training.descent import Walk

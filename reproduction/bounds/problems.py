@@ -11,9 +11,8 @@ import pandas as pd
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
+from learning.losses.loss import Loss, TrainingCost
 from learning.losses.losses import LOSSES
-from learning.losses.protocols import TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.algorithm import Algorithm

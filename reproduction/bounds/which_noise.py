@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from learning.privacy.composition import AccountedL2
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2, AccountedL2
+from learning.privacy.l2 import L2
 from learning.privacy.l2_accounting import common_factor
 from learning.privacy.laplace import Laplace
 from reproduction.checks import select_rows

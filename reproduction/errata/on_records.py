@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from learning.arrays import Array
-from learning.losses.squared import Fitness, SquaredStatistics, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 from reproduction.checks import AGAIN, EXACT, at_least, estimate_mean
 from reproduction.claims import Checks, Rows, make_item, quick_or_full
 from reproduction.item import Check, Setting

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.division import Rows
-from learning.data.encoding import Columns, Components, Encoder, fit_encoder
+from learning.data.encoding import Columns, Components, Encoder
+from learning.data.fitting import fit_encoder
+from learning.data.rows import Rows
 from reproduction.item import NotPossible
 
 Owners = NDArray[np.intp]

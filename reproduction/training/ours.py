@@ -24,8 +24,7 @@ from learning.forecast.inputs import PlanningInputs, PublicOwners, Settings
 from learning.forecast.planner import Planner
 from learning.forecast.pooled import PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.losses.loss import Loss
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import Loss, TrainingCost
 from learning.losses.squared import Squared
 from learning.randomness import Streams
 from learning.training.engine import train

@@ -3,7 +3,7 @@
 The papers state neither the bound Xi of their noise nor their step sizes. One rule each is used
 throughout the book, from public rows alone. The bound holds for public rows in a ball that does not
 bind training: no promise rests on it, and nothing here is called private
-(`learning.privacy.given_bound`).
+(`learning.privacy.wrapped`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
-from learning.losses.protocols import GradientOracle, TrainingCost
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import GradientOracle
 from learning.losses.squared import Fitness, Squared
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from learning.losses.lojasiewicz import draw_cloud, smallest_ratio
-from learning.losses.loss import RecordFitness
+from learning.losses.loss import RecordFitness, TrainingCost
 from learning.losses.losses import make_loss
 from learning.losses.network import draw_start
-from learning.losses.protocols import TrainingCost
 from learning.privacy.published_noise import PublishedNoise
 from reproduction.checks import log_slope, select_rows
 from reproduction.claims import Checks, Rows, make_item

@@ -9,7 +9,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.mechanisms import BEST, kinds_of
-from learning.privacy.shared_noise import SharedNoise, Trust
+from learning.privacy.wrapped import SharedNoise, Trust
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import Feature
 from scenarios.schema.fields import quote_choices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from learning.losses.coordinates import RECORD
+from learning.losses.clipping import RECORD
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT, LOSSES
 from learning.privacy.mechanisms import norm_of

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from learning.privacy.beliefs import bound_belief
+from learning.privacy.claims import bound_belief
 from learning.privacy.promises import weakest_claims
 from scenarios.report.facts_owners import Content, asks_nothing, epsilon_of, sellers
 from scenarios.report.wording import format_range, join_words, natural_key, read_limit

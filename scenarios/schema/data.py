@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Lt
 from pydantic import Field, model_validator
 
-from learning.data.persons import unit_of_privacy
+from learning.data.rows import unit_of_privacy
 from learning.declaration import Count, CountOrZero, Words
 from learning.errors import InputError, collect_errors
 from learning.phrases import format_value

@@ -17,7 +17,7 @@ from agents.pricing import PRICING
 from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.privacy.shared_noise import Feared
+from learning.privacy.wrapped import Feared
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer

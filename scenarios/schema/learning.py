@@ -14,7 +14,7 @@ from pydantic import model_validator
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
 from learning.errors import InputError, collect_errors
 from learning.forecast.inputs import Settings
-from learning.losses.coordinates import PARTS, RECORD, ClippedBy
+from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
@@ -29,7 +29,7 @@ from learning.privacy.mechanisms import (
     norm_of,
     title_of,
 )
-from learning.privacy.shares import LARGEST, STEEPEST, share_ratio
+from learning.privacy.noise import LARGEST, STEEPEST, share_ratio
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS, compared_algorithms

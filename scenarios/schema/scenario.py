@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, create_model, model_validator
 from learning.errors import InputError, collect_errors
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
-from learning.privacy.shared_noise import LOCAL, Trust
+from learning.privacy.wrapped import LOCAL, Trust
 from scenarios.features import FEATURES, choices
 from scenarios.features.base import check_exclusions
 from scenarios.schema.data import Data

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.division import Rows
+from learning.data.rows import Rows
 from learning.declaration import LARGEST
 from learning.phrases import escape_control
 from scenarios.tables.reading import Table

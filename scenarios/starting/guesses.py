@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from learning.data.division import Rows
+from learning.data.rows import Rows
 from scenarios.starting.columns import Column, public_columns
 from scenarios.starting.roles import (
     Columns,

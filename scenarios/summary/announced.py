@@ -19,8 +19,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
-from learning.privacy.l2 import L2
-from learning.privacy.lattice import WIDEST
+from learning.privacy.l2 import L2, WIDEST
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.run import Run

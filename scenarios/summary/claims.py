@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from learning.data.persons import describe_neighbours
+from learning.data.rows import describe_neighbours
 from learning.forecast.planner import Planner
 from learning.privacy.claims import REPLACE, Claim
-from learning.privacy.promises import compose_learners, compose_trainings, make_claims
+from learning.privacy.lifetime import compose_learners, compose_trainings
+from learning.privacy.promises import make_claims
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData

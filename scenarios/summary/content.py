@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from learning.forecast.planner import Planner
-from learning.losses.coordinates import PARTS, RECORD
+from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.promises import weakest_claims
 from learning.training.engine import Trained
 from learning.training.model import Model

@@ -9,8 +9,8 @@ import numpy as np
 
 from learning.forecast.bootstrap import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
-from learning.losses.coordinates import RECORD
-from learning.privacy.shares import answer_shares
+from learning.losses.clipping import RECORD
+from learning.privacy.noise import answer_shares
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
 from learning.training.task import Schedule

@@ -11,8 +11,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.bootstrap import quantiles
 from learning.forecast.measures import RELATIVE
-from learning.losses.fresh import Fresh
-from learning.losses.loss import Loss
+from learning.losses.loss import Fresh, Loss
 from learning.training.engine import Trained
 from scenarios.run import Run
 from scenarios.summary.verdict import STANDARD_ERRORS, summarise_runs

@@ -11,9 +11,10 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.cells import Meaning
-from learning.data.division import Division, Rows
+from learning.data.division import Division
 from learning.data.encoding import Encoder
 from learning.data.owner_data import OwnerAway, OwnerData
+from learning.data.rows import Rows
 from learning.forecast.pooled import (
     Block,
     Counting,
@@ -22,8 +23,7 @@ from learning.forecast.pooled import (
     check_imperfect,
     group_rows,
 )
-from learning.losses.fresh import FreshRecords
-from learning.losses.loss import Loss
+from learning.losses.loss import FreshRecords, Loss
 from learning.spool import on_disk
 from scenarios.tables.parts import Parts
 

@@ -9,17 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from learning.cells import merge_spellings
-from learning.data.division import Division, RowLabels, Rows, divide_rows
-from learning.data.encoding import Encoder, fit_encoder
+from learning.data.division import Division, Persons, cap_persons, divide_rows
+from learning.data.encoding import Encoder
+from learning.data.fitting import fit_encoder
 from learning.data.overlap import Overlap
-from learning.data.owner_data import Holding, OwnerData
-from learning.data.persons import Persons, cap_persons
+from learning.data.owner_data import Holding, OwnerData, encode_owners
+from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
 from learning.forecast.pooled import Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample
-from learning.losses.fresh import Fresh, FreshRecords, FreshSums
-from learning.losses.loss import Loss
-from learning.losses.protocols import TrainingCost
+from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import check_different
@@ -177,7 +176,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         table=table,
         loss=learning.objective,
         n_rows=raw.n_rows,
-        aside=encoder.encode_owner("aside", table.columns, kept) if len(kept) else None,
+        aside=encode_owners(encoder, table.columns, {"aside": kept})[0] if len(kept) else None,
         persons=persons,
     )
 
@@ -194,7 +193,7 @@ def _public_sample(
     if not len(rows):
         return None
     learning = scenario.learning
-    shown = encoder.encode_owner("public", table.columns, rows)
+    shown = encode_owners(encoder, table.columns, {"public": rows})[0]
     whose = None if holders is None else holders.texts(division.public).astype(str)
     drawn = scenario.data.order == "shuffled"
     return PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose, drawn)
@@ -254,7 +253,7 @@ def pool_records(
         pooled = away.sum_records(learning.regularisation)
         return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
     columns = meaning.read_columns({name: raw.columns[name] for name in meaning.written})
-    owners = encoder.encode_owners(columns, division.owners)
+    owners = encode_owners(encoder, columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
     filled = encoder.count_filled(columns, np.concatenate(list(division.owners.values())))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.cells import TEXT
-from learning.data.encoding import describe_encoder
+from learning.data.fitting import describe_encoder
 from learning.table_file import read_as_written
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from learning.cells import Columns, as_text
-from learning.data.division import RowLabels, Rows
+from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.table_file import PARQUET, ROW_LABELS, check_kinds, check_names

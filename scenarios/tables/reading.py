@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from learning.cells import EXACT_WHOLE, MISSING_MARKS, Columns, as_text, cell_text
-from learning.data.division import RowLabels, Rows
+from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.table_file import (

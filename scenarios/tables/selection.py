@@ -25,7 +25,7 @@ from learning.cells import (
     as_text,
     read_written,
 )
-from learning.data.division import Rows
+from learning.data.rows import Rows
 from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.schema.data import Data

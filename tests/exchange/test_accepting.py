@@ -16,9 +16,8 @@ from exchange.owner.accepting import Permissions, accept_contract, check_records
 from exchange.owner.answers import answer_query
 from exchange.owner.table import Records
 from learning.errors import InputError
-from learning.privacy.fingerprints import digest_rows
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.registry import Registry
+from learning.privacy.registry import Registry, digest_rows
 
 NAME = "Alpha"
 AGAIN = Permissions(max_epsilon=20.0, sold_before=True)

@@ -14,9 +14,10 @@ from exchange.learner.agreed import contract_from_result, missing_rule
 from exchange.learner.collector import agreed_plan
 from learning.canonical import encode_canonical
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidate_mechanisms
-from learning.privacy.shared_noise import Trust
+from learning.privacy.wrapped import Trust
 from learning.training.aggregation import AGGREGATIONS
 from scenarios.opened import open_result
 from scenarios.output.manifest import write_manifest
@@ -71,7 +72,7 @@ def same_training(run, contract):
     assert (agreed_plan(contract).steps == task.plan.steps).all() and agreed_plan(
         contract
     ).priced == task.plan.priced
-    ours = vars(contract.coordinates)
+    ours = vars(Coordinates.of(contract.coordinates))
     theirs = vars(task.coordinates)
     assert all(np.array_equal(ours[key], theirs[key]) for key in theirs)
     assert contract.encoder.feature_names == run.data.encoder.feature_names

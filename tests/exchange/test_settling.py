@@ -16,7 +16,8 @@ from exchange.learner.settling import own_rows_part, read_exchange, settle_excha
 from exchange.statement import Charge, Statement
 from learning.canonical import encode_canonical, parse_canonical
 from learning.errors import InputError
-from learning.privacy.budget import spent_budget
+from learning.losses.losses import LOSSES
+from learning.privacy.ledger import spent_budget
 from scenarios.report.phrases import render_lines
 from scenarios.report.settlement_page import settlement_page
 
@@ -309,7 +310,7 @@ def own_rows(contract, rows, seed):
 
 def started(contract, x, y):
     """The contract with the start that rows make, and the optimum and own model's error that they show."""
-    start, _ = contract.coordinates.loss.fit(x, y, 0.01)
+    start, _ = LOSSES[contract.loss.name].fit(x, y, 0.01)
     return small_contract(3, rule="without", bounds={"start": start.tolist()})
 
 
@@ -318,7 +319,7 @@ def test_rows_kept_aside_show_the_difference_of_two_models_without_favour(contra
     x, y = own_rows(contract, 60, 1)
     start = started(contract, x, y)
     far_x, far_y = own_rows(contract, 20_000, 2)
-    better, _ = start.coordinates.loss.fit(far_x, far_y, 0.01)
+    better, _ = LOSSES[contract.loss.name].fit(far_x, far_y, 0.01)
     whole = judge_on_own_rows(start, better, far_x, far_y, kept_aside=True).better.relative_fitness
     seen = [
         judge_on_own_rows(start, better, *own_rows(contract, 40, 100 + k), kept_aside=True).better
@@ -332,7 +333,7 @@ def test_rows_kept_aside_show_the_difference_of_two_models_without_favour(contra
 def test_rows_that_the_start_was_fitted_to_favour_it_and_refitting_takes_the_favour_off(contract):
     """As it stands the difference is too small on average; crossed it is about that of the population."""
     far_x, far_y = own_rows(contract, 3_000, 2)
-    fit = contract.coordinates.loss.fit
+    fit = LOSSES[contract.loss.name].fit
     better = fit(far_x, far_y, 0.01)[0]
     found = []
     for seed in range(25):
@@ -390,7 +391,7 @@ def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
 def test_the_forecast_is_met_within_its_interval_widened_by_three_standard_errors(contract):
     x, y = own_rows(contract, 400, 1)
     start = started(contract, x, y)
-    better, _ = start.coordinates.loss.fit(*own_rows(contract, 20_000, 2), 0.01)
+    better, _ = LOSSES[contract.loss.name].fit(*own_rows(contract, 20_000, 2), 0.01)
     seen = judge_on_own_rows(start, better, x, y, kept_aside=True)
     assert seen.forecast == pytest.approx(0.4) and seen.interval == pytest.approx((0.3, 0.45))
     assert own_rows_part(seen)["agrees"] == (

@@ -16,7 +16,7 @@ from exchange.statement import (
     read_statement,
 )
 from learning.errors import InputError
-from learning.privacy.budget import Budget
+from learning.privacy.ledger import Budget
 from learning.privacy.ledger_file import LedgerFile
 
 

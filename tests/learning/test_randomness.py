@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import FEW, Streams
 from learning.training.engine import Client

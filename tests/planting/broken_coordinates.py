@@ -10,8 +10,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear_records import ClippedRecords
-from learning.losses.protocols import GradientOracle
+from learning.losses.records import ClippedRecords, GradientOracle
 from learning.training.task import Task
 
 

@@ -11,8 +11,9 @@ from scipy.special import gammainc, gammaincinv
 
 from learning.arrays import Array
 from learning.declaration import field_types
+from learning.privacy.guarantees import guarantee_kind
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.shares import answer_shares
+from learning.privacy.noise import answer_shares
 from learning.training.client import Client
 from learning.training.task import Task
 from planting.broken_owners import at_owners
@@ -28,6 +29,8 @@ def in_mechanism(
         broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(
             **{name: getattr(sound, name) for name in field_types(type(sound))}
         )
+        if hasattr(broken, "guarantee"):
+            guarantee_kind.register(type(broken), broken.guarantee)
         bound = task.coordinates.noise_bound
 
         def priced(by: Mechanism, one: Client) -> float:
@@ -110,11 +113,14 @@ def for_one_answer(
 def three_times(task: Task, sound: Mechanism) -> dict[str, Any]:
     """An accountant that allows three times the distance, and believes it."""
 
-    def guarantee(self: Any, *arguments: Any, **named: Any) -> Any:
-        made = sound.guarantee(*arguments, **named)
+    def guarantee(mechanism: Any, asked: Any) -> Any:
+        made = guarantee_kind(sound, asked)
         return replace(made, joint=3 * made.joint, single=3 * made.single)
 
-    return {"scale": lambda self, *arguments: sound.scale(*arguments) / 3, "guarantee": guarantee}
+    return {
+        "scale": lambda self, *arguments: sound.scale(*arguments) / 3,
+        "guarantee": staticmethod(guarantee),
+    }
 
 
 def charged_evenly(task: Task) -> Task:

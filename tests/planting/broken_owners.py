@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.linear_records import ClippedRecords
+from learning.losses.records import ClippedRecords
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise

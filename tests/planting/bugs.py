@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.losses.linear_records import ClippedRecords
+from learning.losses.records import ClippedRecords
 from learning.privacy.l2 import L2Noise
 from learning.training.algorithms import ALGORITHMS
 from learning.training.task import Task

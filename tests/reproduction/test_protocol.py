@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy
 
-from learning.losses.coordinates import RECORD, Coordinates
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates
 from learning.progress import ignore_progress
 from reproduction import protocol
 from reproduction.protocols import (

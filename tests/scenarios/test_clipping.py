@@ -7,7 +7,7 @@ import pytest
 from pairs import laid, scenario
 
 from learning.errors import InputError
-from learning.losses.linear_records import ClippedRecords
+from learning.losses.records import ClippedRecords
 from scenarios.planning import prepare
 from scenarios.report.facts_learning import clips_gradients
 from scenarios.runner import run

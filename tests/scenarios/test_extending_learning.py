@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from extending import HeavyBall, SmoothHinge, enter
 
-from learning.losses import LOSSES, Loss
+from learning.losses.loss import Loss
+from learning.losses.losses import LOSSES
 from learning.training import ALGORITHMS, Algorithm
 from scenarios.report.page import write_report
 from scenarios.report.phrases import render_phrase

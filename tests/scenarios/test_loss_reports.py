@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.privacy.remaining import Remaining
+from learning.privacy.wrapped import Remaining
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
 from scenarios.result import load_result

@@ -10,7 +10,7 @@ import pytest
 from commands import TRADE
 
 import dpmarket as dpm
-from learning.data.encoding import fit_encoder
+from learning.data.fitting import fit_encoder
 from learning.losses.losses import LOSSES
 from learning.losses.network import draw_start
 from learning.training.model import Model

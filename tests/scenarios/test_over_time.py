@@ -127,16 +127,16 @@ def test_the_ledger_has_an_account_for_each_period_and_they_add_up(limited, cont
     kept = LedgerFile.create(tmp_path / "ledger")
     for account in limited.history.ledger.accounts:  # as they were charged
         kept.charge(kept.open(account.budget).budget, "training", account.answered)
-    rows = LedgerFile(tmp_path / "ledger").rows()
+    accounts = LedgerFile(tmp_path / "ledger").accounts
+    budgets = [account.budget for account in accounts]
     names = limited.data.names
-    assert [(row["owner"], row["data"]) for row in rows] == [
+    assert [(one.owner, one.data) for one in budgets] == [
         (name, f"period {t}") for t in (1, 2, 3) for name in names
     ]
-    stated = [sum(row["epsilon"] for row in rows if row["owner"] == name) for name in names]
+    stated = [sum(one.epsilon for one in budgets if one.owner == name) for name in names]
     assert stated == pytest.approx([claim["epsilon"] for claim in content["claims"]])
-    assert all(
-        row["answered"] == row["horizon"] - 1 and row["spent"] <= row["epsilon"] for row in rows
-    )
+    assert all(one.answered == one.budget.horizon - 1 for one in accounts)
+    assert all(one.spent <= one.budget.epsilon for one in accounts)
 
 
 def test_a_training_that_would_overspend_is_refused_before_any_noise_is_drawn(limited, monkeypatch):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from commands import TRADE
 
-from learning.data.division import Division, RowLabels
-from learning.data.persons import cap_persons
+from learning.data.division import Division, cap_persons
+from learning.data.rows import RowLabels
 from learning.errors import InputError
 from scenarios.command.check_printed import print_check
 from scenarios.command.console import print_result

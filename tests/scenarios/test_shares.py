@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pairs import laid, refused, scenario
 
-from learning.privacy.shares import answer_shares
+from learning.privacy.noise import answer_shares
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run

@@ -8,7 +8,7 @@ from learning.audit.auditor import audit_owner
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
 from learning.errors import InputError
-from learning.privacy.shared_noise import SharedNoise
+from learning.privacy.wrapped import SharedNoise
 from scenarios.checking import check_scenario
 from scenarios.planning import prepare
 from scenarios.report.facts_privacy import protection_of

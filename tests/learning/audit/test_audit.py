@@ -14,7 +14,12 @@ from learning.audit.observations import AuditTarget
 from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.guarantees import measure_approximate, measure_gaussian, measure_pure
+from learning.privacy.guarantees import (
+    guarantee_answers,
+    measure_approximate,
+    measure_gaussian,
+    measure_pure,
+)
 from learning.privacy.laplace import Laplace
 from learning.privacy.subsampled import SubsampledGaussian
 from scenarios.schema.loading import load
@@ -190,7 +195,7 @@ def test_gaussian_noise(insurers, accounting):
 
 def test_what_gaussian_answers_may_spend(insurers):
     """T answers together have the epsilon that was bought: back through the table of the accountant."""
-    made = Gaussian(1e-6, "pld").guarantee(2.0, 4, 3)
+    made = guarantee_answers(Gaussian(1e-6, "pld"), 2.0, 4, 3)
     assert made.epsilon(np.sqrt(made.joint**2 + made.single**2)) == pytest.approx(2.0, rel=1e-6)
     assert made.joint == pytest.approx(np.sqrt(3) * made.single)
 

@@ -16,12 +16,13 @@ from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, draw_start
-from learning.losses.scores import Scores
+from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian, gaussian_delta
-from learning.privacy.guarantees import measure_profile
-from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.guarantees import guarantee_answers, measure_profile
+from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.training import adassp as one_shot
@@ -433,18 +434,18 @@ def test_a_profile_refutes_just_what_its_deltas_forbid():
 @pytest.mark.slow
 def test_promises_are_the_accountants():
     accounted = AccountedLaplace(1e-3, 4)
-    made = accounted.guarantee(2.0, 4, 4)
+    made = guarantee_answers(accounted, 2.0, 4, 4)
     assert (
         made.joint == made.single == float(accounted.ratio(2.0)) and made.single_epsilon(0.3) == 0.3
     )
     assert (
         made.epsilon(made.joint) == pytest.approx(2.0, rel=1e-3) and made.epsilon(made.joint) <= 2.0
     )
-    one = accounted.guarantee(2.0, 4, 1)
+    one = guarantee_answers(accounted, 2.0, 4, 1)
     low = np.array([0.6])  # what one answer of that ratio may just show
     high = np.array([0.6 * np.exp(-made.single)])
     assert one.measure(low, high * 0.7)[0] > made.single > one.measure(low, high * 1.3)[0]
-    picked = SubsampledGaussian(1e-3, 20, 30).guarantee(2.0, 30, 30)
+    picked = guarantee_answers(SubsampledGaussian(1e-3, 20, 30), 2.0, 30, 30)
     assert picked.epsilon(picked.joint) == pytest.approx(2.0, rel=1e-3) and picked.claimed == 2.0
     assert picked.single_epsilon(picked.single) == pytest.approx(
         subsampled_epsilon(picked.single, 1, 1.0, 1e-3)

@@ -12,12 +12,13 @@ from learning.audit.accountant import LAWS, Answering, gaussian_epsilon, laplace
 from learning.audit.canaries import compare_canary_pairs, make_canaries
 from learning.audit.checks import check_training
 from learning.audit.transcript import watch_training
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, draw_start
-from learning.losses.scores import Scores
+from learning.privacy.composition import AccountedL2, AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2, AccountedL2
-from learning.privacy.laplace import AccountedLaplace, Laplace, spent_epsilon
+from learning.privacy.l2 import L2
+from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.randomness import Streams
@@ -272,7 +273,7 @@ def test_an_engine_that_never_projects_is_noticed(monkeypatch):
 def test_sensitivities_counted_by_half_are_noticed(monkeypatch):
     """What moves by at most G when a record is added moves by 2 G when one is replaced; of sums released at once too."""
     monkeypatch.setattr(
-        "learning.losses.squared.squared_gradient_bound", lambda *bounds: np.float64(5.0)
+        "learning.losses.clipping.squared_gradient_bound", lambda *bounds: np.float64(5.0)
     )
     assert "sensitivity" in failing(training())
     whole = one_shot.release_sensitivity

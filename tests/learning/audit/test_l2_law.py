@@ -7,7 +7,8 @@ from scipy.stats import expon, kstest
 from learning.audit import AuditTarget, audit_owner
 from learning.audit.accountant import LAWS, Answering, coordinate_rarity, l2_epsilon, law_of
 from learning.losses.coordinates import Coordinates
-from learning.privacy.l2 import L2, AccountedL2
+from learning.privacy.composition import AccountedL2
+from learning.privacy.l2 import L2
 from learning.privacy.l2_accounting import spent_epsilon
 
 

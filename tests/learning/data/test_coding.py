@@ -5,7 +5,8 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from learning.data.coding import CategoryCoder, principal_axes
+from learning.data.encoding import Categories
+from learning.data.fitting import principal_axes
 
 RNG = np.random.default_rng(0)
 SEEN = np.array(
@@ -20,6 +21,10 @@ SEEN = np.array(
 MORE = np.concatenate([SEEN[:5], np.array([["new", "0"], ["y", "2"]], object)])
 
 
+def as_columns(texts):
+    return dict(zip("ab", texts.T, strict=True)), np.arange(len(texts))
+
+
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
 @pytest.mark.parametrize("places", [False, True])
 def test_categories_meet_scikit_learn(places):
@@ -28,10 +33,10 @@ def test_categories_meet_scikit_learn(places):
         if places
         else OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False)
     ).fit(SEEN)
-    ours = CategoryCoder.of(("a", "b"), SEEN, places)
-    assert np.array_equal(ours.code_texts(MORE), theirs.transform(MORE))
+    ours = Categories.of(("a", "b"), SEEN, places)
+    assert np.array_equal(ours.encode(*as_columns(MORE)), theirs.transform(MORE))
     assert ours.coded_names == tuple(theirs.get_feature_names_out(["a", "b"]))
-    assert np.all(np.abs(ours.code_texts(MORE)) <= ours.bound)
+    assert np.all(np.abs(ours.encode(*as_columns(MORE))) <= ours.bound)
 
 
 def test_components_meet_scikit_learn():
@@ -43,9 +48,9 @@ def test_components_meet_scikit_learn():
 
 
 def test_no_columns_of_texts_are_no_columns():
-    none = CategoryCoder.of((), np.empty((3, 0), object), False)
+    none = Categories.of((), np.empty((3, 0), object), False)
     assert (
-        none.code_texts(np.empty((5, 0), object)).shape == (5, 0)
+        none.encode({}, np.arange(5)).shape == (5, 0)
         and none.coded_names == ()
         and none.bound.shape == (0,)
     )

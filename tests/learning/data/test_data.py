@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning.data.division import RowLabels, divide_rows
-from learning.data.encoding import Numbers, fit_encoder
+from learning.data.division import divide_rows
+from learning.data.encoding import Numbers
+from learning.data.fitting import fit_encoder
+from learning.data.owner_data import encode_owners
+from learning.data.rows import RowLabels
 from learning.errors import InputError
 
 
@@ -164,7 +167,7 @@ def test_target_is_clipped_and_counted_from_the_public_mean():
     centre = np.clip(columns["y"][PUBLIC], 4, 6).mean()
     assert y == pytest.approx(np.clip(columns["y"][PRIVATE], 4, 6) - centre)
     assert clipped.tolist() == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).tolist()
-    owner = made.encode_owner("a", columns, PRIVATE)
+    owner = encode_owners(made, columns, {"a": PRIVATE})[0]
     assert (
         owner.clipped == (clipped + made.encode(columns, PRIVATE)[1]).sum()
         and owner.n_records == 30
@@ -177,12 +180,12 @@ def test_many_owners_are_encoded_in_one_pass_and_as_each_alone(monkeypatch):
     columns = table()
     made = encoder(columns, bounds={"y": (4.0, 6.0), "income": (20.0, 30.0)})
     held = {"a": PRIVATE[:5], "b": PRIVATE[5:6], "c": PRIVATE[6:]}
-    alone = [made.encode_owner(name, columns, rows) for name, rows in held.items()]
+    alone = [encode_owners(made, columns, {name: rows})[0] for name, rows in held.items()]
     passes = []
     monkeypatch.setattr(
         Numbers, "encode", lambda *asked, encode=Numbers.encode: passes.append(1) or encode(*asked)
     )
-    together = made.encode_owners(columns, held)
+    together = encode_owners(made, columns, held)
     assert len(passes) == 1 and sum(owner.clipped for owner in alone) > 0
     for one, other in zip(alone, together, strict=True):
         assert (one.name, one.clipped) == (other.name, other.clipped)
@@ -247,7 +250,7 @@ def test_a_record_without_target_counts_as_the_mean_public_one(components):
     columns = table()
     columns["y"][[2, 5]] = np.nan
     made = encoder(columns, components=components)
-    owner = made.encode_owner("a", columns, PRIVATE)
+    owner = encode_owners(made, columns, {"a": PRIVATE})[0]
     assert owner.n_records == len(PRIVATE) and owner.y[[2, 5]].tolist() == [0, 0]
     public = made.encode(columns, PUBLIC)[0]
     assert owner.x[2] == pytest.approx(public.mean(axis=0)) and (owner.x[5] == owner.x[2]).all()

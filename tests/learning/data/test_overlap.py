@@ -1,15 +1,14 @@
-"""Records that sit with several owners: found by salted hashes, counted, told, and never a reason to refuse."""
+"""Records that sit with several owners: found by marks, counted, told, and never a reason to refuse."""
 
 import json
-from hashlib import blake2b
 
 import numpy as np
 import pytest
 from populations import generated
 
-from learning.data.encoding import fit_encoder
-from learning.data.overlap import Overlap, count_overlap, hash_records
-from learning.data.owner_data import OwnerData
+from learning.data.fitting import fit_encoder
+from learning.data.overlap import Overlap, count_overlap
+from learning.data.owner_data import OwnerData, encode_owners
 from scenarios.report.phrases import render_phrase
 
 
@@ -61,30 +60,9 @@ def test_the_target_belongs_to_the_record():
     assert count_overlap([OwnerData("a", x, np.zeros(1)), OwnerData("b", x, np.ones(1))]).kappa == 1
 
 
-def test_only_equality_is_learnt():
-    """Other salts, other hashes, the same count; and minus zero is zero."""
-    pair = owners(slice(0, 100), slice(90, 200))
-    one, other = (hash_records(pair[0], salt) for salt in (b"one", b"other"))
-    assert len(one) == len(other) == 100 and not set(one) & set(other)
-    assert (
-        count_overlap(pair, salt=b"one")
-        == count_overlap(pair, salt=b"other")
-        == count_overlap(pair)
-    )
+def test_minus_zero_is_zero():
     zero = [OwnerData(n, np.array([[v, 1.0]]), np.array([v])) for n, v in (("a", 0.0), ("b", -0.0))]
     assert count_overlap(zero).kappa == 2
-
-
-def test_records_that_nobody_else_has_are_not_hashed(monkeypatch):
-    """A hash of each of two million records takes seconds; only those that another record may equal need one."""
-    hashed = []
-    monkeypatch.setitem(
-        count_overlap.__globals__,
-        "blake2b",
-        lambda row, **how: hashed.append(row) or blake2b(row, **how),
-    )
-    assert count_overlap(owners(slice(0, 100), slice(90, 200))) == Overlap(20, 2)
-    assert len(hashed) == 20
 
 
 def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():
@@ -100,7 +78,7 @@ def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():
         components=6,
     )
     held = [
-        encoder.encode_owner(str(i), columns, rows)
+        encode_owners(encoder, columns, {str(i): rows})[0]
         for i, rows in enumerate((np.arange(300), np.arange(7, 8), [3, 250]))
     ]
     assert count_overlap(held) == Overlap(6, 2)

@@ -9,7 +9,7 @@ import pytest
 
 from learning.forecast import rehearsal
 from learning.forecast.rehearsal import cache_folder, load_or_compute, source_identity
-from learning.privacy import Laplace
+from learning.privacy.laplace import Laplace
 
 ARRAYS = {
     "plans": np.array([[0.0, 17.0, 0.1 + 0.2], [1.0, 3.0, 1e-300]]),

@@ -7,7 +7,7 @@ import pytest
 
 from learning.errors import InputError
 from learning.forecast.choice import Way, least_noisy, list_open_ways, make_planner
-from learning.losses.coordinates import PARTS, RECORD
+from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanisms import BEST
 from learning.training.algorithms import ALGORITHMS, compared_algorithms

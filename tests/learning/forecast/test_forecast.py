@@ -11,7 +11,8 @@ from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
 from learning.forecast.law import Envelope, PlanSet, evaluate_curve, make_plan_set, oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain
 from learning.training.plan import Plan

@@ -15,7 +15,7 @@ from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.shared_noise import SharedNoise
+from learning.privacy.wrapped import SharedNoise
 from learning.randomness import Streams
 from learning.training.client import group_owners, make_clients
 from learning.training.plan import Plan

@@ -20,7 +20,8 @@ from learning.forecast.law import oracle_problem
 from learning.forecast.protocol import Settings, design_by_law
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES, as_loss
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain, concatenate_problems
 from learning.training.plan import Plan

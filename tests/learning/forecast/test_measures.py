@@ -15,7 +15,7 @@ from learning.forecast.measures import (
     RootMeanSquare,
     alarm_chances,
 )
-from learning.losses.fresh import FreshRecords
+from learning.losses.loss import FreshRecords
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from market.costs.functions import Linear

@@ -8,8 +8,8 @@ from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.protocol import noise_shares, one_step_protocol, step_law
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
+from learning.losses.clipping import Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, noise_stretch
 from learning.privacy.gaussian import Gaussian
 from learning.progress import ignore_work
 

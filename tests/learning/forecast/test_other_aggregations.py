@@ -10,7 +10,8 @@ from commands import TRADE
 from populations import bounded_coordinates, generated
 
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.aggregation import MEAN, Median
 from learning.training.engine import train

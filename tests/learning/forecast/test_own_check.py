@@ -6,7 +6,8 @@ from populations import generated
 
 from learning.forecast.public_sample import PublicSample, estimate_start
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

@@ -10,7 +10,8 @@ from learning.forecast.law import oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.losses import as_loss
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.training.descent import Averaged
 from learning.training.law import bias_and_gain
 

@@ -28,7 +28,7 @@ from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.weighting import Answers, RecordWeighting, SizeWeighting
 from learning.losses.losses import as_loss
-from learning.losses.squared import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.progress import ignore_progress

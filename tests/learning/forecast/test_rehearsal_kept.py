@@ -10,9 +10,9 @@ import learning.forecast.calibration as calibration_module
 from learning.forecast.calibration import calibrate
 from learning.forecast.inputs import Settings
 from learning.forecast.rehearsal import Rehearsal
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
-from learning.losses.scores import Scores
 from learning.privacy.laplace import Laplace
 from learning.training.aggregation import Median, TrimmedMean
 from learning.training.clocks import Clocks

@@ -7,7 +7,7 @@ import pytest
 from rehearsals import REGULARISATION, WEIGHTS, population, stage
 
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.coordinates import RECORD
+from learning.losses.clipping import RECORD
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace

@@ -16,7 +16,8 @@ from learning.forecast.public_sample import (
     fresh_gradients,
     stretch_residuals,
 )
-from learning.losses.coordinates import RECORD, Coordinates, whitening_transform
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.losses import as_loss
 
 RNG = np.random.default_rng(1)

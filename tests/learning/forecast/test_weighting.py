@@ -18,12 +18,12 @@ from learning.forecast.weighting import (
     best_coalition,
 )
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
-from learning.privacy.remaining import Remaining
 from learning.privacy.subsampled import SubsampledGaussian
+from learning.privacy.wrapped import Remaining
 from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import train

@@ -16,9 +16,10 @@ from learning.forecast.weighting import (
     SharedWeighting,
     SizeWeighting,
 )
+from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.laplace import AccountedLaplace, Laplace
-from learning.privacy.remaining import Remaining
+from learning.privacy.laplace import Laplace
+from learning.privacy.wrapped import Remaining
 from market.costs.functions import Linear
 from market.game.game import Game
 from market.game.owners import Owners

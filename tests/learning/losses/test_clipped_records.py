@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import learning.losses.linear_records
-from learning.losses.coordinates import RECORD, Coordinates
-from learning.losses.linear_records import ClippedRecords
+import learning.losses.records
+from learning.losses.clipping import RECORD
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
-from learning.losses.together import pool_records
+from learning.losses.records import ClippedRecords, pool_records
 
 LINEAR = [loss for loss in LOSSES.values() if loss.linear]
 RADIUS = 0.8
@@ -46,7 +46,7 @@ def test_the_mean_is_that_of_gradients_shortened_one_by_one(loss, norm, monkeypa
     singly = held.record_gradient(np.tile(POINTS[1], (len(X), 1)), np.arange(len(X)))
     np.testing.assert_allclose(singly, gradients(loss, POINTS[1], RADIUS, norm), atol=2e-5)
     assert np.linalg.norm(singly, ord=norm, axis=1).max() <= RADIUS
-    monkeypatch.setattr(learning.losses.linear_records, "NUMBERS_IN_A_BLOCK", 1)
+    monkeypatch.setattr(learning.losses.records, "NUMBERS_IN_A_BLOCK", 1)
     np.testing.assert_allclose(held.gradient(POINTS), wanted, atol=2e-5)
 
 

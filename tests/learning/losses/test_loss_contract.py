@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from learning.losses import LOSSES, Coordinates, make_loss
+from learning.losses.coordinates import Coordinates
+from learning.losses.losses import LOSSES, make_loss
 from learning.losses.network import draw_start
 
 ROWS = 60

@@ -8,12 +8,9 @@ from hypothesis.extra.numpy import arrays
 from populations import generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.losses.squared import (
-    Fitness,
-    SquaredStatistics,
-    squared_gradient_bound,
-    squared_statistics,
-)
+from learning.losses.clipping import squared_gradient_bound
+from learning.losses.squared import Fitness
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 
 
 def naive_cost(x, y, theta, regularisation=0.0):

@@ -9,8 +9,8 @@ from scipy.optimize import brentq, lsq_linear, minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from learning.losses import optimum
-from learning.losses.optimum import hinge_optimum, logistic_optimum, smoothed_hinge_optimum
+from learning.losses import margin as optimum
+from learning.losses.margin import hinge_optimum, logistic_optimum, smoothed_hinge_optimum
 
 SOLVERS = {"hinge": hinge_optimum, "logistic": logistic_optimum}
 KINDS = ("noisy", "separable", "imbalanced", "repeated", "one class", "collinear", "wide")

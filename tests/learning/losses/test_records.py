@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import learning.losses.linear_records
-from learning.losses.linear_records import LinearRecords
+import learning.losses.records
 from learning.losses.losses import LOSSES
-from learning.losses.squared import squared_statistics
+from learning.losses.records import LinearRecords
+from learning.losses.statistics import squared_statistics
 
 LINEAR = [loss for loss in LOSSES.values() if not loss.clips_gradients]
 RNG = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_blocks_and_runs_change_nothing(loss, monkeypatch):
     phi = RNG.normal(size=(7, 4))
     held = records(loss)
     whole = held.gradient(phi)
-    monkeypatch.setattr(learning.losses.linear_records, "NUMBERS_IN_A_BLOCK", 1)
+    monkeypatch.setattr(learning.losses.records, "NUMBERS_IN_A_BLOCK", 1)
     assert np.allclose(held.gradient(phi), whole, atol=1e-6)
     assert np.allclose(np.vstack([held.gradient(phi[[i]]) for i in range(7)]), whole, atol=1e-6)
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from learning.losses.clipping import Scores, distance_frontier, noise_stretch
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, distance_frontier, noise_stretch
-from learning.privacy.l2 import L2, AccountedL2
+from learning.privacy.composition import AccountedL2
+from learning.privacy.l2 import L2
 
 R = 1.5
 H = 2.0

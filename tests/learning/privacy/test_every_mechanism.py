@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
+from learning.privacy.guarantees import guarantee_answers
 from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
 from learning.privacy.mechanisms import (
     BEST,
@@ -133,7 +134,7 @@ def test_its_claims_say_what_and_against_whom(mechanism):
         )
         assert claim.delta == mechanism.delta and 0 < claim.epsilon < np.inf
         assert claim.mechanism.startswith(mechanism.name) and claim.protects_against
-    assert claims[0].epsilon == mechanism.guarantee(0.5, HORIZON, HORIZON, size=30).claimed
+    assert claims[0].epsilon == guarantee_answers(mechanism, 0.5, HORIZON, HORIZON, size=30).claimed
     for nothing in (np.inf, np.nan, -1.0):
         with pytest.raises(ValueError, match="no privacy can be claimed"):
             mechanism.claim("bank", nothing, HORIZON)
@@ -156,7 +157,7 @@ def test_what_is_claimed_of_many_budgets_is_what_each_claim_says(mechanism):
 
 @every
 def test_it_guarantees_no_more_than_it_claims_and_the_whole_of_it_over_all_answers(mechanism):
-    made = mechanism.guarantee(0.5, HORIZON, HORIZON, size=30)
+    made = guarantee_answers(mechanism, 0.5, HORIZON, HORIZON, size=30)
     assert made.epsilon(made.joint) <= made.claimed * (1 + 1e-6)
     if mechanism.accounting != "zcdp":  # which claims more than is spent
         assert made.epsilon(made.joint) == pytest.approx(made.claimed, rel=1e-3)

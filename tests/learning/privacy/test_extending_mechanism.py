@@ -8,8 +8,14 @@ from extending import Logistic, enter
 
 from learning.audit import AuditTarget, audit_owner
 from learning.losses.coordinates import Coordinates
-from learning.privacy import Mechanism, NoiseSettings, candidate_mechanisms
-from learning.privacy.mechanisms import list_accountings, needs_delta, norm_of, title_of
+from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanisms import (
+    candidate_mechanisms,
+    list_accountings,
+    needs_delta,
+    norm_of,
+    title_of,
+)
 
 # ---- what follows
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from learning.privacy.fingerprints import (
+from learning.privacy.registry import (
     KEPT,
     Fingerprint,
     digest_records,

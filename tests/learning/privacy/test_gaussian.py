@@ -13,7 +13,8 @@ from scipy.stats import norm
 from learning.errors import InputError
 from learning.forecast.law import oracle_problem
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, gaussian_delta, zcdp_distance
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train

@@ -7,12 +7,15 @@ import pytest
 from populations import generated
 
 from learning.audit.checks import check_training
-from learning.losses import Coordinates
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.coordinates import Coordinates
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
+from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.given_bound import GivenBound, at_given_bound
-from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.guarantees import guarantee_answers
+from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
+from learning.privacy.wrapped import GivenBound, at_given_bound
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients, train
 from learning.training.law import bias_and_gain, quadratic_problem
@@ -55,8 +58,8 @@ def test_what_is_claimed_asks_for_as_much_noise_at_the_bound_that_is_proved(mech
 
 def test_laplace_noise_at_a_third_of_the_bound_promises_three_times_the_budget():
     held = at_given_bound(Laplace(), bounds(PROVED / 3))
-    assert held.claim("A", 0.5, 10).epsilon == pytest.approx(1.5) and held.guarantee(
-        0.5, 10, 9
+    assert held.claim("A", 0.5, 10).epsilon == pytest.approx(1.5) and guarantee_answers(
+        held, 0.5, 10, 9
     ).joint == pytest.approx(1.35)
 
 
@@ -79,7 +82,7 @@ def test_without_a_ball_nothing_is_promised(overlap):
     ]
     assert "no epsilon holds" in made[0].mechanism
     with pytest.raises(ValueError, match="no privacy"):
-        held.guarantee(0.3, 10, 9)
+        guarantee_answers(held, 0.3, 10, 9)
 
 
 def training(coordinates, mechanism, epsilon, runs, records):

@@ -5,8 +5,10 @@ import pytest
 from scipy.special import betainc, expit
 from scipy.stats import gamma
 
+from learning.privacy.composition import AccountedL2
+from learning.privacy.composition import spent_epsilon as laplace_spent
 from learning.privacy.gaussian import Gaussian, exact_epsilon
-from learning.privacy.l2 import L2, AccountedL2
+from learning.privacy.l2 import L2
 from learning.privacy.l2_accounting import (
     FactorCurve,
     common_factor,
@@ -15,7 +17,6 @@ from learning.privacy.l2_accounting import (
     scale_ratios,
     spent_epsilon,
 )
-from learning.privacy.laplace import spent_epsilon as laplace_spent
 
 DRAWS = 100_000
 

@@ -6,7 +6,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom
 
 from learning.errors import InputError
-from learning.privacy.laplace import AccountedLaplace, Laplace, spent_epsilon
+from learning.privacy.composition import AccountedLaplace, spent_epsilon
+from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism
 
 SETTINGS = [(1, 1e-6), (10, 1e-6), (10, 0.1), (100, 1e-6)]

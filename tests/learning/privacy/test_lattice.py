@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, gamma, kstest
 
-from learning.privacy import lattice
-from learning.privacy.lattice import LatticeL2, _accept_draw, draws_per_sample
+from learning.privacy import secure_noise as lattice
+from learning.privacy.secure_noise import LatticeL2, _accept_draw, draws_per_sample
 
 
 @pytest.mark.slow

@@ -10,10 +10,9 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.errors import InputError
-from learning.privacy.budget import Budget
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
+from learning.privacy.ledger import Budget, BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train, untrained_result
 from learning.training.plan import Plan
@@ -72,7 +71,7 @@ def test_training_charges_its_rounds_once_however_often_it_is_simulated(market, 
     assert [a.spent for a in ledger.accounts] == pytest.approx([0.75, 1.5, 2.25], rel=1e-15)
     assert [a.remaining for a in ledger.accounts] == pytest.approx([0.25, 0.5, 0.75], rel=1e-15)
     assert [a.entries for a in ledger.accounts] == [(Entry("training", 1, 3),)] * 3
-    assert [row["owner"] for row in ledger.rows()] == list(NAMES)
+    assert [one.budget.owner for one in ledger.accounts] == list(NAMES)
 
 
 def test_a_second_training_overspends_and_is_refused_before_any_noise(market):
@@ -108,7 +107,7 @@ def test_what_is_left_may_still_be_asked(market):
 def test_where_budgets_do_not_add_answers_are_counted(market, accounting):
     mechanism = Gaussian(1e-6, accounting)
     ledger = training(market, mechanism, norm=2).ledger
-    assert [(row["counted"], row["spent"], row["remaining"]) for row in ledger.rows()] == [
+    assert [(one.budget.counted, one.spent, one.remaining) for one in ledger.accounts] == [
         ("answers", 3.0, 1.0)
     ] * 3
     with pytest.raises(BudgetExceeded):

@@ -18,8 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from learning.errors import InputError
 from learning.privacy import sealed as module
-from learning.privacy.budget import Budget
-from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
+from learning.privacy.ledger import Budget, BudgetExceeded, Entry, Ledger
 from learning.privacy.ledger_file import LedgerFile
 
 ROOT = Path(__file__).parents[3]
@@ -190,7 +189,7 @@ def test_threads_with_a_file_of_their_own_cannot_overspend(path):
 
 KILLS = """
 import os, random, signal, sys, time
-from learning.privacy.budget import Budget
+from learning.privacy.ledger import Budget
 from learning.privacy.ledger import BudgetExceeded
 from learning.privacy.ledger_file import LedgerFile
 

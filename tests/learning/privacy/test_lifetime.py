@@ -9,13 +9,12 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from learning.errors import InputError
-from learning.privacy.budget import Budget
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import BudgetExceeded, Ledger
+from learning.privacy.ledger import Budget, BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.lifetime import Lifetime
-from learning.privacy.promises import compose_trainings, make_claims
+from learning.privacy.lifetime import Lifetime, compose_trainings
+from learning.privacy.promises import make_claims
 
 SOLD = np.array([0.5, 2.0, 0.0, 1.0])
 ROUNDS = (3, 5, 4, 2)

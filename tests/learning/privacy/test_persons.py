@@ -15,6 +15,7 @@ from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian, exact_distance
+from learning.privacy.guarantees import guarantee_answers
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import mean_gradient, release
@@ -94,7 +95,7 @@ def test_what_a_person_moves_is_what_its_budget_buys(mechanism, rows):
     first, second = owners(coordinates, mechanism, persons)
     shift = first.records.gradient(pair.query[None]) - second.records.gradient(pair.query[None])
     found = np.linalg.norm(shift[0], mechanism.norm) / first.scale / pair.share
-    priced = mechanism.guarantee(EPSILON, HORIZON, 1)
+    priced = guarantee_answers(mechanism, EPSILON, HORIZON, 1)
     assert found == pytest.approx(priced.single, rel=1e-5 if mechanism.norm == 1 else 1e-3)
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from learning.losses.coordinates import Coordinates, whitening_transform
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train

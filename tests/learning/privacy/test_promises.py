@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.promises import compose_learners, make_claims
+from learning.privacy.lifetime import compose_learners
+from learning.privacy.promises import make_claims
 
 
 def test_claims_of_several_learners_hold_of_gaussian_noise_counted_exactly():

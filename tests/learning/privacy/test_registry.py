@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.privacy.fingerprints import Accepted, take_fingerprint
-from learning.privacy.registry import Registry, user_folder
+from learning.privacy.registry import Accepted, Registry, take_fingerprint, user_folder
 
 
 def entry(number, key):

@@ -12,13 +12,14 @@ from scipy import stats
 from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
+from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
+from learning.privacy.composition import AccountedL2
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import measure_pure
-from learning.privacy.l2 import L2, AccountedL2
+from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile

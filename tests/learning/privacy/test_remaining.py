@@ -5,10 +5,11 @@ import pytest
 from scipy.special import expit
 
 from learning.forecast.rehearsal import source_identity
+from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
-from learning.privacy.remaining import Remaining
+from learning.privacy.wrapped import Remaining
 
 KINDS = [Laplace(overlap=2), Gaussian(1e-6, "zcdp"), Gaussian(1e-6, "pld")]
 

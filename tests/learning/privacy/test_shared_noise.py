@@ -9,7 +9,7 @@ from learning.privacy.gaussian import Gaussian, gaussian_delta
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
-from learning.privacy.shared_noise import SharedNoise, Trust
+from learning.privacy.wrapped import SharedNoise, Trust
 
 DRAWS = 8000
 WIDTH = 3

@@ -9,21 +9,21 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from learning.errors import InputError
-from learning.losses.squared import squared_statistics
-from learning.privacy.budget import Budget, spent_budget
+from learning.losses.statistics import squared_statistics
+from learning.privacy.composition import AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian, zcdp_distance
-from learning.privacy.given_bound import GivenBound
+from learning.privacy.guarantees import guarantee_answers
 from learning.privacy.l2 import L2
-from learning.privacy.laplace import AccountedLaplace, Laplace, spent_epsilon
-from learning.privacy.ledger import BudgetExceeded, Ledger
+from learning.privacy.laplace import Laplace
+from learning.privacy.ledger import Budget, BudgetExceeded, Ledger, spent_budget
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidate_mechanisms
+from learning.privacy.noise import GROWTHS, answer_shares, share_ratio
 from learning.privacy.promises import make_claims
 from learning.privacy.published_noise import PublishedNoise
-from learning.privacy.remaining import Remaining
-from learning.privacy.shares import GROWTHS, answer_shares, share_ratio
 from learning.privacy.subsampled import SubsampledGaussian
+from learning.privacy.wrapped import GivenBound, Remaining
 from learning.randomness import Streams
 from learning.training.client import group_owners, make_clients
 
@@ -109,7 +109,7 @@ def test_accounted_laplace_answers_composed_one_by_one_keep_to_the_claim():
         < mechanism.belief_bound(held, 2, [SIZE])[0]
         <= Laplace().belief_bound(np.array([[parts.sum()]]), 2, [SIZE])[0]
     )
-    measured = mechanism.guarantee(EPSILON, 2, 2)
+    measured = guarantee_answers(mechanism, EPSILON, 2, 2)
     assert measured.epsilon(measured.joint) == pytest.approx(composed(each), rel=5e-3)
     with pytest.raises(ValueError, match="priced for shares that grow by"):
         mechanism.relative_scales(1.0, 2)

@@ -7,7 +7,7 @@ import pytest
 from populations import generated
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, zcdp_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

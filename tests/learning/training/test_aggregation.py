@@ -8,11 +8,12 @@ import scipy.stats
 from populations import bounded_coordinates, randhie
 from trainings import task
 
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.remaining import Remaining
+from learning.privacy.wrapped import Remaining
 from learning.randomness import Streams
 from learning.training import ALGORITHMS, Plan, Task, make_clients, train
 from learning.training.aggregation import (

@@ -7,7 +7,8 @@ import pytest
 from clocked import NAMES, flat, owners_of, plan, population, silent, still, task
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, SquaredStatistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
@@ -491,6 +492,6 @@ def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
             streams=Streams(1, "noise"),
         )
     )
-    assert all(row["remaining"] >= 0 for row in found.ledger.rows())
+    assert all(one.remaining >= 0 for one in found.ledger.accounts)
     with pytest.raises(ValueError, match="answers no training of 200"):
         train(Task(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise")))

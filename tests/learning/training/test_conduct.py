@@ -38,7 +38,7 @@ def test_every_algorithm_carries_out_more_noise(algorithm):
     asked = task(algorithm, (80.0, 80.0), runs=60, theta_max=1000.0)
     noisy = train(behaving(asked, HONEST, Conduct(noise=10.0)))
     assert noisy.theta.var(axis=0).sum() > 2 * train(asked).theta.var(axis=0).sum()
-    assert noisy.ledger.rows() == train(asked).ledger.rows(), "it is charged what it sold"
+    assert noisy.ledger.accounts == train(asked).ledger.accounts, "it is charged what it sold"
 
 
 def test_every_algorithm_carries_out_other_gradients(algorithm):

@@ -27,7 +27,7 @@ def test_without_noise_runs_that_ask_alike_are_alike_and_stay_in_the_ball(algori
         np.testing.assert_allclose(
             found.theta, np.tile(found.theta[:1], (5, 1)), rtol=1e-12, atol=1e-14
         )
-    assert np.abs(found.theta).max() <= 0.8 * (1 + 1e-12) and found.ledger.rows()
+    assert np.abs(found.theta).max() <= 0.8 * (1 + 1e-12) and found.ledger.accounts
 
 
 def test_less_budget_means_more_spread(algorithm):
@@ -41,7 +41,7 @@ def test_less_budget_means_more_spread(algorithm):
 def test_the_ledger_is_charged_what_it_says_it_asks(algorithm):
     asked = task(algorithm)
     counts = algorithm.count_answers(asked)
-    assert [row["answered"] for row in train(asked).ledger.rows()] == counts
+    assert [one.answered for one in train(asked).ledger.accounts] == counts
     if not algorithm.asks_at_random:
         assert counts == [algorithm.queries(asked.plan.horizon)] * 2
 

@@ -10,7 +10,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from learning.forecast.law import oracle_problem
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train

@@ -88,7 +88,7 @@ def test_every_member_is_asked_and_charged_when_its_group_talks():
     assert [ledger.account(name).answered for name in "acbd"] == [counts[0], *counts] and sum(
         counts
     ) == 20
-    assert [row["owner"] for row in ledger.rows()] == ["a", "c", "b", "d"]
+    assert [one.budget.owner for one in ledger.accounts] == ["a", "c", "b", "d"]
 
 
 def test_a_group_answers_for_as_long_as_each_of_its_members():

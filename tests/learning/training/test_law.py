@@ -11,7 +11,8 @@ from populations import bounded_coordinates, generated, randhie
 from scipy import stats
 
 from learning.forecast.law import oracle_problem
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS

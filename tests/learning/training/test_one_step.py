@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from populations import generated
 
+from learning.losses.clipping import Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
-from learning.losses.scores import Scores, noise_stretch
-from learning.losses.squared import squared_statistics
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from trainings import task
 
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.randomness import Streams
 from learning.training import ALGORITHMS, train
 from learning.training.clocks import Clocks, tick_times

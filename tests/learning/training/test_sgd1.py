@@ -8,10 +8,10 @@ import pytest
 import learning.training.lots
 import learning.training.sgd1
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear_records import LinearRecords
 from learning.losses.losses import LOSSES
 from learning.losses.network import NetworkRecords
-from learning.losses.squared import squared_statistics
+from learning.losses.records import LinearRecords
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian

@@ -10,7 +10,8 @@ from populations import bounded_coordinates, generated
 
 from learning.losses.loss import RecordFitness
 from learning.losses.losses import LOSSES
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train

@@ -14,7 +14,8 @@ from learning.errors import InputError
 from learning.forecast.homogeneity import homogeneity_of_answers, record_gradients
 from learning.forecast.law import oracle_problem
 from learning.forecast.public_sample import PublicSample, estimate_start
-from learning.losses.squared import Fitness, squared_statistics
+from learning.losses.squared import Fitness
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace

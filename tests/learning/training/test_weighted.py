@@ -7,10 +7,9 @@ import pytest
 
 import learning.training.descent
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear_records import LinearRecords
 from learning.losses.losses import LOSSES
-from learning.losses.squared import squared_statistics
-from learning.losses.together import pool_records
+from learning.losses.records import LinearRecords, pool_records
+from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon

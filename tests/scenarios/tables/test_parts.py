@@ -210,7 +210,7 @@ def test_records_on_disk_are_those_of_memory(place, monkeypatch, changes):
     whole = market_data(scenario(place, *changes, table="whole.parquet"))
     monkeypatch.setattr(parts, "WHOLE", 0)
     monkeypatch.setattr(parts, "BLOCK", 64)
-    monkeypatch.setattr("learning.losses.parts.HELD", 50)
+    monkeypatch.setattr("learning.losses.records.HELD", 50)
     away = market_data(scenario(place, *changes))
     assert (away.filled, away.overlap) == (whole.filled, whole.overlap)
     for one, other in zip(away.owners, whole.owners, strict=True):

@@ -1,4 +1,4 @@
-"""An owner's records under any loss of a linear model, with or without clipped gradients.
+"""Records of owners as training asks about them: one by one, in batches, clipped, pooled.
 
 Each record is a line t = a'phi + b in the parameters trained: a = y W x shortened to the public
 bound and b = y x'centre for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers.
@@ -7,20 +7,97 @@ Its gradient is loss'(t) a. All replications of a round take one product per blo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.losses.parts import row_blocks
-from learning.losses.protocols import Slope
+from learning.losses.clipping import Slopes
+from learning.losses.statistics import SquaredStatistics
 from learning.threads import over_blocks
 
+ROWS = 2**15  # records of a batch
+HELD = 2**16  # records of a block, where a result is made of each
+NUMBERS = 2**20  # numbers of records that are stacked at once
 NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, in single precision: a core's own cache
 MOST_ROWS = 4096  # of a block: they limit its rounding
+
+
+class GradientOracle(Protocol):
+    """An owner's computation on its own clipped records, in phi, before noise."""
+
+    @property
+    def n_records(self) -> int: ...
+
+    @property
+    def n_parameters(self) -> int: ...
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean gradient over the records at phi: (runs, p) -> (runs, p)."""
+        ...
+
+
+class RecordOracle(GradientOracle, Protocol):
+    """An oracle that answers for single records too."""
+
+    def record_gradient(self, phi: Array, rows: NDArray[Any]) -> Array:
+        """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
+        ...
+
+
+def in_batches(parts: Sequence[tuple[Array, ...]]) -> Iterator[tuple[Array, ...]]:
+    """Yield arrays of parts (n_l, ...), such as x and y, in batches of about `ROWS` rows.
+
+    >>> [x.tolist() for (x,) in in_batches([(np.arange(2),), (np.arange(3),)])]
+    [[0, 1, 0, 1, 2]]
+    """
+    waiting: list[tuple[Array, ...]] = []
+    rows = 0
+    for part in parts:
+        if waiting and rows + len(part[0]) > ROWS:
+            yield join_parts(waiting)
+            waiting = []
+            rows = 0
+        waiting.append(part)
+        rows += len(part[0])
+    if waiting:
+        yield join_parts(waiting)
+
+
+def join_parts(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Concatenate arrays of parts; a single part is returned as it is."""
+    return parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def row_blocks(count: int, size: int = HELD) -> Iterator[slice]:
+    """Yield slices of a number of records, ``size`` at a time, to bound intermediate memory."""
+    return (slice(first, first + size) for first in range(0, count, size))
+
+
+def stack_by_size(
+    parts: Sequence[tuple[Array, Array]],
+) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Yield parts of equal size stacked: their numbers (k,), x (k, n, p) and y (k, n).
+
+    >>> parts = [(np.ones((n, 1)), np.full(n, n)) for n in (2, 1, 2)]
+    >>> [(which.tolist(), y.tolist()) for which, x, y in stack_by_size(parts)]
+    [([1], [[1]]), ([0, 2], [[2, 2], [2, 2]])]
+    """
+    sizes = np.array([len(y) for _, y in parts])
+    for size in np.unique(sizes):
+        equal = np.flatnonzero(sizes == size)
+        most = max(1, NUMBERS // max(1, parts[equal[0]][0].size))
+        for which in np.split(equal, range(most, len(equal), most)):
+            x, y = parts[which[0]]
+            if len(which) == 1:  # a view, which keeps the order in memory
+                yield which, x[None], y[None]
+                continue
+            x = np.stack([parts[at][0] for at in which])
+            y = np.stack([parts[at][1] for at in which])
+            yield which, x, y
 
 
 @dataclass(frozen=True)
@@ -40,11 +117,11 @@ class LinearRecords:
     double precision, on the records themselves.
     """
 
-    loss: Slope
+    loss: Slopes
     lines: NDArray[np.float32] = field(repr=False)
 
     @classmethod
-    def of(cls, loss: Slope, slopes: Array, constants: Array) -> LinearRecords:
+    def of(cls, loss: Slopes, slopes: Array, constants: Array) -> LinearRecords:
         """Make records of a (n, p) and b (n,)."""
         lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
         lines[:, :-1] = slopes
@@ -91,7 +168,7 @@ class LinearRecords:
         return self.slopes(t, rows)[:, None] * lines[:, :-1]
 
     def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
-        """Slopes at t (runs,) of one record each, (runs,)."""
+        """Slopess at t (runs,) of one record each, (runs,)."""
         return np.asarray(self.loss.derivative(t))
 
 
@@ -125,7 +202,7 @@ class ClippedRecords(LinearRecords):
 
     @classmethod
     def within(
-        cls, radius: float, loss: Slope, lines: NDArray[np.float32], norm: float
+        cls, radius: float, loss: Slopes, lines: NDArray[np.float32], norm: float
     ) -> ClippedRecords:
         """Make records of lines (n, p + 1), with gradients no longer than a radius in a norm."""
         limits = np.empty(len(lines), dtype=np.float32)
@@ -162,3 +239,61 @@ class ClippedRecords(LinearRecords):
         """Clipped slopes at t (runs,) of one record each."""
         limits = self.limits[rows].astype(np.float64)
         return np.clip(super().slopes(t, rows), -limits, limits)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Several owners' records with the mean over all of them; no record leaves its owner."""
+
+    parts: tuple[GradientOracle, ...] = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return sum(part.n_records for part in self.parts)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.parts[0].n_parameters
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean gradient over all records at phi: (runs, p) -> (runs, p)."""
+        total = sum(part.n_records * part.gradient(phi) for part in self.parts)
+        return np.asarray(total / self.n_records)
+
+    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
+        """Gradient of one record per run, rows (runs,) counted through all parts."""
+        gradient = np.empty(phi.shape)
+        first = 0
+        for part in cast(tuple[RecordOracle, ...], self.parts):
+            asked = (first <= rows) & (rows < first + part.n_records)
+            if asked.any():
+                gradient[asked] = part.record_gradient(phi[asked], rows[asked] - first)
+            first += part.n_records
+        return gradient
+
+
+def pool_records(records: Sequence[GradientOracle]) -> GradientOracle:
+    """Pool the records of several owners, such as for one party that trains on all of them.
+
+        Sums of squared loss are added, lines of one loss stacked, and other records averaged.
+
+        Parameters
+        ----------
+        records : of each owner, at least one.
+
+        Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
+            method.
+
+        >>> from learning.losses.clipping import Slopes
+    from learning.losses.statistics import squared_statistics
+        >>> one = squared_statistics(np.eye(2), np.ones(2))
+        >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
+        5
+    """
+    sums = [one for one in records if isinstance(one, SquaredStatistics)]
+    if len(sums) == len(records):
+        return sum(sums[1:], start=sums[0])
+    lines = [one for one in records if isinstance(one, LinearRecords)]
+    if len(lines) == len(records) and len({(type(one), id(one.loss)) for one in lines}) == 1:
+        return lines[0].with_more(lines[1:])
+    return Joint(tuple(records))
