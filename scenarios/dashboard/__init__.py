@@ -1,1 +1,1 @@
-"""Dashboard: sliders on a scenario, its rounds in pictures, a lesson in four steps; in the browser."""
+"""Dashboard in the browser: sliders on a scenario, its rounds in pictures, a lesson in four steps."""
