@@ -439,4 +439,6 @@ def test_what_parts_cannot_do_is_refused_in_one_line(place, in_parts, changes, w
 
 def test_a_study_tells_folders_apart_by_what_is_in_them(place, tmp_path):
     one = _hash_table(scenario(place))
-    assert one == _hash_table(scenario(place)) != _hash_table(scenario(place, table="whole.parquet"))
+    assert (
+        one == _hash_table(scenario(place)) != _hash_table(scenario(place, table="whole.parquet"))
+    )
