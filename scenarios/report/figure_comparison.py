@@ -15,6 +15,7 @@ from scenarios.report.figure_page import (
     MUTED,
     PALETTE,
     WIDTH,
+    add_legend,
     add_panel,
     label_row,
     make_rows,
@@ -65,7 +66,7 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     for place, row in enumerate(rows):
         label_row(gains, place, shorten(alternative_name(row), 24))
     if few:
-        _draw_legend(figure, names, height)
+        add_legend(figure, [shorten(name, 16) for name in names], "o", len(names), LABELS)
     return figure
 
 
@@ -104,12 +105,3 @@ def _finish_panel(
     if zero:
         axes.axvline(float(scale.place(0.0)), color=MUTED, linewidth=0.9)
     axes.set_xlabel(scale.named(quantity), fontsize=7.5)
-
-
-def _draw_legend(figure: Figure, names: list[str], height: float) -> None:
-    """Write the names of the owners in their colours, in one line under the panels."""
-    x = LABELS / WIDTH
-    for name, colour in zip(names, PALETTE, strict=False):
-        label = shorten(name, 16)
-        figure.text(x, 0.06 / height, f"● {label}", color=colour, fontsize=7.5, va="bottom")
-        x += (0.24 + 0.075 * len(label)) / WIDTH

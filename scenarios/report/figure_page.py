@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from scenarios.report.wording import format_number
@@ -82,6 +83,21 @@ def add_note(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Write a text at a place in fractions of the axes."""
     style = {"va": "bottom", "color": MUTED, **style}
     axes.text(x, y, text, transform=axes.transAxes, **style)
+
+
+def add_legend(
+    figure: Figure, names: Sequence[str], marks: str, columns: int, left: float = 0.1
+) -> None:
+    """Write names in the colours and marks of their lines, under the panels."""
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    handles = [
+        Line2D([], [], color=colour, marker=marks[i % len(marks)], linestyle="none")
+        for i, colour in enumerate(colours)
+    ]
+    place = (left / figure.get_figwidth(), 0.02 / figure.get_figheight())
+    style: dict[str, Any] = {"frameon": False, "borderpad": 0, "handletextpad": 0.1}
+    style |= {"markerscale": 0.8, "handlelength": 1.2, "labelcolor": colours, "fontsize": 8}
+    figure.legend(handles, names, loc="lower left", bbox_to_anchor=place, ncols=columns, **style)
 
 
 def shorten(name: str, most: int = 22) -> str:

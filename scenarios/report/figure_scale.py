@@ -108,9 +108,9 @@ class Scale:
         high = self.ends[1] + self.infinite * self.gap
         return low - pad * (high - low), high + pad * (high - low)
 
-    def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05) -> None:
-        """Set limits, ticks and grid lines of the axis x or y."""
-        places, labels = self.apart(*self.ticks(), _axis_inches(axes, name), name == "x")
+    def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05, most: int = 6) -> None:
+        """Set limits, at most about so many ticks, and grid lines of the axis x or y."""
+        places, labels = self.apart(*self.ticks(most), _axis_inches(axes, name), name == "x")
         axes.set(
             **{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels}
         )
