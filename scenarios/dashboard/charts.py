@@ -62,7 +62,7 @@ class Axis:
 
 def named_owners(rows: Sequence[Mapping[str, Any]]) -> list[int]:
     """Places of the owners that charts name: all of them, or those with most money at stake."""
-    placed = [{**row, "place": i} for i, row in enumerate(rows)]
+    placed: list[Mapping[str, Any]] = [{**row, "place": i} for i, row in enumerate(rows)]
     if len(placed) > NAMED:
         placed = by_stake(placed, NAMED)
     return [row["place"] for row in by_name(placed)]

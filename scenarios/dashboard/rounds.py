@@ -122,8 +122,10 @@ class Round:
         worth = worth_columns(self.run)["epsilon_worth"]
         found: list[Curve] = []
         for i, at, top, aim in zip(shown, grid, heights, best, strict=True):
-            points = [(float(e), float(top[np.searchsorted(at, e)])) for e in (epsilon[i], aim)]
-            found.append(Curve(self.run.data.names[i], at, top, *points, float(worth[i])))
+            chosen, peak = (
+                (float(e), float(top[np.searchsorted(at, e)])) for e in (epsilon[i], aim)
+            )
+            found.append(Curve(self.run.data.names[i], at, top, chosen, peak, float(worth[i])))
         return found
 
 

@@ -126,7 +126,6 @@ def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> Game
 
 def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
     """Collect game.json; starts and equilibria are numbered from 1, and null stands for none."""
-    pairs = zip(found.equilibria, found.stable, strict=True)
     remarks = []
     if len(found.equilibria) == 1:
         remarks = equilibrium_remarks(game, found.equilibria[0])
@@ -139,14 +138,7 @@ def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
         "scenario_sha256": sha256_of(file),
         "trained": False,
         "owners": name_owners(game),
-        "equilibria": [
-            {
-                **equilibrium_part(game, one),
-                "stable": stable,
-                "starts": [at + 1 for at in found.starts_of(number)],
-            }
-            for number, (one, stable) in enumerate(pairs)
-        ],
+        "equilibria": [equilibrium_part(game, found, i) for i in range(len(found.equilibria))],
         "starts": [
             {
                 "epsilon": play.path.profiles[0],
@@ -179,8 +171,9 @@ def name_owners(game: Game) -> list[dict[str, Any]]:
     return [{"name": name, "records": int(size)} for name, size in pairs]
 
 
-def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
+def equilibrium_part(game: Game, found: Basins, number: int) -> dict[str, Any]:
     """Describe an equilibrium: budgets, payments and surpluses, and what anybody could gain."""
+    one = found.equilibria[number]
     free = game.owners.epsilon_min < game.owners.epsilon_max
     ends = {"at_lowest": game.owners.epsilon_min, "at_highest": game.owners.epsilon_max}
     return {
@@ -193,6 +186,8 @@ def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
             name: bool(free.any() and np.all(one.epsilon[free] == end[free]))
             for name, end in ends.items()
         },
+        "stable": found.stable[number],
+        "starts": [at + 1 for at in found.starts_of(number)],
     }
 
 

@@ -56,7 +56,7 @@ def points_of(study: Study, table: pa.Table) -> list[Point]:
         if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     }
     made: list[Point] = []
-    first: dict[str, Values] = {}
+    first: Mapping[str, Values] = {}
     groups = groupby(table.to_pylist(), key=lambda row: row["cell"])
     for values, (number, same) in zip(study.steps, groups, strict=True):
         rows = list(same)

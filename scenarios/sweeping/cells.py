@@ -110,8 +110,8 @@ def groups(cells: list[Cell]) -> list[list[Cell]]:
 def _identify(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
     """Hash a scenario to a cell's key, and what it shares."""
     table = _hash_table(scenario)
-    code = (fingerprint(scenario) if scenario.allow_code else None) or {"sha256": None}
-    key = _hash(code_version(), wanted, scenario.to_toml(), table, code["sha256"])
+    code = (fingerprint(scenario) if scenario.allow_code else None) or {}
+    key = _hash(code_version(), wanted, scenario.to_toml(), table, code.get("sha256"))
     return key, _hash(planned_on(scenario), table)
 
 

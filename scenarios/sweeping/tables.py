@@ -54,7 +54,9 @@ def _place(study: Study, cell: Cell) -> dict[str, Any]:
 
 def cell_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) -> pa.Table:
     """Make a row for each cell: its keys that vary, its facts, and, where it failed, why."""
-    found = [{FAILED: str(cell.fault)} if cell.fault else rows[cell.key] for cell in cells]
+    found: list[Row] = [
+        {FAILED: str(cell.fault)} if cell.fault else rows[cell.key] for cell in cells
+    ]
     pairs = zip(cells, found, strict=True)
     table = make_table([_place(study, cell) | row.get("facts", {}) for cell, row in pairs])
     reasons = [row.get(FAILED) for row in found]

@@ -25,8 +25,12 @@ from scenarios.dashboard.rendering import render_part
 from scenarios.dashboard.screen import Screen, first_screen
 from scenarios.dashboard.state import MONEY, PRICE
 
-TITLES = ("Data and privacy", "What owners choose", "What the learner pays")
-TITLES += ("Equilibrium and training",)
+TITLES = {
+    1: "Data and privacy",
+    2: "What owners choose",
+    3: "What the learner pays",
+    4: "Equilibrium and training",
+}
 LEGEND = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
 
 say = partial(render_part, of="lesson.html.j2")
@@ -50,7 +54,7 @@ def Lesson() -> None:
 def _step(number: int) -> Iterator[None]:
     """Frame a step with what it says and asks."""
     with solara.Div(classes=["step"]):
-        Panel(html=say(f"step_{number}"), title=f"{number}. {TITLES[number - 1]}")
+        Panel(html=say(f"step_{number}"), title=f"{number}. {TITLES[number]}")
         yield
         Panel(html=say(f"question_{number}"))
 
