@@ -1,1 +1,1 @@
-"""Dashboard in the browser: sliders on a scenario, its rounds in pictures, a lesson in four steps."""
+"""Dashboard in the browser: sliders on a scenario, its rounds in pictures, a lesson."""

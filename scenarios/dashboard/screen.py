@@ -22,7 +22,7 @@ FAULTS = (ArithmeticError, RuntimeWarning, MemoryError, np.linalg.LinAlgError)  
 
 @dataclass(frozen=True)
 class Screen:
-    """What somebody looks at.
+    """Sliders, market and round that somebody looks at.
 
     Parameters
     ----------

@@ -236,7 +236,7 @@ class Sliders:
 
     @property
     def _money(self) -> Any:
-        """That number as the policy was opened or offered."""
+        """The money in the policy as it was opened or offered."""
         table = self.at(POLICY) or self.opened.scenario.policy.model_dump()
         return table[self.money_key]
 

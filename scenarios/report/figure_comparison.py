@@ -14,9 +14,8 @@ from scenarios.report.figure_page import (
     INK,
     MUTED,
     PALETTE,
-    WIDTH,
     add_legend,
-    add_panel,
+    add_panels,
     label_row,
     make_rows,
     new_page,
@@ -49,10 +48,8 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
         note += f", {count_noun(len(names), 'owner')} in all"
     height = TOP + ROW * len(rows) + BOTTOM + 0.2 * few
     figure = new_page(height, "What the learner gains, and what owners sell and keep", note)
-    width = (WIDTH - LABELS - 3 * GAP) / 3
-    gains, sold, kept = (
-        add_panel(figure, LABELS + i * (width + GAP), TOP, width, ROW * len(rows)) for i in range(3)
-    )
+    room = {"apart": GAP, "right": GAP}
+    gains, sold, kept = add_panels(figure, (3, 3), (LABELS, TOP), ROW * len(rows), **room)
     budgets = [np.maximum(epsilons_sold(row), 0.0) for row in rows]
     scale = Scale.over(np.concatenate(budgets))
     _draw_owners(sold, scale, budgets, few)

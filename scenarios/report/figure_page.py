@@ -79,6 +79,31 @@ def add_panel(figure: Figure, left: float, top: float, width: float, height: flo
     return figure.add_axes((left / wide, 1 - (top + height) / page, width / wide, height / page))
 
 
+def add_panels(
+    figure: Figure, shape: tuple[int, int], place: tuple[float, float], tall: float, **room: float
+) -> list[Axes]:
+    """Add panels in rows, so wide that they fill the page; all in inches.
+
+    Parameters
+    ----------
+    shape : their number, and how many stand in a row.
+    place : upper left corner of the first.
+    tall : height of each.
+    room : ``apart`` between two of a row, ``down`` between rows, ``right`` of the last column.
+    """
+    count, columns = shape
+    left, top = place
+    apart = room.get("apart", 0.0)
+    wide = figure.get_figwidth() - left - room.get("right", 0.1) + apart
+    across = wide / columns
+    down = tall + room.get("down", 0.0)
+    places = (divmod(i, columns) for i in range(count))
+    return [
+        add_panel(figure, left + column * across, top + row * down, across - apart, tall)
+        for row, column in places
+    ]
+
+
 def add_note(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Write a text at a place in fractions of the axes."""
     style = {"va": "bottom", "color": MUTED, **style}

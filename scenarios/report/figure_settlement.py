@@ -17,8 +17,8 @@ from scenarios.report.figure_page import (
     INK,
     MUTED,
     PALETTE,
-    WIDTH,
     add_panel,
+    add_panels,
     label_row,
     make_rows,
     new_page,
@@ -51,9 +51,8 @@ def deliveries_figure(content: Content) -> Figure:
         note += f"; the {MOST} promised most of {len(content['owners']):,}"
     height = ROW * len(owners)
     figure = new_page(1.5 + height, "What was delivered, and what it earns", note)
-    half = 0.5 * (WIDTH - LEFT - BETWEEN - VALUES)
-    answered = add_panel(figure, LEFT, 0.75, half, height)
-    paid = add_panel(figure, LEFT + half + BETWEEN, 0.75, half, height)
+    room = {"apart": BETWEEN, "right": VALUES}
+    answered, paid = add_panels(figure, (2, 2), (LEFT, 0.75), height, **room)
     _draw_answers(answered, owners, content["questions"]["agreed"])
     _draw_money(paid, owners, content)
     return figure

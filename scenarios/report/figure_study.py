@@ -19,7 +19,7 @@ from scenarios.report.figure_page import (
     PALETTE,
     WIDTH,
     add_legend,
-    add_panel,
+    add_panels,
     make_rows,
     new_page,
     shorten,
@@ -150,12 +150,10 @@ def _draw_along_numbers(
     rows = -(-len(facts) // ABREAST)
     figure = _make_page(rows * (TALL + BOTTOM) - BOTTOM, curves, title, note)
     columns = min(ABREAST, len(facts))
-    width = (WIDTH - LEFT - 0.1 - (columns - 1) * GAP) / columns
     x = Scale.over(np.array([at for curve in curves for at in curve.at], dtype=float))
-    for i, fact in enumerate(facts):
-        row, column = divmod(i, ABREAST)
-        left = LEFT + column * (width + GAP)
-        axes = add_panel(figure, left, TOP + row * (TALL + BOTTOM), width, TALL)
+    room = {"apart": GAP, "down": BOTTOM}
+    panels = add_panels(figure, (len(facts), columns), (LEFT, TOP), TALL, **room)
+    for axes, fact in zip(panels, facts, strict=True):
         y = _fact_scale(fact, curves)
         for rank, curve in enumerate(curves):
             _draw_line(axes, curve, fact, rank, x, y)
@@ -198,9 +196,10 @@ def _draw_along_names(facts: list[str], curves: list[Curve], title: str, note: s
         rows = rows[:MOST_ROWS]
     row = max(ROW, 0.13 * len(curves) + 0.12)
     figure = _make_page(row * len(rows), curves, title, note)
-    width = (WIDTH - LABELS - 0.1 - (len(facts) - 1) * 0.25) / len(facts)
-    for i, fact in enumerate(facts):
-        axes = add_panel(figure, LABELS + i * (width + 0.25), TOP, width, row * len(rows))
+    count = len(facts)
+    panels = add_panels(figure, (count, count), (LABELS, TOP), row * len(rows), apart=0.25)
+    width = panels[0].get_position().width * WIDTH
+    for axes, fact in zip(panels, facts, strict=True):
         scale = _fact_scale(fact, curves)
         for rank, curve in enumerate(curves):
             shift = 0.6 * ((rank + 0.5) / len(curves) - 0.5) * (len(curves) > 1)
@@ -209,9 +208,8 @@ def _draw_along_names(facts: list[str], curves: list[Curve], title: str, note: s
                     place = rows.index(show_value(at)) + shift
                     _draw_dot(axes, point.facts[fact], fact, place, rank, scale)
         _finish_panel(axes, scale, fact, len(rows), width)
-        if i == 0:
-            axes.set_yticks(range(len(rows)), [shorten(name, 30) for name in rows])
-            axes.tick_params(axis="y", length=0, labelsize=7.5)
+    panels[0].set_yticks(range(len(rows)), [shorten(name, 30) for name in rows])
+    panels[0].tick_params(axis="y", length=0, labelsize=7.5)
     return figure
 
 

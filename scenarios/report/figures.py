@@ -27,6 +27,7 @@ from scenarios.report.figure_page import (
     WIDTH,
     add_note,
     add_panel,
+    add_panels,
     draw_svg,
     format_axis,
     new_page,
@@ -239,7 +240,6 @@ def payoff_figure(
     rows_of = {owner["name"]: owner for owner in owners}
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
-    width = (WIDTH - LEFT - 0.25 - APART * (columns - 1)) / columns
     tall = {1: 2.2}.get(columns, 1.35)
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
     kept = {name: finite[finite["owner"] == name] for name in shown}
@@ -255,17 +255,16 @@ def payoff_figure(
     top = height - 0.55 - rows * tall - (rows - 1) * DOWN
     figure = new_page(height, "Could an owner do better by moving alone?", note)
     scale = Scale.over(curves["epsilon"].to_numpy(float))
-    for place, name in enumerate(shown):
-        row, column = divmod(place, columns)
-        left = LEFT + column * (width + APART)
-        axes = add_panel(figure, left, top + row * (tall + DOWN), width, tall)
+    room = {"apart": APART, "down": DOWN, "right": 0.25}
+    panels = add_panels(figure, (len(shown), columns), (LEFT, top), tall, **room)
+    for axes, name in zip(panels, shown, strict=True):
         _draw_payoff(axes, scale, kept[name], rows_of[name], floors[name])
         title = shorten(name, {1: 60}.get(columns, 24))
         axes.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
-        if place == 0:
-            add_note(axes, (0.1 - LEFT) / width, 1 + 0.28 / tall, f"surplus ({unit})")
-        if place + columns >= len(shown):
-            axes.set_xlabel(scale.named(BUDGET))
+    for axes in panels[-columns:]:
+        axes.set_xlabel(scale.named(BUDGET))
+    width = panels[0].get_position().width * WIDTH
+    add_note(panels[0], (0.1 - LEFT) / width, 1 + 0.28 / tall, f"surplus ({unit})")
     return figure
 
 

@@ -1,1 +1,1 @@
-"""Starting: a first scenario for a user's own table, from the rows that will be public and whose each is."""
+"""Starting: a first scenario for a user's own table, from the rows that will be public."""

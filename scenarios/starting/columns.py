@@ -28,8 +28,8 @@ MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
 OWNERS = (
     "owner bank hospital facility insurer institution clinic company firm branch site centre "
-    "center provider organisation organization org agency school store shop silo lender laboratory lab "
-    "party holder university"
+    "center provider organisation organization org agency school store shop silo lender laboratory "
+    "lab party holder university"
 )
 OWNER_NAMES = frozenset(OWNERS.split())
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}

@@ -43,7 +43,7 @@ Ask = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says of the table, None where it is to be guessed.
+    """Wishes of the user for the table, None where it is to be guessed.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Guesses:
-    """What is taken of a table for a first scenario, before money.
+    """Columns and rows of a table for a first scenario, before money.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def enough_public(count: int, table: Table, rarer: int) -> int:
 
 @dataclass(frozen=True)
 class Holders:
-    """Whose the rows are that are not public.
+    """Owners of the rows that are not public.
 
     Parameters
     ----------

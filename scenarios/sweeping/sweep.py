@@ -177,7 +177,7 @@ def _compute(
 def _tabulate(
     file: StudyFile, every: list[Cell], kept: Kept, out: Path, n_computed: int
 ) -> tuple[Swept, dict[str, pa.Table | None]]:
-    """Make all tables of a sweep, by the names of their files; None of one that it does not have."""
+    """Make all tables of a sweep, by the names of their files; None of one that it lacks."""
     study = file.study
     tables: dict[str, pa.Table | None] = dict.fromkeys((POINTS, OWNERS, INDICES, STANDINGS))
     table = cell_table(study, every, kept.rows)
