@@ -17,6 +17,7 @@ from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
 from scenarios.summary.market import certificate_part, promised_part
+from scenarios.summary.rows import rows_of
 from scenarios.summary.terms import terms_part
 from scenarios.summary.worth import worth_columns
 
@@ -67,7 +68,7 @@ class Round:
         columns = {
             "name": self.run.data.names,
             "records": self.run.data.sizes.astype(int),
-            "epsilon": np.array(to_plain(have.epsilon), dtype=object),
+            "epsilon": to_plain(have.epsilon),
             "payment": have.payments,
             "privacy_cost": have.costs - have.taxes,
             "tax": have.taxes,
@@ -76,8 +77,7 @@ class Round:
             "spillover": have.spillovers,
             "surplus": have.surplus,
         }
-        rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        return rows_of(columns)
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:

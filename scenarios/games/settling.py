@@ -24,6 +24,7 @@ from scenarios.schema.fields import values_per_owner
 from scenarios.schema.game import GameFile, sha256_of
 from scenarios.schema.kinds import make_declared
 from scenarios.settling.game import check_costs
+from scenarios.summary.rows import rows_of
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100  # whose payoff curves are kept
@@ -167,8 +168,7 @@ def _from_one(number: int) -> int | None:
 
 def name_owners(game: Game) -> list[dict[str, Any]]:
     """List the owners' names and records."""
-    pairs = zip(game.owners.names, game.owners.sizes.tolist(), strict=True)
-    return [{"name": name, "records": int(size)} for name, size in pairs]
+    return rows_of({"name": game.owners.names, "records": game.owners.sizes.astype(int)})
 
 
 def equilibrium_part(game: Game, found: Basins, number: int) -> dict[str, Any]:
@@ -196,16 +196,16 @@ def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, 
     rows = []
     for number, one in enumerate(equilibria, 1):
         columns = {
+            "equilibrium": [number] * len(game.owners),
+            "owner": game.owners.names,
+            "records": game.owners.sizes.astype(int),
             "epsilon": one.epsilon,
             "payment": one.payments,
             "privacy_cost": game.costs(one.epsilon),
             "surplus": game.payoffs(one.epsilon),
             "regret": one.regret,
         }
-        for at, owner in enumerate(name_owners(game)):
-            named = {"owner": owner["name"], "records": owner["records"]}
-            numbers = {column: float(values[at]) for column, values in columns.items()}
-            rows.append({"equilibrium": number, **named, **numbers})
+        rows += rows_of(columns)
     return rows
 
 
@@ -215,14 +215,14 @@ def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
     Of the first PATH_OWNERS owners.
     """
     rows = []
+    names = game.owners.names[:PATH_OWNERS]
     for start, play in enumerate(found.plays, 1):
         for number, profile in enumerate(play.path.profiles):
-            columns = (profile, *game.payments_and_payoffs(profile))
-            for at, name in enumerate(game.owners.names[:PATH_OWNERS]):
-                place = {"start": start, "round": number, "owner": name}
-                numbers = (float(column[at]) for column in columns)
-                parts = ("epsilon", "payment", "surplus")
-                rows.append(place | dict(zip(parts, numbers, strict=True)))
+            paid, left = game.payments_and_payoffs(profile)
+            columns = {"epsilon": profile, "payment": paid, "surplus": left}
+            place = {"start": [start] * len(names), "round": [number] * len(names), "owner": names}
+            parts = {name: column[: len(names)] for name, column in columns.items()}
+            rows += rows_of(place | parts)
     return rows
 
 
@@ -242,11 +242,11 @@ def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, 
             [low + part * (high - low), np.minimum(lower * ratio**part, high), one.epsilon[shown]]
         )
         grid = np.sort(points, axis=1)
-        surplus = game.deviation_payoffs(one.epsilon, grid, shown)
-        for at, name in enumerate(game.owners.names[: len(shown)]):
-            curve = zip(grid[at].tolist(), surplus[at].tolist(), strict=True)
-            rows += [
-                {"equilibrium": number, "owner": name, "epsilon": e, "payoff": left}
-                for e, left in curve
-            ]
+        columns = {
+            "equilibrium": [number] * grid.size,
+            "owner": np.repeat(game.owners.names[: len(shown)], grid.shape[1]),
+            "epsilon": grid.ravel(),
+            "payoff": game.deviation_payoffs(one.epsilon, grid, shown).ravel(),
+        }
+        rows += rows_of(columns)
     return rows
