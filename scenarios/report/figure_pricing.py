@@ -39,8 +39,9 @@ def pricing_figure(result: dict[str, Any]) -> Figure | None:
     made = np.array([row["profit"] for row in rows])
     figure = new_page(HEIGHT, "How the learner learned its price", NOTE)
     scale = Scale.over(np.append(posted, best["price"]))
-    room = {"apart": 1.15, "right": 0.4}
-    prices, profits = add_panels(figure, (2, 2), (0.75, 0.85), HEIGHT - 1.45, **room)
+    place = (0.75, 0.85)
+    both = add_panels(figure, (2, 2), place, HEIGHT - 1.45, apart=1.15, right=0.4)
+    prices, profits = both
     _draw_path(prices, rounds, scale.place(posted), float(scale.place(best["price"])))
     scale.rule(prices, "y")
     add_note(prices, 0.0, 1.04, scale.named(f"{found['money']}, times that of the scenario"))
