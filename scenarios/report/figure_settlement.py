@@ -1,4 +1,4 @@
-"""Figures of a settlement: deliveries with payments, and the model against its forecast."""
+"""Figures and page of a settlement: deliveries with payments, the model against its forecast."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from scenarios.report.figure_page import (
     PALETTE,
     add_panel,
     add_panels,
+    draw_svg,
     label_row,
     make_rows,
     new_page,
     shorten,
 )
 from scenarios.report.figure_scale import Scale
+from scenarios.report.page import inline_svg, render_page
 from scenarios.report.wording import format_number, format_percent, in_money, money_heading
 
 Content = Mapping[str, Any]
@@ -40,6 +42,14 @@ IMPROVEMENT = (
     "Error below that of the learner's own model; shaded: the forecast's interval; "
     "bars on rows: two standard errors"
 )
+
+
+def settlement_page(content: Content) -> str:
+    """Render the page of a settlement, one file, from the content of settlement.json alone."""
+    drawings = {"deliveries": deliveries_figure, "better": improvement_figure}
+    drawn = {name: draw_svg(draw, content) for name, draw in drawings.items()}
+    figures = {name: inline_svg(svg, name) for name, svg in drawn.items() if svg}
+    return render_page("settlement.html.j2", content, content=content, figures=figures)
 
 
 def deliveries_figure(content: Content) -> Figure:

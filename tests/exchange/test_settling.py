@@ -17,8 +17,8 @@ from exchange.statement import Charge, Statement
 from learning.canonical import encode_canonical, parse_canonical
 from learning.errors import InputError
 from learning.privacy.budget import spent_budget
+from scenarios.report.figure_settlement import settlement_page
 from scenarios.report.phrases import render_lines
-from scenarios.report.settlement_page import settlement_page
 
 
 @pytest.fixture(scope="module")
