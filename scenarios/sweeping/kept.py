@@ -77,7 +77,8 @@ class Kept:
         self.rows: dict[str, Row] = {}
         whole = len(HEADER) if raw.startswith(HEADER) else 0
         for row, end in _whole_lines(raw):
-            self.rows[row["key"]], whole = row, end
+            self.rows[row["key"]] = row
+            whole = end
         with _refusing(name):
             file.truncate(whole)
             file.seek(whole)

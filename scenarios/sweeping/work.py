@@ -91,7 +91,7 @@ def outcome(base: ScenarioFile, cell: Cell, wanted: Asked) -> Row:
 def settled(
     scenario: Scenario, prepared: Prepared, wanted: Asked
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Settle a scenario for its facts and owners; a whole result only where facts of it are asked."""
+    """Settle a scenario for its facts and owners; all of a result only where it is wanted."""
     from scenarios.runner import carry_out, result_of
     from scenarios.sweeping.facts import at, headline_facts, owner_rows
 
