@@ -142,7 +142,7 @@ def write_settlement(content: Mapping[str, Any], folder: Path) -> Path:
     from exchange.folder import SETTLEMENT, SETTLEMENT_PAGE
     from learning.canonical import encode_canonical, write_atomically
     from scenarios.output.folders import write_together
-    from scenarios.report.settlement_page import settlement_page
+    from scenarios.report.figure_settlement import settlement_page
 
     page = settlement_page(content).encode()
     with write_together(folder) as new:

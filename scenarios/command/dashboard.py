@@ -46,7 +46,7 @@ def dashboard(
 
     made = listening(host, port)
     app = application(host)
-    from scenarios.dashboard.screen import opened, put_up
+    from scenarios.dashboard.screen import open_screen, put_up
     from scenarios.dashboard.state import Opened, check_shown
     from scenarios.planning import prepare
 
@@ -54,7 +54,7 @@ def dashboard(
         check_shown(chosen)
         prepared = prepare(chosen, progress=progress)
         progress("settling the market")
-        put_up(opened(Opened(scenario, chosen, prepared)))
+        put_up(open_screen(Opened(scenario, chosen, prepared)))
     url = address(made, host)
     told = (
         f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this "

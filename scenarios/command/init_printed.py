@@ -6,8 +6,8 @@ from pathlib import Path
 
 from exchange.terminal import Terminal
 from scenarios.command.terminal import PlainTable
-from scenarios.starting.draft import Draft
-from scenarios.starting.entries import findings
+from scenarios.starting.entries import list_findings
+from scenarios.starting.first import Draft
 
 
 def print_draft(made: Draft, out: Path) -> None:
@@ -16,7 +16,7 @@ def print_draft(made: Draft, out: Path) -> None:
     rows = PlainTable("", "guessed", "", "to overrule")
     for column in rows.columns:
         column.justify = "left"
-    for finding in findings(made.guesses, made.offer, made.mechanism):
+    for finding in list_findings(made.guesses, made.offer, made.mechanism):
         rows.add_row(*finding)
     terminal = Terminal()
     terminal.say(

@@ -1,1 +1,1 @@
-"""A market in the browser: sliders on a scenario, its rounds in pictures, a lesson in four steps; all on this machine."""
+"""Dashboard in the browser: sliders on a scenario, its rounds in pictures, a lesson."""

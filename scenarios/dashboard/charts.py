@@ -1,306 +1,265 @@
-"""The charts of the page, each a drawing in SVG of one round of a market; the same round gives the same text."""
+"""Charts of one round of a market, in SVG; the same round gives the same text."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
+from numpy.typing import ArrayLike
 
-from scenarios.dashboard.drawing import (
-    COLOURS,
-    DASHES,
-    Axis,
-    apart,
-    bar,
-    beside,
-    bottom,
-    dot,
-    line,
-    shorten,
-    stroke,
-    svg,
-    text,
-)
+from scenarios.dashboard.rendering import render_part, sure_of
 from scenarios.dashboard.rounds import Curve, Played, Round
 from scenarios.report.facts_owners import by_name, by_stake, epsilon_of
-from scenarios.report.phrases import render_phrase
-from scenarios.report.wording import HARD_SPACE, format_number, format_percent, in_money, join_words
+from scenarios.report.figure_page import shorten
+from scenarios.report.figure_scale import Scale, spread_labels
+from scenarios.report.wording import format_number, format_percent, in_money, join_words
 
-WIDE = 480
 NAMED = 12  # owners that a chart names
-BUDGET = "privacy budget ε"
+COLOURS = tuple(f"var(--c{i})" for i in range(5))
+DASHES = ("", "6 3", "2 3")  # of five owners each, so that fifteen lines can be told apart
+TOP = 14  # of the paths
+LOW = 236
+LABEL = 19  # least distance of two labels
+REACH = 8.0  # of the axis of noisy answers, on both sides of the truth
+
+draw_chart = partial(render_part, of="charts.svg.j2")
 
 
-def drawn(rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The places of the owners that charts name: all of them, or those with most money at stake."""
-    rows = [{**row, "place": i} for i, row in enumerate(rows)]
-    kept = rows if len(rows) <= NAMED else by_stake(rows, NAMED)
-    return [row["place"] for row in by_name(kept)]
+@dataclass(frozen=True)
+class Axis:
+    """A scale on a stretch of the drawing, from ``start`` to ``end``."""
+
+    scale: Scale
+    start: float
+    end: float
+
+    def place(self, values: ArrayLike) -> Any:
+        """Place numbers in the drawing, kept within the ends."""
+        return self._on_page(self.scale.place(values))
+
+    def points(self, other: Axis, values: ArrayLike, heights: ArrayLike) -> list[tuple[Any, Any]]:
+        """Pair numbers along this axis with numbers up another one."""
+        return list(zip(self.place(values).tolist(), other.place(heights).tolist(), strict=True))
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Choose round numbers, at most about so many, with their labels."""
+        places, labels = self.scale.ticks(most)
+        return list(zip(self._on_page(places).tolist(), labels, strict=True))
+
+    def holds(self, value: float) -> bool:
+        """Test whether a number lies between the ends."""
+        return self.scale.low < value < self.scale.high
+
+    def _on_page(self, places: ArrayLike) -> Any:
+        low, high = self.scale.limits(0.0)
+        part = np.clip((np.asarray(places) - low) / (high - low), 0, 1)
+        return np.round(self.start + part * (self.end - self.start), 1)
 
 
-def paths(played: Played, now: Round, bounds: np.ndarray) -> str:
-    """Everyone's budget by round: what was played so far in colour, what is to come in grey."""
+def named_owners(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Places of the owners that charts name: all of them, or those with most money at stake."""
+    placed: list[Mapping[str, Any]] = [{**row, "place": i} for i, row in enumerate(rows)]
+    if len(placed) > NAMED:
+        placed = by_stake(placed, NAMED)
+    return [row["place"] for row in by_name(placed)]
+
+
+def draw_paths(played: Played, now: Round) -> Markup:
+    """Draw everyone's budget by round: so far in colour, what is to come in grey."""
     at = played.rounds.index(now)
-    last = played.last
-    shown = drawn(now.owners)
-    names = [row["name"] for row in now.owners]
-    budgets = played.path
-    top = 14.0
-    low = 236.0
-    left = 44.0
-    right = 318.0
-    y = Axis.over(np.append(budgets[:, shown], bounds[shown]), low, top)
-    x = Axis(0, max(last, 1), left, right)
-    parts = [
-        beside(y, left, right),
-        text(right + 12, low + 16, "round", kind="tick"),
-        bottom(x, low, low, show=_whole),
+    shown = named_owners(now.owners)
+    budgets = played.path[:, shown]
+    owners = played.run.game.owners
+    bounds = np.array([owners.epsilon_min[shown], owners.epsilon_max[shown]])
+    y = Axis(Scale.over(np.concatenate([budgets, bounds])), LOW, TOP)
+    x = Axis(Scale.linear([0, max(played.last, 1)]), 44, 318)
+    gap = min(LABEL, (LOW - TOP) / len(shown))
+    labels = spread_labels(y.place(budgets[at]), gap, TOP, LOW)
+    lines = [
+        {
+            "points": x.points(y, range(played.last + 1), budgets[:, k]),
+            "colour": COLOURS[k % len(COLOURS)],
+            "dash": DASHES[k // len(COLOURS) % len(DASHES)],
+            "label": _label_budget(now.owners[i]),
+            "label_at": round(float(labels[k]), 1),
+        }
+        for k, i in enumerate(shown)
     ]
-    for place, i in enumerate(shown):
-        column = y.places(budgets[:, i])
-        look = _look(place)
-        if at < last:
-            parts.append(line(x.places(range(at, last + 1)), column[at:], "var(--line)", 2))
-        parts.append(line(x.places(range(at + 1)), column[: at + 1], *look))
-        parts.append(dot(x.place(at), column[at], 4, look[0]))
-    ends = [y.place(float(min(budgets[at, i], y.high))) for i in shown]
-    for place, (i, here, label) in enumerate(
-        zip(shown, ends, apart(ends, min(19, (low - top) / len(shown)), top, low), strict=True)
-    ):
-        colour = _look(place)[0]
-        there = x.place(at)
-        parts.append(
-            stroke(max(there + 6, right - 2), here, right + 8, label, colour) if at == last else ""
-        )
-        parts.append(
-            text(right + 11, label + 4, _labelled(names[i], budgets[at, i]), colour=colour)
-        )
-    if at < last:
-        parts.append(stroke(x.place(at), top, x.place(at), low, "var(--muted)"))
-    said = [f"{names[i]} {format_number(budgets[at, i])}" for i in shown]
+    said = [f"{now.owners[i]['name']} {_show_budget(now.owners[i])}" for i in shown]
     told = f"Privacy budgets after round {now.number}: {join_words(said, NAMED)}."
-    return svg(WIDE, 258, told, *parts, name="paths")
+    return draw_chart("paths", told, x, y, at, played.last, lines)
 
 
-def _whole(value: float) -> str:
-    return format_number(value) if value == int(value) else ""
+def _show_budget(owner: Mapping[str, Any]) -> str:
+    return format_number(epsilon_of(owner))
 
 
-def _look(place: int) -> tuple[str, float, str]:
-    """How the line of an owner looks: its colour, its width, and its dashes."""
-    dash = DASHES[place // len(COLOURS) % len(DASHES)]
-    return COLOURS[place % len(COLOURS)], 2.4, f'stroke-dasharray="{dash}"' if dash else ""
+def _label_budget(owner: Mapping[str, Any]) -> str:
+    return f"{shorten(owner['name'], 14)} {_show_budget(owner)}"
 
 
-def _labelled(name: str, epsilon: float) -> str:
-    return f"{shorten(name, 14)} {format_number(epsilon)}"
-
-
-def curve(one: Curve, currency: str, place: int) -> str:
-    """What an owner would have at each budget, with where it stands and its best response."""
-    money = in_money({"currency": currency})
-    left = 56.0
-    right = 230.0
-    top = 12.0
-    low = 118.0
-    x = Axis.over(one.epsilon[one.epsilon > 0], left, right)
-    y = Axis.over(_shown(one.surplus), low, top, plain=True)
-    kept = (one.epsilon >= x.low) & (one.surplus >= y.low)  # a steep fall leaves the picture
-    parts = [bottom(x, low, top, most=3), beside(y, left, right, most=4)]
-    if one.worth < x.high:
-        at = x.place(one.worth)
-        parts.insert(
-            0, bar(at, top, right - at, low - top, "var(--soft)", "beyond what is worth buying")
-        )
-        parts.append(stroke(at, low, at, top, "var(--muted)"))
-        parts.append(text(at - 3, top + 9, "worth", at="end", kind="tick"))
-    if y.low < 0 < y.high:
-        parts.append(stroke(left, y.place(0), right, y.place(0), "var(--muted)"))
-    parts.append(
-        line(x.places(one.epsilon[kept]), y.places(one.surplus[kept]), _look(place)[0], 2.2)
-    )
-    parts.append(dot(x.place(one.best[0]), y.place(one.best[1]), 7, "none", "var(--ink)"))
-    parts.append(dot(x.place(one.chosen[0]), y.place(one.chosen[1]), 4, _look(place)[0]))
+def draw_curve(now: Round, one: Curve) -> Markup:
+    """Draw an owner's surplus at each budget, with where it stands and its best response."""
+    money = in_money(now.facts)
+    place = [owner["name"] for owner in now.owners].index(one.name)
+    x = Axis(Scale.over(one.epsilon[one.epsilon > 0]), 56, 230)
+    y = Axis(Scale.linear(_cut_falls(one.surplus)), 118, 12)
+    kept = (one.epsilon >= x.scale.low) & (one.surplus >= y.scale.low)
     told = (
         f"{one.name}: stands at ε = {format_number(one.chosen[0])} with {money(one.chosen[1])}; "
         f"best would be ε = {format_number(one.best[0])} with {money(one.best[1])}."
     )
-    if one.worth < x.high:
+    worth = None
+    if one.worth < x.scale.high:
         told += f" Worth buying is an ε of {format_number(one.worth)}."
-    return svg(240, 140, told, *parts, name="curve")
+        worth = x.place(one.worth)
+    marks = x.points(y, *zip(one.chosen, one.best, strict=True))
+    points = x.points(y, one.epsilon[kept], one.surplus[kept])
+    return draw_chart("curve", told, x, y, points, COLOURS[place % len(COLOURS)], *marks, worth)
 
 
-def _shown(surplus: np.ndarray) -> np.ndarray:
-    """Heights without steep falls, so that a peak is not flattened out of sight."""
+def _cut_falls(surplus: np.ndarray) -> np.ndarray:
+    """Cut off steep falls, so that a peak is not flattened out of sight."""
     finite = surplus[np.isfinite(surplus)]
-    usual = np.quantile(finite, 0.25)
-    most = finite.max()
-    return np.maximum(finite, usual - 1.5 * (most - usual)) if most > usual else finite
+    usual, most = np.quantile(finite, [0.25, 1])
+    if most <= usual:
+        return finite
+    return np.maximum(finite, usual - 1.5 * (most - usual))
 
 
-def bars(now: Round) -> str:
-    """What each owner is paid and gains, and what its privacy costs it; the mark is what is left."""
-    rows = [now.owners[i] for i in drawn(now.owners)]
+def draw_bars(now: Round) -> Markup:
+    """Draw each owner's pay and benefit, and its privacy cost; the mark is what is left."""
+    owners = [now.owners[i] for i in named_owners(now.owners)]
     money = in_money(now.facts)
-    left = 124.0
-    right = 370.0
-    gains = [max(row["payment"], 0.0) + row["benefit"] for row in rows]
-    lost = [row["privacy_cost"] + row["tax"] for row in rows]
-    x = Axis.over(
-        [*gains, *(-one for one in lost), *(row["surplus"] for row in rows)], left, right, zero=True
-    )
-    height = 30 * len(rows) + 10
-    zero = x.place(0)
-    parts = [bottom(x, height, 4, most=4)]
-    for k, (row, loss) in enumerate(zip(rows, lost, strict=True)):
-        y = 30 * k + 8
-        paid = x.place(row["payment"])
-        parts.append(text(left - 8, y + 15, shorten(row["name"]), at="end"))
-        parts.append(bar(zero, y, paid - zero, 20, "var(--c0)", f"paid {money(row['payment'])}"))
-        if row["benefit"]:
-            wide = x.place(row["payment"] + row["benefit"]) - paid
-            parts.append(bar(paid, y, wide, 20, "var(--c2)", f"benefit {money(row['benefit'])}"))
-        parts.append(
-            bar(zero, y, x.place(-loss) - zero, 20, "var(--c1)", f"privacy cost {money(loss)}")
-        )
-        mark = x.place(row["surplus"])
-        parts.append(f'<path d="M{mark:g} {y - 3:g}v26" stroke="var(--ink)" stroke-width="3"/>')
-        parts.append(text(right + 8, y + 15, money(row["surplus"])))
-    parts.append(stroke(zero, 2, zero, height, "var(--muted)", 1.5))
-    told = [
-        f"{row['name']} is paid {money(row['payment'])}, keeps {money(row['surplus'])}"
-        for row in rows
+    paid = np.array([owner["payment"] for owner in owners])
+    used = paid + [owner["benefit"] for owner in owners]
+    lost = np.array([owner["privacy_cost"] + owner["tax"] for owner in owners])
+    left = np.array([owner["surplus"] for owner in owners])
+    x = Axis(Scale.linear([0, *paid, *used, *-lost, *left]), 124, 370)
+    rows = [
+        {
+            "name": shorten(owner["name"], 16),
+            "paid": x.place(paid[k]),
+            "paid_told": f"paid {money(paid[k])}",
+            "used": x.place(used[k]),
+            "used_told": f"benefit {money(owner['benefit'])}",
+            "lost": x.place(-lost[k]),
+            "lost_told": f"privacy cost {money(lost[k])}",
+            "left": x.place(left[k]),
+            "left_told": money(left[k]),
+        }
+        for k, owner in enumerate(owners)
     ]
-    return svg(WIDE, height + 24, f"{join_words(told, NAMED)}.", *parts, name="bars")
+    told = [
+        f"{owner['name']} is paid {money(owner['payment'])}, keeps {money(owner['surplus'])}"
+        for owner in owners
+    ]
+    return draw_chart("bars", f"{join_words(told, NAMED)}.", x, rows)
 
 
-Row = tuple[
-    str, float, tuple[float, float] | None, str
-]  # what, where, from where to where, in which colour
-
-
-def _rows(
-    rows: Sequence[Row],
-    show: Callable[[float | None], str],
-    name: str,
-    told: str,
-    *,
-    zero: bool = False,
-) -> str:
-    """A few numbers under one another, each with its interval."""
-    left = 124.0
-    right = 370.0
-    ends = [end for _, at, among, _ in rows for end in (at, *(among or ()))]
-    x = Axis.over(ends, left, right, zero=True)
-    height = 34 * len(rows) + 8
-    parts = [bottom(x, height, 4, most=4, show=lambda tick: show(tick))]
-    if zero:
-        parts.append(stroke(x.place(0), 2, x.place(0), height, "var(--muted)", 1.5))
-    for k, (what, at, among, colour) in enumerate(rows):
-        y = 34 * k + 20
-        parts.append(text(left - 8, y + 4, what, at="end"))
-        if among:
-            parts.append(stroke(x.place(among[0]), y, x.place(among[1]), y, colour, 5))
-        parts.append(dot(x.place(at), y, 6, "var(--paper)", colour))
-        parts.append(text(right + 8, y + 4, show(at)))
-    return svg(WIDE, height + 24, told, *parts, name=name)
-
-
-def errors(facts: Mapping[str, Any], checked: Mapping[str, Any] | None = None) -> str:
-    """The error above the best possible: of the learner alone, as forecast, and as trained; each with its interval."""
+def draw_errors(facts: Mapping[str, Any], checked: Mapping[str, Any] | None = None) -> Markup:
+    """Draw the error above the best possible: of the learner alone, as forecast, as trained."""
     made = facts["forecast"]
     alone = facts["outside_option"]
-    rows: list[Row] = [
-        ("learner alone", alone["relative_fitness"], tuple(alone["interval"]), "var(--muted)"),
-        ("forecast", made["relative_fitness"], tuple(made["interval"]), "var(--c0)"),
+    rows = [
+        ("learner alone", alone["relative_fitness"], alone["interval"], "var(--muted)"),
+        ("forecast", made["relative_fitness"], made["interval"], COLOURS[0]),
     ]
-    told = (
-        f"Error above the best possible: alone {format_percent(rows[0][1])}, forecast "
-        f"{format_percent(rows[1][1])}"
-    )
     if checked is not None:
         runs = checked["relative_fitness"]
-        rows.append(("trained", runs["mean"], (runs["q05"], runs["q95"]), "var(--c1)"))
-        told += f", trained {format_percent(runs['mean'])}"
-    return _rows(rows, format_percent, "errors", f"{told}.")
+        rows.append(("trained", runs["mean"], (runs["q05"], runs["q95"]), COLOURS[1]))
+    title = "Error above the best possible"
+    return _draw_intervals("errors", title, rows, format_percent, unit=100)
 
 
-def gains(facts: Mapping[str, Any], checked: Mapping[str, Any] | None = None) -> str:
-    """What the learner is left with after paying: as forecast, and as measured; each with its interval."""
+def draw_gains(facts: Mapping[str, Any], checked: Mapping[str, Any] | None = None) -> Markup:
+    """Draw the learner's gain after paying: as forecast, and as measured."""
     learner = facts["learner"]
-    money = in_money(facts)
-    rows: list[Row] = [
-        ("forecast", learner["surplus"], tuple(learner["gain"]["interval"]), "var(--c0)")
-    ]
-    told = f"The learner's gain after paying: forecast {money(learner['surplus'])}"
+    rows = [("forecast", learner["surplus"], learner["gain"]["interval"], COLOURS[0])]
     if checked is not None:
         left = checked["money"]["learner_surplus"]
-        rows.append(("trained", left["mean"], (left["q05"], left["q95"]), "var(--c1)"))
-        told += f", measured {money(left['mean'])}"
-    return _rows(rows, money, "gains", f"{told}.", zero=True)
+        rows.append(("trained", left["mean"], (left["q05"], left["q95"]), COLOURS[1]))
+    return _draw_intervals("gains", "The learner's gain after paying", rows, in_money(facts))
 
 
-def sure(facts: Mapping[str, Any]) -> str:
-    """The chance that buying pays, as a filled bar."""
-    part = facts["learner"]["gain"]["chance_pays"]
-    said = render_phrase("gain", "chance", facts) or format_percent(part, 2)
-    parts = [bar(0, 2, 200, 12, "var(--soft)"), bar(0, 2, round(200 * part, 1), 12, "var(--c0)")]
-    parts.append(stroke(100, 0, 100, 16, "var(--muted)"))
-    return svg(
-        200, 16, f"Chance that buying pays: {said.replace(HARD_SPACE, ' ')}", *parts, name="chance"
-    )
+def _draw_intervals(
+    name: str,
+    title: str,
+    rows: Sequence[tuple[str, float, Sequence[float], str]],
+    show: Callable[[float | None], str],
+    unit: float = 1,
+) -> Markup:
+    """Draw a few numbers under one another, each with its interval, in its colour.
+
+    Ticks are of so many times the numbers.
+    """
+    ends = np.array([0.0, *(end for _, at, among, _ in rows for end in (at, *among))])
+    x = Axis(Scale.linear(unit * ends), 124, 370)
+    shown = [
+        {
+            "name": what,
+            "at": x.place(unit * at),
+            "low": x.place(unit * min(among)),
+            "high": x.place(unit * max(among)),
+            "told": show(at),
+            "colour": colour,
+        }
+        for what, at, among, colour in rows
+    ]
+    told = ", ".join(f"{row['name']} {row['told']}" for row in shown)
+    return draw_chart("intervals", name, f"{title}: {told}.", x, shown)
 
 
-def network(now: Round, bounds: np.ndarray) -> str:
-    """Who deals with whom: owners around the learner, the darker the more they sell, the wider the line the more is paid."""
+def draw_network(now: Round) -> Markup:
+    """Draw owners around the learner: darker who sells more, a wider line who is paid more."""
     rows = now.owners
-    centre = (240.0, 0.0)
-    reach = (150.0, 104.0)
-    angles = [2 * math.pi * k / len(rows) - math.pi / 2 for k in range(len(rows))]
-    places = [
-        (centre[0] + reach[0] * math.cos(one), centre[1] + reach[1] * math.sin(one))
-        for one in angles
+    few = len(rows) <= NAMED
+    owners = now.run.game.owners
+    sold = np.array([epsilon_of(row) for row in rows])
+    scale = Axis(Scale.over([*sold, *owners.epsilon_min, *owners.epsilon_max]), 8, 100)
+    paid = np.abs([row["payment"] for row in rows])
+    held = np.array([row["records"] for row in rows])
+    sizes = (5 + 12 * np.sqrt(held / held.max())) * (0.4 if len(rows) > 30 else 1)
+    turns = 2 * np.pi * np.arange(len(rows)) / len(rows) - np.pi / 2
+    wide = 1 + 7 * paid / (paid.max() or 1.0)
+    x = 240 + 150 * np.cos(turns)
+    y = 144 + 104 * np.sin(turns)
+    below = y + np.where(y > 143, sizes + 16, -sizes - 8)
+    colours = np.where(sold > 0, scale.place(sold), 0)
+    columns = {"x": x, "y": y, "size": sizes, "wide": wide, "label_at": below, "sold": colours}
+    nodes = [
+        {name: round(float(column[k]), 1) for name, column in columns.items()}
+        | {"label": _label_budget(row) * few}
+        for k, row in enumerate(rows)
     ]
-    scale = Axis.over(np.append(bounds, [epsilon_of(row) for row in rows]), 8, 100)
-    most_paid = max((abs(row["payment"]) for row in rows), default=0.0) or 1.0
-    most_held = max(row["records"] for row in rows)
-    edges = []
-    nodes = []
-    for row, (x, y) in zip(rows, places, strict=True):
-        sold = epsilon_of(row)
-        size = (5 + 12 * math.sqrt(row["records"] / most_held)) * (1 if len(rows) <= 30 else 0.4)
-        width = 1 + 7 * abs(row["payment"]) / most_paid
-        edges.append(
-            stroke(round(x, 1), round(y, 1), *centre, colour="var(--line)", width=round(width, 1))
-        )
-        fill = (
-            f"color-mix(in srgb, var(--c0) {scale.place(sold):g}%, var(--paper))"
-            if sold > 0
-            else "var(--paper)"
-        )
-        nodes.append(dot(round(x, 1), round(y, 1), round(size, 1), fill, "var(--ink)"))
-        if len(rows) <= NAMED:
-            below = y + (size + 16 if y > -1 else -size - 8)
-            nodes.append(
-                text(round(x, 1), round(below, 1), _labelled(row["name"], sold), at="middle")
-            )
     told = f"{len(rows)} owners around the learner, the darker the larger the budget sold."
-    middle = [
-        dot(*centre, 30, "var(--soft)", "var(--ink)"),
-        text(centre[0], centre[1] + 4, "learner", at="middle"),
+    return draw_chart("network", told, nodes)
+
+
+def draw_noise(epsilon: float) -> Markup:
+    """Draw the noisy count with a person's record and without it, as the lesson shows them."""
+    at = np.linspace(-REACH, REACH, 321)
+    x = Axis(Scale.linear(at), 20, 460)
+    y = Axis(Scale.linear([0, epsilon / 2]), 190, 16)
+    curves = [
+        {
+            "points": x.points(y, at, epsilon / 2 * np.exp(-epsilon * np.abs(at - place))),
+            "colour": COLOURS[place],
+            "label": label,
+            "label_at": x.place(place) + shift,
+            "side": side,
+        }
+        for place, label, shift, side in (
+            (0, "without the record", -8, "end"),
+            (1, "with it", 8, "start"),
+        )
     ]
-    top = min(y for _, y in places) - 40
-    low = max(max(y for _, y in places), 0) + 44
-    return svg(
-        WIDE,
-        low - top,
-        told,
-        f'<g transform="translate(0 {-top:g})">',
-        *edges,
-        *nodes,
-        *middle,
-        "</g>",
-        name="network",
+    told = (
+        f"Two curves of noisy answers at epsilon {format_number(epsilon)}: an even guess "
+        f"becomes at most {sure_of(epsilon)} sure."
     )
+    return draw_chart("noise", told, x, curves)

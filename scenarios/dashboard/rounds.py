@@ -1,4 +1,4 @@
-"""A market as it settles, round by round: for every round the facts that a result holds of where it ends."""
+"""Market as it settles, round by round, with the facts of a result for every round."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import numpy as np
 from learning.threads import one_blas_thread
 from scenarios.dashboard.state import Sliders
 from scenarios.report.facts_owners import by_name, by_stake
+from scenarios.result import to_plain
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
 from scenarios.summary.market import certificate_part, promised_part
+from scenarios.summary.rows import rows_of
 from scenarios.summary.terms import terms_part
 from scenarios.summary.worth import worth_columns
 
 CURVES = 12  # owners whose payoff curves are drawn; points of each
 POINTS = 80
-PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What one owner would have at each budget, everyone else as they are.
+    """Surplus of one owner at each budget, everyone else as they are.
 
     Parameters
     ----------
@@ -64,13 +65,23 @@ class Round:
     def owners(self) -> list[dict[str, Any]]:
         """A row for each owner: its name, records, budget, and its money by part."""
         have = self.run.accounts
-        columns = [getattr(have, part) for part in PARTS]
-        rows = zip(self.run.data.names, self.run.data.sizes, have.epsilon, *columns, strict=True)
-        return [_owner(*row) for row in rows]
+        columns = {
+            "name": self.run.data.names,
+            "records": self.run.data.sizes.astype(int),
+            "epsilon": to_plain(have.epsilon),
+            "payment": have.payments,
+            "privacy_cost": have.costs - have.taxes,
+            "tax": have.taxes,
+            "benefit": have.benefits,
+            "transfer": have.transfers,
+            "spillover": have.spillovers,
+            "surplus": have.surplus,
+        }
+        return rows_of(columns)
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """What a result holds of it, as far as pictures and sentences ask: by the forecast, nothing being trained."""
+        """Facts of a result as far as pictures and sentences ask, by the forecast alone."""
         run = self.run
         plan = run.planner.forecast.plan(run.epsilon)
         learner = promised_part(run) | {"terms": terms_part(run)}
@@ -110,30 +121,12 @@ class Round:
         heights = game.deviation_payoffs(epsilon, grid, shown)
         worth = worth_columns(self.run)["epsilon_worth"]
         found: list[Curve] = []
-        for i, at, top in zip(shown, grid, heights, strict=True):
-            mine = epsilon[i]
-            aim = best[len(found)]
-            points = [(float(one), float(top[np.searchsorted(at, one)])) for one in (mine, aim)]
-            found.append(
-                Curve(self.run.data.names[i], at, top, points[0], points[1], float(worth[i]))
+        for i, at, top, aim in zip(shown, grid, heights, best, strict=True):
+            chosen, peak = (
+                (float(e), float(top[np.searchsorted(at, e)])) for e in (epsilon[i], aim)
             )
+            found.append(Curve(self.run.data.names[i], at, top, chosen, peak, float(worth[i])))
         return found
-
-
-def _owner(name: str, records: float, epsilon: float, *parts: float) -> dict[str, Any]:
-    money = dict(zip(PARTS, map(float, parts), strict=True))
-    return {
-        "name": name,
-        "records": int(records),
-        "epsilon": float(epsilon) if np.isfinite(epsilon) else None,
-        "payment": money["payments"],
-        "privacy_cost": money["costs"] - money["taxes"],
-        "tax": money["taxes"],
-        "benefit": money["benefits"],
-        "transfer": money["transfers"],
-        "spillover": money["spillovers"],
-        "surplus": money["surplus"],
-    }
 
 
 @dataclass(frozen=True)
@@ -161,13 +154,15 @@ class Played:
 
     @cached_property
     def rational(self) -> np.ndarray | None:
-        """Everyone's budget (n_owners,) in the market of the same owners were they all rational; None where they are."""
-        return solved(self.run.scenario, self.run.game) if self.run.scenario.behaviours else None
+        """Everyone's budget (n_owners,) were all owners rational; None where they are."""
+        if not self.run.scenario.behaviours:
+            return None
+        return solved(self.run.scenario, self.run.game)
 
 
 @one_blas_thread()
 def play(sliders: Sliders) -> Played:
-    """Play the market of some sliders, as ``dpmarket run`` would: agents round by round, or whoever settles such a market.
+    """Play the market of some sliders, as ``dpmarket run`` would.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Serving the dashboard on this machine: a port of its own, a page that loads nothing from elsewhere, an end by Ctrl-C."""
+"""Server of the dashboard: a port of its own, pages that load nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-NOWHERE = "http://127.0.0.1:9/"  # where files would be fetched from that are not here: nobody answers there
+NOWHERE = "http://127.0.0.1:9/"  # source of files that are not here: nobody answers there
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^][:@/\s]+)(:[0-9]{1,5})?")
@@ -46,7 +46,7 @@ SETTINGS = {
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any that is free.
+    """Open a socket that listens; port 0 is any that is free.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address(made: socket.socket, host: str) -> str:
-    """Where the page is, for a browser."""
+    """Address of the page for a browser."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{made.getsockname()[1]}/"
 
@@ -103,7 +103,7 @@ def serve(app: App, made: socket.socket, url: str, told: str, *, browser: bool) 
 
 
 def _ready(url: str, told: str, browser: bool) -> None:
-    """Ask for the page once, which makes it quick for whoever comes next; then say that it is there."""
+    """Ask for the page once, which makes it quick for the next; then say that it is there."""
     with suppress(OSError):  # the server ended meanwhile
         with urlopen(url) as page:
             page.read()
@@ -113,7 +113,7 @@ def _ready(url: str, told: str, browser: bool) -> None:
 
 
 def application(host: str) -> App:
-    """The pages as a program that a web server calls, for browsers that name ``host`` or this machine."""
+    """Make a program of the pages, for browsers that name ``host`` or this machine."""
     home = tempfile.mkdtemp(prefix="dpmarket-")  # Solara keeps files at home otherwise
     os.environ.update(SETTINGS | {"SOLARA_HOME": home})
     warnings.filterwarnings("ignore", message="Cookies with samesite=none")
@@ -123,7 +123,7 @@ def application(host: str) -> App:
 
 
 def only_here(app: App, host: str) -> App:
-    """A program that answers its own pages alone, and whose pages load nothing from elsewhere.
+    """Make a program answer its own pages alone, and its pages load nothing from elsewhere.
 
     A call is refused whose Host header names neither this machine nor ``host``, as after DNS
     rebinding, where the name of another site leads to this machine; and one whose Origin is not
@@ -156,7 +156,7 @@ def only_here(app: App, host: str) -> App:
 
 
 def is_own_call(called: str, origin: str, host: str) -> bool:
-    """Whether a call is addressed to this server, and comes from no page or from one of its own.
+    """Test whether a call is addressed to this server, and comes from no page but its own.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def is_own_call(called: str, origin: str, host: str) -> bool:
 
 
 def _is_number(name: str) -> bool:
-    """Whether a host is an IP address."""
+    """Test for an IP address."""
     try:
         ip_address(name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A market as the sliders have it: a scenario that was opened, and what was moved since; pure, and without a browser."""
+"""Market as the sliders have it: a scenario that was opened, and what was moved since."""
 
 from __future__ import annotations
 
@@ -15,12 +15,21 @@ from learning.errors import InputError
 from learning.phrases import toml_value
 from market.equilibrium.activation import ACTIVATIONS
 from market.policies import POLICIES
-from scenarios.dashboard import behaving
-from scenarios.dashboard.behaving import BEHAVIOUR, OPENED, RATIONAL, SHARE
-from scenarios.dashboard.stops import Control, choice, factors, numbers
+from scenarios.dashboard.controls import (
+    BEHAVIOUR,
+    OPENED,
+    RATIONAL,
+    SHARE,
+    Control,
+    behaviour_controls,
+    behaviour_tables,
+    make_choice,
+    slide_factor,
+    slide_numbers,
+)
 from scenarios.features.pricing import money_key
 from scenarios.planning import Prepared, prepare
-from scenarios.report.wording import format_money
+from scenarios.report.wording import format_number, in_money
 from scenarios.runner import carry_out
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.kinds import KINDS
@@ -54,10 +63,9 @@ class Opened:
     scenario: Scenario
     prepared: Prepared
     _plans: dict[str, Prepared] = field(default_factory=dict, repr=False)
-    _allowed: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def planned(self, scenario: Scenario) -> Prepared:
-        """The plan of a scenario that sliders changed: the same unless owners may choose other budgets than before."""
+        """Plan for a scenario that sliders changed: anew only where budgets have other bounds."""
         bounds = repr(scenario.owners.epsilon)
         if bounds == repr(self.scenario.owners.epsilon):
             return self.prepared
@@ -65,37 +73,50 @@ class Opened:
             self._plans[bounds] = prepare(scenario, self.prepared.data)
         return self._plans[bounds]
 
-    def allows(self, change: str) -> bool:
-        """Whether a change of the scenario makes one that can be."""
-        if change not in self._allowed:
-            try:
-                change_scenario(self.scenario, [change])
-                self._allowed[change] = True
-            except InputError:
-                self._allowed[change] = False
-        return self._allowed[change]
-
     @property
     def title(self) -> str:
-        """What the page is called."""
+        """Title of the page."""
         return self.scenario.title or "A data market"
 
     @cached_property
     def prices(self) -> np.ndarray:
-        """What privacy costs each owner per unit, (n_owners,)."""
-        data = self.prepared.data
-        return values_per_owner(
-            data.in_order(self.scenario).owners.cost.price, len(data.owners), "owners.cost.price"
-        )
+        """Cost of privacy of each owner per unit, (n_owners,)."""
+        owners = self.prepared.data.in_order(self.scenario).owners
+        count = len(self.prepared.data.owners)
+        return values_per_owner(owners.cost.price, count, "owners.cost.price")
 
     @cached_property
     def bounds(self) -> tuple[float, float] | None:
         """The least and the largest budget of every owner; None where they differ."""
-        data = self.prepared.data
-        ends = values_per_owner(
-            data.in_order(self.scenario).owners.epsilon, len(data.owners), "owners.epsilon"
-        )
-        return None if np.any(ends != ends[0]) else (float(ends[0, 0]), float(ends[0, 1]))
+        owners = self.prepared.data.in_order(self.scenario).owners
+        ends = values_per_owner(owners.epsilon, len(self.prepared.data.owners), "owners.epsilon")
+        if np.any(ends != ends[0]):
+            return None
+        return float(ends[0, 0]), float(ends[0, 1])
+
+    @property
+    def behaviour(self) -> str:
+        """Behaviour of the owners as the page calls it."""
+        return OPENED if self.scenario.behaviours else RATIONAL
+
+    @cached_property
+    def behaviours(self) -> list[str]:
+        """Behaviours that owners may show in this market, its own first."""
+        given = {kind: toml_value(behaviour_tables({BEHAVIOUR: kind})) for kind in BEHAVIOURS}
+        able = [kind for kind, tables in given.items() if self._allows(f"behaviours={tables}")]
+        return list(dict.fromkeys((self.behaviour, RATIONAL, *able)))
+
+    @cached_property
+    def orders(self) -> list[str]:
+        """Orders in which owners may move in this market."""
+        return [name for name in ACTIVATIONS if self._allows(f"market.activation={name}")]
+
+    def _allows(self, change: str) -> bool:
+        try:
+            change_scenario(self.scenario, [change])
+        except InputError:
+            return False
+        return True
 
 
 def check_shown(scenario: Scenario) -> None:
@@ -113,7 +134,7 @@ def check_shown(scenario: Scenario) -> None:
 
 @dataclass(frozen=True)
 class Sliders:
-    """What the sliders of an opened scenario stand at.
+    """Positions of the sliders of an opened scenario.
 
     Parameters
     ----------
@@ -125,193 +146,156 @@ class Sliders:
     moved: tuple[tuple[str, Any], ...] = ()
 
     def at(self, name: str, otherwise: Any = None) -> Any:
-        """What a control was moved to."""
+        """Return the value that a control was moved to."""
         return dict(self.moved).get(name, otherwise)
 
     def to(self, name: str, value: Any) -> Sliders:
-        """The sliders with one of them moved; back where it was as opened, it counts as not moved."""
+        """Move one of the sliders; back where it was as opened, it counts as not moved."""
         kept = {key: given for key, given in self.moved if key != name}
-        if name == BEHAVIOUR:
-            kept = {
-                key: given
-                for key, given in kept.items()
-                if key.split(".")[0] not in (BEHAVIOUR, SHARE)
-            }
         if name == POLICY:
             kept.pop(MONEY, None)
-            same = value == self.opened.scenario.policy.kind
-            return replace(
-                self,
-                moved=tuple(kept.items() if same else {POLICY: self._offer(value), **kept}.items()),
-            )
-        where = next((one for one in self.controls if one.name == name), None)
-        back = where is not None and where.was is not None and value == where.stops[where.was]
-        return replace(self, moved=tuple((kept if back else kept | {name: value}).items()))
+            if value != self.opened.scenario.policy.kind:
+                kept = {POLICY: self._offer(value), **kept}
+            return replace(self, moved=tuple(kept.items()))
+        if name == BEHAVIOUR:
+            of_behaviour = (f"{BEHAVIOUR}.", SHARE)
+            kept = {key: one for key, one in kept.items() if not key.startswith(of_behaviour)}
+        at = next((one for one in self.controls if one.name == name), None)
+        if at is None or at.was is None or value != at.stops[at.was]:
+            kept |= {name: value}
+        return replace(self, moved=tuple(kept.items()))
 
     def _offer(self, kind: str) -> dict[str, Any]:
-        """The table of a policy of another kind that pays about as much in all as the one in use."""
+        """Fill in a policy of another kind that pays about as much in all as the one in use."""
         run = carry_out(self.scenario, self.prepared, training=False, others=False)
         spending = float(run.accounts.payments.sum())
         new = of_kind(self.scenario, kind, run.game)
-        if spending > 0 and money_key(new):
-            new = at_spending(new, self.prepared, spending, settled=solved, close=NEAR).scenario
-        table = {key: given for key, given in new.policy.model_dump().items() if given is not None}
         key = money_key(new)
+        if spending > 0 and key:
+            new = at_spending(new, self.prepared, spending, settled=solved, close=NEAR).scenario
+        table = new.policy.model_dump(exclude_none=True)
         if key and np.ndim(table[key]) == 0:
             table[key] = float(f"{table[key]:.3g}")
         return table
 
     @cached_property
     def overrides(self) -> list[str]:
-        """What was moved, as ``--set`` takes it."""
+        """Changes of the scenario, as ``--set`` takes them."""
         return [f"{key}={toml_value(value)}" for key, value in self._changes()]
 
     def _changes(self) -> Iterator[tuple[str, Any]]:
-        opened = self.opened.scenario
         given = dict(self.moved)
-        table = given.get(POLICY)
-        if table:  # another kind first: its table begins anew there
-            yield from (
-                (f"policy.{key}", value) for key, value in {"kind": table["kind"], **table}.items()
-            )
+        # Another kind first: its table begins anew there.
+        table = given.get(POLICY, {})
+        yield from (
+            (f"policy.{key}", table[key]) for key in dict.fromkeys(("kind", *table)) if table
+        )
         if MONEY in given:
-            yield f"policy.{self.money_key}", scaled(self._money, given[MONEY])
+            yield f"policy.{self.money_key}", scale_value(self._money, given[MONEY])
         if VALUE in given:
-            yield (
-                ("learner.value" if opened.learner.worth is None else "learner.value.money"),
-                given[VALUE],
-            )
+            terms = self.opened.scenario.learner.worth is not None
+            yield "learner.value" + ".money" * terms, given[VALUE]
         if any(key.split(".")[0] == PRICE for key in given):
             yield "owners.cost.price", self._prices()
         if self.opened.bounds and (LOW in given or HIGH in given):
-            yield (
-                "owners.epsilon",
-                [given.get(LOW, self.opened.bounds[0]), given.get(HIGH, self.opened.bounds[1])],
-            )
+            yield "owners.epsilon", list(self._bounds(*self.opened.bounds))
         if BEHAVIOUR in given:
-            yield "behaviours", behaving.table(given)
+            yield "behaviours", behaviour_tables(given)
         if ORDER in given:
             yield "market.activation", given[ORDER]
 
+    def _bounds(self, low: float, high: float) -> tuple[float, float]:
+        return self.at(LOW, low), self.at(HIGH, high)
+
     def _prices(self) -> Any:
         own = [self.at(f"{PRICE}.{i}", float(price)) for i, price in enumerate(self.opened.prices)]
-        found = [float(f"{self.at(PRICE, 1.0) * price:.6g}") for price in own]
+        found = scale_value(own, self.at(PRICE, 1.0))
         return found[0] if len(set(found)) == 1 else found
 
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario as the sliders have it."""
-        return (
-            change_scenario(self.opened.scenario, self.overrides)
-            if self.moved
-            else self.opened.scenario
-        )
+        if not self.moved:
+            return self.opened.scenario
+        return change_scenario(self.opened.scenario, self.overrides)
 
     @property
     def prepared(self) -> Prepared:
-        """Its records and plan."""
+        """Records and plan of that scenario."""
         return self.opened.planned(self.scenario)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the policy."""
+        return str(self.at(POLICY, {"kind": self.opened.scenario.policy.kind})["kind"])
 
     @property
     def money_key(self) -> str:
         """The number of the policy that payments rise with; empty where there is none."""
-        kind = self.at(POLICY, {"kind": self.opened.scenario.policy.kind})["kind"]
-        return str(getattr(KINDS["policy"][kind], "money", ""))
+        return str(getattr(KINDS["policy"][self.kind], "money", ""))
 
     @property
     def _money(self) -> Any:
-        """That number as the policy was opened or offered."""
-        table = self.at(POLICY)
-        return (
-            table[self.money_key] if table else getattr(self.opened.scenario.policy, self.money_key)
-        )
+        """The money in the policy as it was opened or offered."""
+        table = self.at(POLICY) or self.opened.scenario.policy.model_dump()
+        return table[self.money_key]
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
-        """The controls, in the order in which they are shown."""
-        return tuple(self._controls())
+        """Controls of the page, in their order."""
+        parts = (self._policy_controls, self._price_controls, self._bound_controls)
+        return tuple(one for part in (*parts, self._owner_controls) for one in part())
 
-    def _controls(self) -> Iterator[Control]:
-        opened = self.opened.scenario
-        kinds = [
-            kind for kind, policy in POLICIES.items() if policy.usual or kind == opened.policy.kind
-        ]
-        kind = self.at(POLICY, {"kind": opened.policy.kind})["kind"]
-        if kind in kinds:
-            yield choice(POLICY, "Policy", kinds, kind, opened.policy.kind)
-        if self.money_key:
-            yield self._money_control()
-        worth = opened.learner.value if opened.learner.worth is None else opened.learner.worth.money
+    def _policy_controls(self) -> Iterator[Control]:
+        was = self.opened.scenario.policy.kind
+        kinds = [kind for kind, policy in POLICIES.items() if policy.usual or kind == was]
+        if self.kind in kinds:
+            yield make_choice(POLICY, "Policy", kinds, self.kind, was)
+        key = self.money_key
+        if key and np.ndim(self._money) == 0:
+            paid = key in ("budget", "price")
+            yield self._numbers(MONEY, f"Its {key}", float(self._money), paid=paid)
+        elif key:
+            yield slide_factor(MONEY, f"Its {key}, times", self.at(MONEY, 1.0))
+        learner = self.opened.scenario.learner
+        worth = learner.value if learner.worth is None else learner.worth.money
         if worth:
             yield self._numbers(VALUE, "Worth of a better model", float(worth))
-        yield from self._price_controls()
-        if self.opened.bounds:
-            low, high = self.opened.bounds
-            at = self.at(LOW, low), self.at(HIGH, high)
-            yield numbers(
-                LOW, "Least ε an owner may sell", low, at[0], least=1e-3, most=min(1.0, at[1] / 2)
-            )
-            yield numbers(
-                HIGH,
-                "Largest ε an owner may sell",
-                high,
-                at[1],
-                least=max(0.1, 2 * at[0]),
-                most=100.0,
-            )
-        kind, was = self._behaviour
-        kinds = [
-            one
-            for one in (was, *BEHAVIOURS)
-            if one in (was, RATIONAL) or self.opened.allows(_behaving(one))
-        ]
-        yield choice(BEHAVIOUR, "How owners behave", list(dict.fromkeys(kinds)), kind, was)
-        yield from behaving.controls(kind, dict(self.moved))
-        orders = [name for name in ACTIVATIONS if self.opened.allows(f"market.activation={name}")]
-        yield choice(
-            ORDER,
-            "Who moves when",
-            orders,
-            self.at(ORDER, opened.market.activation),
-            opened.market.activation,
-        )
-
-    def _money_control(self) -> Control:
-        base = self._money
-        title = f"Its {self.money_key}"
-        if np.ndim(base) == 0:
-            return self._numbers(
-                MONEY, title, float(base), paid=self.money_key in ("budget", "price")
-            )
-        return factors(MONEY, f"{title}, times", self.at(MONEY, 1.0))
 
     def _price_controls(self) -> Iterator[Control]:
         names = self.opened.prepared.data.names
         prices = self.opened.prices
         if not prices.any():
             return
-        yield factors(PRICE, "What privacy costs all owners, times", self.at(PRICE, 1.0))
-        for i in range(len(names)) if 1 < len(names) <= ONE_BY_ONE else ():
-            if prices[i] > 0:
-                yield self._numbers(
-                    f"{PRICE}.{i}",
-                    names[i],
-                    float(prices[i]),
-                    group="What privacy costs each owner",
-                )
+        yield slide_factor(PRICE, "What privacy costs all owners, times", self.at(PRICE, 1.0))
+        group = "What privacy costs each owner"
+        for i, price in enumerate(prices):
+            if price > 0 and 1 < len(names) <= ONE_BY_ONE:
+                yield self._numbers(f"{PRICE}.{i}", names[i], float(price), group=group)
+
+    def _bound_controls(self) -> Iterator[Control]:
+        if self.opened.bounds:
+            was_low, was_high = self.opened.bounds
+            low, high = self._bounds(was_low, was_high)
+            ends = (1e-3, min(1.0, high / 2))
+            yield slide_numbers(LOW, "Least ε an owner may sell", was_low, low, ends)
+            ends = (max(0.1, 2 * low), 100.0)
+            yield slide_numbers(HIGH, "Largest ε an owner may sell", was_high, high, ends)
+
+    def _owner_controls(self) -> Iterator[Control]:
+        was = self.opened.behaviour
+        kind = self.at(BEHAVIOUR, was)
+        yield make_choice(BEHAVIOUR, "How owners behave", self.opened.behaviours, kind, was)
+        yield from behaviour_controls(kind, dict(self.moved))
+        order = self.opened.scenario.market.activation
+        now = self.at(ORDER, order)
+        yield make_choice(ORDER, "Who moves when", self.opened.orders, now, order)
 
     def _numbers(
         self, name: str, title: str, was: float, *, group: str = "", paid: bool = True
     ) -> Control:
-        currency = self.opened.scenario.currency or ""
-        told = (lambda value: format_money(value, currency)) if paid else None
-        return numbers(name, title, was, self.at(name, was), group=group, told=told)
-
-    @property
-    def _behaviour(self) -> tuple[str, str]:
-        """How owners behave now, and as opened."""
-        was = OPENED if self.opened.scenario.behaviours else RATIONAL
-        return self.at(BEHAVIOUR, was), was
+        show = in_money({"currency": self.opened.scenario.currency}) if paid else format_number
+        return slide_numbers(name, title, was, self.at(name, was), show=show, group=group)
 
     @property
     def command(self) -> str:
@@ -320,35 +304,31 @@ class Sliders:
         return shlex.join(["dpmarket", "run", self.opened.source, *parts])
 
     def toml(self) -> list[tuple[str, bool]]:
-        """The scenario line by line, with whether the line is other than as opened."""
-        return list(
-            marked(
-                self.opened.scenario.to_toml(absolute=True), self.scenario.to_toml(absolute=True)
-            )
-        )
+        """Write the scenario line by line, with whether the line is other than as opened."""
+        before = self.opened.scenario.to_toml(absolute=True)
+        return mark_changes(before, self.scenario.to_toml(absolute=True))
 
 
-def _behaving(kind: str) -> str:
-    return f"behaviours={toml_value(behaving.table({BEHAVIOUR: kind}))}"
+def scale_value(base: Any, given: float) -> Any:
+    """Return the number moved to; or numbers all so many times as large."""
+    if np.ndim(base) == 0:
+        return given
+    return [float(f"{given * value:.6g}") for value in base]
 
 
-def scaled(base: Any, given: float) -> Any:
-    """A number moved to; or numbers all so many times as large."""
-    return given if np.ndim(base) == 0 else [float(f"{given * value:.6g}") for value in base]
+def mark_changes(before: str, now: str) -> list[tuple[str, bool]]:
+    """Split a TOML text into lines, each with whether another lacks it under the same table.
 
-
-def marked(before: str, now: str) -> Iterator[tuple[str, bool]]:
-    """Lines of a TOML text, each with whether another text lacks it under the same table.
-
-    >>> list(marked("a = 1\\n[t]\\nb = 2", "a = 2\\n[t]\\nb = 2"))
+    >>> mark_changes("a = 1\\n[t]\\nb = 2", "a = 2\\n[t]\\nb = 2")
     [('a = 2', True), ('[t]', False), ('b = 2', False)]
     """
+    known = set(_place_lines(before))
+    return [(line, bool(line) and (at, line) not in known) for at, line in _place_lines(now)]
 
-    def placed(text: str) -> Iterator[tuple[str, str]]:
-        table = ""
-        for line in text.splitlines():
-            table = line if line.startswith("[") else table
-            yield table, line
 
-    known = set(placed(before))
-    return ((line, bool(line) and (table, line) not in known) for table, line in placed(now))
+def _place_lines(text: str) -> Iterator[tuple[str, str]]:
+    table = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            table = line
+        yield table, line

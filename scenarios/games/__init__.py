@@ -1,1 +1,1 @@
-"""Games that need no table: settled from a file that tells who plays, for what, and from where."""
+"""Games that need no table: settled from a file that holds the players and their policy."""

@@ -1,4 +1,4 @@
-"""A game from its file to its result: play from every start, certificates, and what leads where."""
+"""Game from its file to its result: play from every start, certificates, and basins."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from scenarios.schema.fields import values_per_owner
 from scenarios.schema.game import GameFile, sha256_of
 from scenarios.schema.kinds import make_declared
 from scenarios.settling.game import check_costs
+from scenarios.summary.rows import rows_of
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100  # whose payoff curves are kept
@@ -32,7 +33,7 @@ PATH_OWNERS = 1000
 
 @dataclass(frozen=True)
 class GameResult:
-    """What play of a game came to: the content of game.json, and the tables beside it.
+    """Result of a game: the content of game.json, and the tables beside it.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class GameResult:
 
 
 def game_of(file: GameFile) -> Game:
-    """The game that a file describes.
+    """Make the game that a file describes.
 
     Raises
     ------
@@ -64,12 +65,12 @@ def game_of(file: GameFile) -> Game:
     low, high = values_per_owner(own.epsilon, len(names), "owners.epsilon").T
     sizes = values_per_owner(own.records, len(names), "owners.records")
     fixed = values_per_owner(own.fixed_cost, len(names), "owners.fixed_cost")
-    if (
-        own.cost is None
-    ):  # e^epsilon is 1 where nothing is shared: a fixed cost beside e^epsilon - 1
-        owners = Owners(names, sizes, low, high, Exponential(1.0), fixed_cost=fixed + 1)
-    else:
-        owners = Owners(names, sizes, low, high, make_declared(own.cost), fixed_cost=fixed)
+    cost = Exponential(1.0)
+    if own.cost is not None:
+        cost = make_declared(own.cost)
+    else:  # e^epsilon is 1 where nothing is shared: a fixed cost beside e^epsilon - 1
+        fixed = fixed + 1
+    owners = Owners(names, sizes, low, high, cost, fixed_cost=fixed)
     game = Game(owners, make_declared(ordered.policy), None, 0.0)
     game.policy.check_owners(owners)
     check_costs(owners)
@@ -77,7 +78,7 @@ def game_of(file: GameFile) -> Game:
 
 
 def starts_of(file: GameFile, game: Game) -> list[np.ndarray]:
-    """The profiles (n_owners,) that play starts from: those of the file, or all low, in the middle, and high."""
+    """List profiles (n_owners,) to start from: those of the file, or low, in the middle, high."""
     given = file.in_order().market.starts
     if given:
         return [np.array(start) for start in given]
@@ -87,7 +88,7 @@ def starts_of(file: GameFile, game: Game) -> list[np.ndarray]:
 
 @one_blas_thread()
 def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> GameResult:
-    """Play a game from every start of its file, and tell every equilibrium found with what leads there.
+    """Play a game from every start of its file, and describe every equilibrium found.
 
     Parameters
     ----------
@@ -100,8 +101,9 @@ def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> Game
         Owners who cannot be paid, or computed with.
 
     >>> from scenarios.schema.game import read_game
-    >>> found = settle_game(read_game("thesis_game", ["market.starts=[1.0, 4.0]", "market.search=2"]))
-    >>> [([round(e, 3) for e in one["epsilon"]], one["starts"]) for one in found.content["equilibria"]]
+    >>> changes = ["market.starts=[1.0, 4.0]", "market.search=2"]
+    >>> found = settle_game(read_game("thesis_game", changes)).content["equilibria"]
+    >>> [([round(e, 3) for e in one["epsilon"]], one["starts"]) for one in found]
     [([2.509, 2.509, 2.509, 2.509], [1, 2])]
     """
     game = game_of(file)
@@ -124,8 +126,10 @@ def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> Game
 
 
 def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
-    """Everything of game.json; starts and equilibria are numbered from 1, and null stands for none."""
-    at_rest = [play.leads_to for play in found.plays]
+    """Collect game.json; starts and equilibria are numbered from 1, and null stands for none."""
+    remarks = []
+    if len(found.equilibria) == 1:
+        remarks = equilibrium_remarks(game, found.equilibria[0])
     return {
         "dpmarket": version("dpmarket"),
         "schema": SCHEMA,
@@ -135,46 +139,41 @@ def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
         "scenario_sha256": sha256_of(file),
         "trained": False,
         "owners": name_owners(game),
-        "equilibria": [
-            {
-                **equilibrium_part(game, one),
-                "stable": stable,
-                "starts": [at + 1 for at in found.starts_of(number)],
-            }
-            for number, (one, stable) in enumerate(zip(found.equilibria, found.stable, strict=True))
-        ],
+        "equilibria": [equilibrium_part(game, found, i) for i in range(len(found.equilibria))],
         "starts": [
             {
                 "epsilon": play.path.profiles[0],
                 "rounds": play.path.rounds,
                 "ended": play.path.end or "limit",
-                "equilibrium": to + 1 if to >= 0 else None,
+                "equilibrium": _from_one(play.leads_to),
             }
-            for play, to in zip(found.plays, at_rest, strict=True)
+            for play in found.plays
         ],
         "turns": [
             {
                 "between": [one + 1 for one in turn.between],
                 "epsilon": turn.epsilon,
-                "equilibrium": turn.through + 1 if turn.through >= 0 else None,
+                "equilibrium": _from_one(turn.through),
             }
             for turn in found.turns
         ],
-        "remarks": equilibrium_remarks(game, found.equilibria[0])
-        if len(found.equilibria) == 1
-        else [],
+        "remarks": remarks,
         "search": file.market.search,
     }
 
 
+def _from_one(number: int) -> int | None:
+    return number + 1 if number >= 0 else None
+
+
 def name_owners(game: Game) -> list[dict[str, Any]]:
-    """The owners' names and records."""
-    pairs = zip(game.owners.names, game.owners.sizes.tolist(), strict=True)
-    return [{"name": name, "records": int(size)} for name, size in pairs]
+    """List the owners' names and records."""
+    return rows_of({"name": game.owners.names, "records": game.owners.sizes.astype(int)})
 
 
-def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
-    """An equilibrium: budgets, payments and surpluses of all owners, and what anybody could still gain."""
+def equilibrium_part(game: Game, found: Basins, number: int) -> dict[str, Any]:
+    """Describe an equilibrium: budgets, payments and surpluses, and what anybody could gain."""
+    one = found.equilibria[number]
     free = game.owners.epsilon_min < game.owners.epsilon_max
     ends = {"at_lowest": game.owners.epsilon_min, "at_highest": game.owners.epsilon_max}
     return {
@@ -187,54 +186,48 @@ def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
             name: bool(free.any() and np.all(one.epsilon[free] == end[free]))
             for name, end in ends.items()
         },
+        "stable": found.stable[number],
+        "starts": [at + 1 for at in found.starts_of(number)],
     }
 
 
 def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
-    """Sales, payments, losses, surplus and possible gain of each owner, in each equilibrium."""
+    """List sales, payments, losses, surplus and possible gain of owners, in each equilibrium."""
     rows = []
     for number, one in enumerate(equilibria, 1):
         columns = {
+            "equilibrium": [number] * len(game.owners),
+            "owner": game.owners.names,
+            "records": game.owners.sizes.astype(int),
             "epsilon": one.epsilon,
             "payment": one.payments,
             "privacy_cost": game.costs(one.epsilon),
             "surplus": game.payoffs(one.epsilon),
             "regret": one.regret,
         }
-        for at, owner in enumerate(name_owners(game)):
-            numbers = {column: float(values[at]) for column, values in columns.items()}
-            rows.append(
-                {
-                    "equilibrium": number,
-                    "owner": owner["name"],
-                    "records": owner["records"],
-                    **numbers,
-                }
-            )
+        rows += rows_of(columns)
     return rows
 
 
 def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
-    """Round by round from each start: every owner's budget, payment and surplus.
+    """List every owner's budget, payment and surplus, round by round from each start.
 
     Of the first PATH_OWNERS owners.
     """
     rows = []
+    names = game.owners.names[:PATH_OWNERS]
     for start, play in enumerate(found.plays, 1):
         for number, profile in enumerate(play.path.profiles):
             paid, left = game.payments_and_payoffs(profile)
-            for at, name in enumerate(game.owners.names[:PATH_OWNERS]):
-                numbers = {
-                    "epsilon": float(profile[at]),
-                    "payment": float(paid[at]),
-                    "surplus": float(left[at]),
-                }
-                rows.append({"start": start, "round": number, "owner": name, **numbers})
+            columns = {"epsilon": profile, "payment": paid, "surplus": left}
+            place = {"start": [start] * len(names), "round": [number] * len(names), "owner": names}
+            parts = {name: column[: len(names)] for name, column in columns.items()}
+            rows += rows_of(place | parts)
     return rows
 
 
 def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
-    """Each owner's surplus over its whole interval, the others as in an equilibrium.
+    """List each owner's surplus over its whole interval, the others as in an equilibrium.
 
     Of the first CURVE_OWNERS owners.
     """
@@ -249,11 +242,11 @@ def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, 
             [low + part * (high - low), np.minimum(lower * ratio**part, high), one.epsilon[shown]]
         )
         grid = np.sort(points, axis=1)
-        surplus = game.deviation_payoffs(one.epsilon, grid, shown)
-        for at, name in enumerate(game.owners.names[: len(shown)]):
-            curve = zip(grid[at].tolist(), surplus[at].tolist(), strict=True)
-            rows += [
-                {"equilibrium": number, "owner": name, "epsilon": e, "payoff": left}
-                for e, left in curve
-            ]
+        columns = {
+            "equilibrium": [number] * grid.size,
+            "owner": np.repeat(game.owners.names[: len(shown)], grid.shape[1]),
+            "epsilon": grid.ravel(),
+            "payoff": game.deviation_payoffs(one.epsilon, grid, shown).ravel(),
+        }
+        rows += rows_of(columns)
     return rows

@@ -1,1 +1,1 @@
-"""The generated parts of docs/reference: keys of scenario files, options of the command, fields of results."""
+"""Generated parts of docs/reference: keys of files, options of the command, fields of results."""

@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages: ``python -m scenarios.reference`` in a clone of the repository."""
+"""Write the generated parts of the pages: ``python -m scenarios.reference`` in a clone."""
 
 from scenarios.reference.pages import PAGES, write_page
 

@@ -1,4 +1,4 @@
-"""Every key of a scenario or study file: what it may be, its default, and the sentence beside it in the code."""
+"""Keys of a scenario or study file: rule, default, and the sentence beside each in the code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from textwrap import dedent
 from typing import Any
 
@@ -14,6 +15,8 @@ from pydantic import ValidationError
 
 from learning.declaration import describe_type, type_adapter
 from learning.phrases import format_value
+from scenarios.features import choices
+from scenarios.report.phrases import upper_first
 from scenarios.schema.fields import Section, first_error, stated_refusal
 from scenarios.schema.kinds import NamedTable, table_check, tables_of
 from scenarios.schema.worth import OrTable
@@ -21,7 +24,8 @@ from scenarios.schema.worth import OrTable
 LIBRARIES = ("builtins", "abc", "typing", "pydantic", "learning.declaration")
 LINE = re.compile(r"^(\w+(?:, \w+)*) ?: (.+(?:\n +.+)*)", re.MULTILINE)
 SHAPE = re.compile(
-    r"^(scalar|whole number|float|int|str|bool|sequence of float)( or \(n_owners,\))?(, optional)?, "
+    r"^(scalar|whole number|float|int|str|bool|sequence of float)"
+    r"( or \(n_owners,\))?(, optional)?, "
 )
 NOTHING = object()  # what no key may be
 
@@ -37,7 +41,7 @@ def describe_fields(declaration: type) -> dict[str, str]:
 
 
 def _read_parameters(docstring: str) -> dict[str, str]:
-    """The lines "name : what it is" under Parameters."""
+    """Read the lines "name : what it is" under Parameters."""
     section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     found = [(names, " ".join(text.split())) for names, text in LINE.findall(section)]
     told = [(names, SHAPE.sub("", text)) for names, text in found if not text.startswith("as in ")]
@@ -45,27 +49,24 @@ def _read_parameters(docstring: str) -> dict[str, str]:
 
 
 def _read_after_fields(declaration: type) -> dict[str, str]:
-    """The strings that stand right after a field in a class's body."""
+    """Read the strings that stand right after a field in a class's body."""
     try:
         tree = ast.parse(dedent(inspect.getsource(declaration))).body[0]
     except (OSError, TypeError):  # made, and written nowhere
         return {}
-    body = tree.body if isinstance(tree, ast.ClassDef) else []
     said = {}
-    for field, text in zip(body, body[1:], strict=False):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-        ):
-            said[ast.unparse(field.target)] = _make_sentence(str(text.value.value))
+    for field, text in pairwise(getattr(tree, "body", ())):
+        match field, text:
+            case ast.AnnAssign(target=target), ast.Expr(value=ast.Constant(value=value)):
+                said[ast.unparse(target)] = _make_sentence(str(value))
     return said
 
 
 def _make_sentence(text: str) -> str:
     said = " ".join(text.split()).rstrip(".")
-    first = said[0].upper() if said[0].isascii() else said[0]  # a Greek letter is a sign
-    return f"{first}{said[1:]}."
+    if said[0].isascii():  # a Greek letter is a sign
+        said = upper_first(said)
+    return f"{said}."
 
 
 def describe_rule(hint: Any) -> str:
@@ -82,7 +83,7 @@ def describe_rule(hint: Any) -> str:
 def key_lines(
     section: type[Section], path: str = "", declaration: type | None = None, *, kinds: bool = True
 ) -> Iterator[str]:
-    """A table of a section's keys.
+    """Yield a table of a section's keys.
 
     Then, under headings, the tables in it, those that a ``kind`` names if ``kinds``.
     """
@@ -92,15 +93,12 @@ def key_lines(
     for name, field in section.model_fields.items():
         place = f"{path}.{name}".lstrip(".")
         told = said.get(name) or field.description or ""
-        default = (
-            "required"
-            if field.is_required()
-            else _format_default(field.get_default(call_default_factory=True))
-        )
+        default = "required"
+        if not field.is_required():
+            default = _format_default(field.get_default(call_default_factory=True))
         table = table_check(field)
-        tables = (
-            [] if isinstance(table, NamedTable) and not kinds else list(tables_of(place, field))
-        )
+        named = isinstance(table, NamedTable)
+        tables = list(tables_of(place, field)) if kinds or not named else []
         inner += [(place, *one) for one in tables]
         if isinstance(table, NamedTable) and not tables:
             yield table_row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
@@ -114,10 +112,19 @@ def key_lines(
 
 
 def _format_default(default: Any) -> str:
-    return "" if default is None or default in ({}, ()) else f"`{format_value(default)}`"
+    return "" if default in (None, {}, ()) else f"`{format_value(default)}`"
 
 
 def table_row(*cells: str) -> str:
-    """A row of a table."""
+    """Write a row of a table."""
     told = [" ".join(cell.replace("``", "`").replace("|", "\\|").split()) for cell in cells]
     return f"| {' | '.join(told)} |"
+
+
+def exclusion_lines() -> Iterator[str]:
+    """Yield a table with a line for each pair of which one choice excludes the other."""
+    known = choices()
+    yield from ("| with | leave out | why |", "|---|---|---|")
+    for choice in known.values():
+        for name, why in choice.excludes.items():
+            yield table_row(choice.title, known[name].title, why)

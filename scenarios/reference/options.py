@@ -1,4 +1,4 @@
-"""Every command with its arguments and options, as their declarations say."""
+"""Commands with their arguments and options, as their declarations say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAKES = {int: "N", float: "X", Path: "PATH", str: "TEXT", bool: ""}
 
 
 def command_lines() -> Iterator[str]:
-    """A heading for each command, what it does, and a table of what it takes."""
+    """Yield a heading for each command, its purpose, and a table of what it takes."""
     for command in sorted(app.registered_commands, key=name_of):
         function = command.callback
         assert function is not None
@@ -27,12 +27,12 @@ def command_lines() -> Iterator[str]:
 
 
 def name_of(command: Any) -> str:
-    """The name that a command is called by."""
+    """Name a command as it is called."""
     return command.name or command.callback.__name__
 
 
 def option_lines(function: Callable[..., Any]) -> Iterator[str]:
-    """A table of the arguments and options of one command."""
+    """Yield a table of the arguments and options of one command."""
     hints = get_type_hints(function, include_extras=True)
     given = inspect.signature(function).parameters
     takes = [(name, _plain_type(hints[name]), _find_info(hints[name])) for name in given]
@@ -41,31 +41,31 @@ def option_lines(function: Callable[..., Any]) -> Iterator[str]:
         for name, kind, info in takes
         if info is not None
     ]
-    yield from (("| takes | |", "|---|---|", *rows) if rows else ("Takes nothing.",))
+    yield from ("| takes | |", "|---|---|", *rows) if rows else ["Takes nothing."]
 
 
 def _option_line(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: Any) -> str:
     value = info.metavar or TAKES.get(kind, "TEXT")
-    option = isinstance(info, OptionInfo)
     stated = [one for one in (info.default, *(info.param_decls or ())) if str(one).startswith("--")]
     flag = next(iter(stated), f"--{name.replace('_', '-')}")
+    shown = f"`{value}`"
+    if isinstance(info, OptionInfo):
+        shown = f"`{flag} {value}`".replace(" `", "`")
     told = info.help or ""
     if default not in (None, False, inspect.Parameter.empty) and "[default" not in told:
         told = f"{told.rstrip('.')} [default: {default}]."
-    return table_row(f"`{flag} {value}`".replace(" `", "`") if option else f"`{value}`", told)
+    return table_row(shown, told)
 
 
 def _find_info(hint: Any) -> ArgumentInfo | OptionInfo | None:
-    found = (
-        one
-        for one in getattr(hint, "__metadata__", ())
-        if isinstance(one, (ArgumentInfo, OptionInfo))
-    )
-    return next(found, None)
+    given = getattr(hint, "__metadata__", ())
+    return next((one for one in given if isinstance(one, (ArgumentInfo, OptionInfo))), None)
 
 
 def _plain_type(hint: Any) -> Any:
-    """The type of a value: of Annotated, of an optional one, of one that may be repeated."""
+    """Find the type of a value: of Annotated, of an optional one, of one that may be repeated."""
     bare = get_args(hint)[0] if getattr(hint, "__metadata__", ()) else hint
     inner = [part for part in get_args(bare) if part is not type(None)]
-    return _plain_type(inner[0]) if inner and get_origin(bare) is not dict else bare
+    if inner and get_origin(bare) is not dict:
+        return _plain_type(inner[0])
+    return bare

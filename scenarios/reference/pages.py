@@ -1,4 +1,4 @@
-"""The pages with generated parts, each between two comments that name it.
+"""Pages with generated parts, each between two comments that name it.
 
 What stands around them is written by hand.
 """
@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from scenarios.reference.exclusions import exclusion_lines
-from scenarios.reference.keys import key_lines
+from scenarios.reference.keys import exclusion_lines, key_lines
 from scenarios.reference.options import command_lines
-from scenarios.reference.results import field_lines
+from scenarios.reference.results import DESCRIPTIONS, field_lines
 from scenarios.schema.game import GameFile
 from scenarios.schema.scenario import scenario_model
 from scenarios.sweeping.study import Study
@@ -29,21 +28,12 @@ PAGES: dict[Path, dict[str, Lines]] = {
     },
     FOLDER / "game.md": {"keys": partial(key_lines, GameFile, kinds=False)},
     FOLDER / "study.md": {"keys": partial(key_lines, Study)},
-    FOLDER / "result.md": {
-        file: partial(field_lines, file)
-        for file in (
-            "result.json",
-            "game.json",
-            "comparison.json",
-            "design.json",
-            "settlement.json",
-        )
-    },
+    FOLDER / "result.md": {file: partial(field_lines, file) for file in DESCRIPTIONS},
 }
 
 
 def write_page(page: Path) -> str:
-    """The text of a page with its generated parts as the code has them now."""
+    """Write a page with its generated parts as the code has them now."""
     text = page.read_text(encoding="utf-8")
     for name, lines in PAGES[page].items():
         begin = BEGIN.format(name)

@@ -1,4 +1,4 @@
-"""Every field of the JSON files in a result folder, with what it is, and whether it rests on private records."""
+"""Fields of the JSON files in a result folder, with a mark on those from private records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def result_fields(file: str) -> dict[str, str]:
 def field_places(
     content: Mapping[str, Any], said: Mapping[str, str], place: str = ""
 ) -> Iterator[str]:
-    """The fields of a file, down to those of which something is said, or that hold no more fields."""
+    """Yield the fields of a file, down to those of which something is said."""
     for name, value in content.items():
         here = f"{place}.{name}".lstrip(".")
         listed = isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], dict)
@@ -43,27 +43,20 @@ def field_places(
 
 
 def field_lines(file: str) -> Iterator[str]:
-    """A table of a file's fields for each of its parts."""
+    """Yield a table of a file's fields for each of its parts."""
     parts: dict[str, list[str]] = {"": []}
     fields = result_fields(file)
     for place in fields:
-        part, dot, _ = place.partition(".")
-        parts.setdefault(part if dot else "", []).append(place)
+        part = place.partition(".")[0] * ("." in place)
+        parts.setdefault(part, []).append(place)
     for part, inside in parts.items():
-        yield from (
-            "",
-            f"### `{part}`" if part else f"### {file}",
-            "",
-            "| field | | |",
-            "|---|---|---|",
-        )
-        yield from (
-            table_row(f"`{place}`", fields[place], privilege_mark(place)) for place in inside
-        )
+        title = f"`{part}`" if part else file
+        yield from ("", f"### {title}", "", "| field | | |", "|---|---|---|")
+        for place in inside:
+            yield table_row(f"`{place}`", fields[place], privilege_mark(place))
 
 
 def privilege_mark(place: str) -> str:
-    """Mark of a field that rests on private records in every result, if it does."""
-    return next(
-        (how for start, how in LOOKED_UP.items() if f"{place}.".startswith(f"{start}.")), ""
-    )
+    """Mark a field that rests on private records in every result."""
+    marks = (how for start, how in LOOKED_UP.items() if f"{place}.".startswith(f"{start}."))
+    return next(marks, "")

@@ -14,8 +14,8 @@ from scenarios.report.figure_page import (
     INK,
     MUTED,
     PALETTE,
-    WIDTH,
-    add_panel,
+    add_legend,
+    add_panels,
     label_row,
     make_rows,
     new_page,
@@ -48,10 +48,8 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
         note += f", {count_noun(len(names), 'owner')} in all"
     height = TOP + ROW * len(rows) + BOTTOM + 0.2 * few
     figure = new_page(height, "What the learner gains, and what owners sell and keep", note)
-    width = (WIDTH - LABELS - 3 * GAP) / 3
-    gains, sold, kept = (
-        add_panel(figure, LABELS + i * (width + GAP), TOP, width, ROW * len(rows)) for i in range(3)
-    )
+    room = {"apart": GAP, "right": GAP}
+    gains, sold, kept = add_panels(figure, (3, 3), (LABELS, TOP), ROW * len(rows), **room)
     budgets = [np.maximum(epsilons_sold(row), 0.0) for row in rows]
     scale = Scale.over(np.concatenate(budgets))
     _draw_owners(sold, scale, budgets, few)
@@ -65,7 +63,7 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     for place, row in enumerate(rows):
         label_row(gains, place, shorten(alternative_name(row), 24))
     if few:
-        _draw_legend(figure, names, height)
+        add_legend(figure, [shorten(name, 16) for name in names], "o", len(names), LABELS)
     return figure
 
 
@@ -104,12 +102,3 @@ def _finish_panel(
     if zero:
         axes.axvline(float(scale.place(0.0)), color=MUTED, linewidth=0.9)
     axes.set_xlabel(scale.named(quantity), fontsize=7.5)
-
-
-def _draw_legend(figure: Figure, names: list[str], height: float) -> None:
-    """Write the names of the owners in their colours, in one line under the panels."""
-    x = LABELS / WIDTH
-    for name, colour in zip(names, PALETTE, strict=False):
-        label = shorten(name, 16)
-        figure.text(x, 0.06 / height, f"● {label}", color=colour, fontsize=7.5, va="bottom")
-        x += (0.24 + 0.075 * len(label)) / WIDTH

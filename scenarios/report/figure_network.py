@@ -8,8 +8,7 @@ import matplotlib
 import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_hex
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
 from agents.networks import SIGHT, TRADE
@@ -23,7 +22,6 @@ from scenarios.report.figure_page import (
     WIDTH,
     add_note,
     add_panel,
-    as_floats,
     new_page,
     shorten,
 )
@@ -40,6 +38,7 @@ LARGEST = 420.0
 WIDEST = 4.5  # points of an edge
 CROWDED = 60  # edges from which they are drawn thinner
 PER_ROW = 40  # owners without a link in a row
+COLOURS = matplotlib.colormaps["viridis"].resampled(32)
 SEED = 1  # of the drawing, which no result rests on
 ARROW: dict[str, Any] = {
     "angles": "xy",
@@ -79,11 +78,11 @@ def network_figure(result: dict[str, Any]) -> Figure | None:
     places = _place_nodes(graph)
     _draw_edges(axes, graph, places)
     scale = Scale.over([epsilon_of(owner) for owner in drawn])
-    _draw_nodes(axes, graph, places, {owner["name"]: owner for owner in drawn}, scale)
+    points = _draw_nodes(axes, graph, places, {owner["name"]: owner for owner in drawn}, scale)
     _write_names(axes, graph, places, [node for node in graph if node in named])
     axes.margins(0.08, 0.1)
     axes.axis("off")
-    _draw_colours(add_panel(figure, WIDTH - 2.6, height + 0.62 + down, 2.3, 0.12), scale)
+    _draw_colours(add_panel(figure, WIDTH - 2.6, height + 0.62 + down, 2.3, 0.12), points, scale)
     return figure
 
 
@@ -103,20 +102,15 @@ def _network_note(result: dict[str, Any], drawn: int) -> str:
 
 
 def _place_nodes(graph: Any) -> Places:
-    """Place owners around the learners that they may sell to, or near those they are linked to."""
-    learners = _learners_of(graph)
+    """Place nodes near those they are linked to, and those without a link in rows below."""
     alone = [node for node in graph if not graph.degree[node]]
     linked = [node for node in graph if graph.degree[node]]
-    places = (
-        _place_in_discs(graph, learners, linked)
-        if learners and len(graph) > NAMED
-        else _place_by_springs(graph, linked)
-    )
+    places = _place_by_springs(graph, linked)
     taken = np.array(list(places.values()) or [np.zeros(2)])
     least = 1e-9 if places else 1.0
     width, height = np.maximum(np.ptp(taken, axis=0), least)
     low = taken[:, 1].min()
-    for at, node in enumerate(alone):  # in rows below
+    for at, node in enumerate(alone):
         row, column = divmod(at, PER_ROW)
         count = min(PER_ROW, len(alone) - row * PER_ROW)
         right = taken[:, 0].mean() + (column - (count - 1) / 2) * width / max(count, 8)
@@ -135,32 +129,6 @@ def _place_by_springs(graph: Any, linked: list[str]) -> Places:
     if len(across) > 2:
         across = (across - across.mean(axis=0)) @ np.linalg.svd(across - across.mean(axis=0))[2].T
     return dict(zip(linked, across, strict=True))
-
-
-def _place_in_discs(graph: Any, learners: list[str], linked: list[str]) -> Places:
-    """Place owners in discs, one for each set of learners: around its learner, or between them."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for node in linked:
-        if node not in learners:
-            partners = tuple(one for one in learners if graph.has_edge(node, one))
-            groups.setdefault(partners, []).append(node)
-    radii = [np.sqrt(len(group)) for to, group in groups.items() if len(to) != 1]
-    between = 1.5 + max(radii, default=0.0)
-    turns = np.pi + 2 * np.pi * np.arange(len(learners)) / len(learners)
-    ways = dict(zip(learners, np.column_stack([np.cos(turns), np.sin(turns)]), strict=True))
-    places = {name: between * way * (len(learners) > 1) for name, way in ways.items()}
-    for to, group in groups.items():
-        middle = np.mean([places[one] for one in to or learners], axis=0)
-        first = 0.0
-        if len(learners) == 1:
-            first = 2.5  # the learner stands in the middle
-        elif len(to) == 1:
-            middle = middle + (1.5 + np.sqrt(len(group))) * ways[to[0]]
-        count = first + np.arange(len(group)) + 0.5
-        turn = count * np.pi * (3 - np.sqrt(5))  # as seeds of a sunflower
-        disc = np.sqrt(count)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
-        places |= dict(zip(group, middle + disc, strict=True))
-    return places
 
 
 def _draw_edges(axes: Axes, graph: Any, places: Places) -> None:
@@ -195,29 +163,25 @@ def _draw_heads(axes: Axes, edges: np.ndarray) -> None:
     axes.quiver(x, y, way[:, 0], way[:, 1], color=MUTED, zorder=1, **ARROW)
 
 
-def _budget_colours(scale: Scale, epsilon: Any) -> list[str]:
-    """Colour budgets, dark for a small one, light for a large one, distinct in grey as well."""
-    low, high = scale.limits(0.0)
-    part = (scale.place(as_floats(epsilon)) - low) / (high - low)
-    colours = matplotlib.colormaps["viridis"](0.08 + 0.9 * np.clip(part, 0, 1))
-    return [to_hex(colour) for colour in colours]
-
-
 def _draw_nodes(
     axes: Axes, graph: Any, places: Places, owners: dict[str, Content], scale: Scale
-) -> None:
+) -> PathCollection:
+    """Draw nodes; budgets dark for a small one, light for a large one, distinct in grey as well."""
     names = [node for node in graph if node in owners]
     records = np.array([owners[name]["records"] for name in names], dtype=float)
     room = LARGEST * min(1.0, 12 / max(len(names), 1)) + SMALLEST
     sizes = np.maximum(room * records / records.max(), SMALLEST)
     x, y = np.array([places[name] for name in names]).T
-    colours = _budget_colours(scale, [epsilon_of(owners[name]) for name in names])
+    budgets = scale.place([epsilon_of(owners[name]) for name in names])
+    low, high = scale.limits(0.0)
     edge: dict[str, Any] = {"edgecolors": INK}
-    axes.scatter(x, y, s=sizes, c=colours, linewidths=0.7, zorder=3, **edge)
+    style = edge | {"cmap": COLOURS, "vmin": low, "vmax": high, "linewidths": 0.7}
+    points = axes.scatter(x, y, s=sizes, c=budgets, zorder=3, **style)
     learners = [places[node] for node in graph if node not in owners]
     if learners:
         x, y = np.array(learners).T
         axes.scatter(x, y, s=150, marker="s", c=PAPER, linewidths=1.4, zorder=4, **edge)
+    return points
 
 
 def _write_names(axes: Axes, graph: Any, places: Places, named: list[str]) -> None:
@@ -230,17 +194,12 @@ def _write_names(axes: Axes, graph: Any, places: Places, named: list[str]) -> No
         axes.annotate(shorten(node), tuple(places[node]), **style, **below)
 
 
-def _draw_colours(axes: Axes, scale: Scale) -> None:
+def _draw_colours(axes: Axes, points: PathCollection, scale: Scale) -> None:
     """Draw the scale of budgets in their colours."""
-    ends = np.linspace(*scale.limits(0.0), 33)
-    middle = 0.5 * (ends[1:] + ends[:-1])
-    values = middle
-    if scale.log:
-        values = 10.0**middle
-    axes.bar(middle, np.ones(32), np.diff(ends), color=_budget_colours(scale, values), linewidth=0)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    bar = figure.colorbar(points, cax=axes, orientation="horizontal")
+    bar.outline.set_visible(False)  # type: ignore[operator]
     scale.rule(axes, "x", 0.0)
     axes.grid(visible=False)
-    axes.set(ylim=(0, 1), yticks=[])
-    for side in axes.spines.values():
-        side.set_visible(False)
     add_note(axes, -0.04, 0.5, scale.named("privacy budget ε"), ha="right", va="center")

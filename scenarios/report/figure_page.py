@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from scenarios.report.wording import format_number
@@ -78,10 +79,50 @@ def add_panel(figure: Figure, left: float, top: float, width: float, height: flo
     return figure.add_axes((left / wide, 1 - (top + height) / page, width / wide, height / page))
 
 
+def add_panels(
+    figure: Figure, shape: tuple[int, int], place: tuple[float, float], tall: float, **room: float
+) -> list[Axes]:
+    """Add panels in rows, so wide that they fill the page; all in inches.
+
+    Parameters
+    ----------
+    shape : their number, and how many stand in a row.
+    place : upper left corner of the first.
+    tall : height of each.
+    room : ``apart`` between two of a row, ``down`` between rows, ``right`` of the last column.
+    """
+    count, columns = shape
+    left, top = place
+    apart = room.get("apart", 0.0)
+    wide = figure.get_figwidth() - left - room.get("right", 0.1) + apart
+    across = wide / columns
+    down = tall + room.get("down", 0.0)
+    places = (divmod(i, columns) for i in range(count))
+    return [
+        add_panel(figure, left + column * across, top + row * down, across - apart, tall)
+        for row, column in places
+    ]
+
+
 def add_note(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Write a text at a place in fractions of the axes."""
     style = {"va": "bottom", "color": MUTED, **style}
     axes.text(x, y, text, transform=axes.transAxes, **style)
+
+
+def add_legend(
+    figure: Figure, names: Sequence[str], marks: str, columns: int, left: float = 0.1
+) -> None:
+    """Write names in the colours and marks of their lines, under the panels."""
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    handles = [
+        Line2D([], [], color=colour, marker=marks[i % len(marks)], linestyle="none")
+        for i, colour in enumerate(colours)
+    ]
+    place = (left / figure.get_figwidth(), 0.02 / figure.get_figheight())
+    style: dict[str, Any] = {"frameon": False, "borderpad": 0, "handletextpad": 0.1}
+    style |= {"markerscale": 0.8, "handlelength": 1.2, "labelcolor": colours, "fontsize": 8}
+    figure.legend(handles, names, loc="lower left", bbox_to_anchor=place, ncols=columns, **style)
 
 
 def shorten(name: str, most: int = 22) -> str:

@@ -12,9 +12,8 @@ from scenarios.report.figure_page import (
     DASHED,
     MUTED,
     PALETTE,
-    WIDTH,
     add_note,
-    add_panel,
+    add_panels,
     format_axis,
     new_page,
 )
@@ -22,7 +21,6 @@ from scenarios.report.figure_scale import Scale
 from scenarios.report.wording import money_heading
 
 HEIGHT = 3.3  # inches
-WIDE = (WIDTH - 2.3) / 2
 NOTE = (
     "Each dot is a price that owners answered."
     "\u2003Dashed: the best, for who knew every owner's costs"
@@ -41,11 +39,12 @@ def pricing_figure(result: dict[str, Any]) -> Figure | None:
     made = np.array([row["profit"] for row in rows])
     figure = new_page(HEIGHT, "How the learner learned its price", NOTE)
     scale = Scale.over(np.append(posted, best["price"]))
-    prices = add_panel(figure, 0.75, 0.85, WIDE, HEIGHT - 1.45)
+    place = (0.75, 0.85)
+    both = add_panels(figure, (2, 2), place, HEIGHT - 1.45, apart=1.15, right=0.4)
+    prices, profits = both
     _draw_path(prices, rounds, scale.place(posted), float(scale.place(best["price"])))
     scale.rule(prices, "y")
     add_note(prices, 0.0, 1.04, scale.named(f"{found['money']}, times that of the scenario"))
-    profits = add_panel(figure, 1.9 + WIDE, 0.85, WIDE, HEIGHT - 1.45)
     _draw_path(profits, rounds, made, best["profit"])
     top = max(made.max(), best["profit"], 0.0)
     lowest = max(made.min(), min(best["profit"], 0.0) - top)

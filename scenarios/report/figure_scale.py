@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,6 +18,7 @@ from scenarios.report.wording import format_number
 LETTER = 0.075  # inches: width of a digit
 LINE = 0.13  # inches: height of a line
 AIR = 0.06  # inches between two labels
+LINE_APART = 0.165  # inches of a label beside a panel
 Ticks = tuple[list[float], list[str]]
 
 
@@ -108,9 +110,9 @@ class Scale:
         high = self.ends[1] + self.infinite * self.gap
         return low - pad * (high - low), high + pad * (high - low)
 
-    def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05) -> None:
-        """Set limits, ticks and grid lines of the axis x or y."""
-        places, labels = self.apart(*self.ticks(), _axis_inches(axes, name), name == "x")
+    def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05, most: int = 6) -> None:
+        """Set limits, at most about so many ticks, and grid lines of the axis x or y."""
+        places, labels = self.apart(*self.ticks(most), _axis_inches(axes, name), name == "x")
         axes.set(
             **{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels}
         )
@@ -169,3 +171,25 @@ def spread_labels(places: np.ndarray, gap: float, low: float, high: float) -> np
     result = np.empty(len(places))
     result[order] = moved
     return result
+
+
+def label_ends(axes: Axes, at: float, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write value, label and colour of lines that end ``at`` a place, at the right of a panel."""
+    low, high = axes.get_ylim()
+    gap = LINE_APART / _axis_inches(axes, "y") * (high - low)
+    places = spread_labels(np.array([value for value, _, _ in ends]), gap, low, high)
+    where: dict[str, Any] = {
+        "xycoords": "data",
+        "textcoords": ("axes fraction", "data"),
+        "va": "center",
+    }
+    for (value, label, colour), place in zip(ends, places, strict=True):
+        stroke: dict[str, Any] = {
+            "arrowstyle": "-",
+            "relpos": (0, 0.5),
+            "linewidth": 0.6,
+            "alpha": 0.7,
+        }
+        stroke |= {"color": colour, "shrinkA": 3, "shrinkB": 4}
+        style: dict[str, Any] = {"arrowprops": stroke, "annotation_clip": False, "fontsize": 8}
+        axes.annotate(label, (at, value), (1.03, place), color=colour, **where, **style)

@@ -1,4 +1,4 @@
-"""Figures of a settlement: deliveries with payments, and the model against its forecast."""
+"""Figures and page of a settlement: deliveries with payments, the model against its forecast."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from scenarios.report.figure_page import (
     INK,
     MUTED,
     PALETTE,
-    WIDTH,
     add_panel,
+    add_panels,
+    draw_svg,
     label_row,
     make_rows,
     new_page,
     shorten,
 )
 from scenarios.report.figure_scale import Scale
+from scenarios.report.page import inline_svg, render_page
 from scenarios.report.wording import format_number, format_percent, in_money, money_heading
 
 Content = Mapping[str, Any]
@@ -42,6 +44,14 @@ IMPROVEMENT = (
 )
 
 
+def settlement_page(content: Content) -> str:
+    """Render the page of a settlement, one file, from the content of settlement.json alone."""
+    drawings = {"deliveries": deliveries_figure, "better": improvement_figure}
+    drawn = {name: draw_svg(draw, content) for name, draw in drawings.items()}
+    figures = {name: inline_svg(svg, name) for name, svg in drawn.items() if svg}
+    return render_page("settlement.html.j2", content, content=content, figures=figures)
+
+
 def deliveries_figure(content: Content) -> Figure:
     """Draw a row for each owner: the questions that it answered, and its payment."""
     most_paid = sorted(content["owners"], key=lambda one: -one["payment"])[:MOST]
@@ -51,9 +61,8 @@ def deliveries_figure(content: Content) -> Figure:
         note += f"; the {MOST} promised most of {len(content['owners']):,}"
     height = ROW * len(owners)
     figure = new_page(1.5 + height, "What was delivered, and what it earns", note)
-    half = 0.5 * (WIDTH - LEFT - BETWEEN - VALUES)
-    answered = add_panel(figure, LEFT, 0.75, half, height)
-    paid = add_panel(figure, LEFT + half + BETWEEN, 0.75, half, height)
+    room = {"apart": BETWEEN, "right": VALUES}
+    answered, paid = add_panels(figure, (2, 2), (LEFT, 0.75), height, **room)
     _draw_answers(answered, owners, content["questions"]["agreed"])
     _draw_money(paid, owners, content)
     return figure

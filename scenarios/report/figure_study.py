@@ -18,12 +18,13 @@ from scenarios.report.figure_page import (
     MUTED,
     PALETTE,
     WIDTH,
-    add_panel,
+    add_legend,
+    add_panels,
     make_rows,
     new_page,
     shorten,
 )
-from scenarios.report.figure_scale import Scale, Ticks
+from scenarios.report.figure_scale import Scale
 from scenarios.sweeping.answers import Estimate, Point
 from scenarios.sweeping.study import Study
 
@@ -40,9 +41,7 @@ MOST_CURVES = 10
 MOST_POINTS = 2000
 MOST_LETTERS = 100  # of a line of the legend
 WIDE = 1000.0  # ratio of means: beyond, amounts are in logarithms even where intervals pass 0
-LETTER = 0.062  # inches that a digit of a tick takes
-MARKS = ("o", "s", "^", "D", "v")
-SIGNS = "●■▲◆▼"
+MARKS = "os^Dv"
 
 
 @dataclass(frozen=True)
@@ -149,27 +148,20 @@ def _draw_along_numbers(
 ) -> Figure:
     """Draw a panel for each fact, with a line for each curve."""
     rows = -(-len(facts) // ABREAST)
-    legend = _legend_lines(curves)
-    height = TOP + rows * (TALL + BOTTOM) + 0.2 * len(legend)
-    figure = new_page(height, title, note)
+    figure = _make_page(rows * (TALL + BOTTOM) - BOTTOM, curves, title, note)
     columns = min(ABREAST, len(facts))
-    width = (WIDTH - LEFT - 0.1 - (columns - 1) * GAP) / columns
     x = Scale.over(np.array([at for curve in curves for at in curve.at], dtype=float))
-    for i, fact in enumerate(facts):
-        row, column = divmod(i, ABREAST)
-        left = LEFT + column * (width + GAP)
-        axes = add_panel(figure, left, TOP + row * (TALL + BOTTOM), width, TALL)
+    room = {"apart": GAP, "down": BOTTOM}
+    panels = add_panels(figure, (len(facts), columns), (LEFT, TOP), TALL, **room)
+    for axes, fact in zip(panels, facts, strict=True):
         y = _fact_scale(fact, curves)
         for rank, curve in enumerate(curves):
             _draw_line(axes, curve, fact, rank, x, y)
-        x.rule(axes, "x")
+        x.rule(axes, "x", most=4)
         y.rule(axes, "y", 0.08)
-        axes.set_xticks(*drop_touching(x, x.ticks(4, 0.12), width))
-        axes.set_yticks(*_shorten_ticks(y.ticks()))
         axes.tick_params(labelsize=7)
         axes.set_xlabel(x.named(name_fact(along)), fontsize=7.5)
         axes.set_title(_wrap_fact(fact, 84 // columns), loc="left", fontsize=8, color=INK)
-    _draw_legend(figure, legend, height)
     return figure
 
 
@@ -202,13 +194,12 @@ def _draw_along_names(facts: list[str], curves: list[Curve], title: str, note: s
     if len(rows) > MOST_ROWS:
         note += f"; the first {MOST_ROWS} of {len(rows):,}"
         rows = rows[:MOST_ROWS]
-    legend = _legend_lines(curves)
     row = max(ROW, 0.13 * len(curves) + 0.12)
-    height = TOP + row * len(rows) + BOTTOM + 0.2 * len(legend)
-    figure = new_page(height, title, note)
-    width = (WIDTH - LABELS - 0.1 - (len(facts) - 1) * 0.25) / len(facts)
-    for i, fact in enumerate(facts):
-        axes = add_panel(figure, LABELS + i * (width + 0.25), TOP, width, row * len(rows))
+    figure = _make_page(row * len(rows), curves, title, note)
+    count = len(facts)
+    panels = add_panels(figure, (count, count), (LABELS, TOP), row * len(rows), apart=0.25)
+    width = panels[0].get_position().width * WIDTH
+    for axes, fact in zip(panels, facts, strict=True):
         scale = _fact_scale(fact, curves)
         for rank, curve in enumerate(curves):
             shift = 0.6 * ((rank + 0.5) / len(curves) - 0.5) * (len(curves) > 1)
@@ -217,10 +208,8 @@ def _draw_along_names(facts: list[str], curves: list[Curve], title: str, note: s
                     place = rows.index(show_value(at)) + shift
                     _draw_dot(axes, point.facts[fact], fact, place, rank, scale)
         _finish_panel(axes, scale, fact, len(rows), width)
-        if i == 0:
-            axes.set_yticks(range(len(rows)), [shorten(name, 30) for name in rows])
-            axes.tick_params(axis="y", length=0, labelsize=7.5)
-    _draw_legend(figure, legend, height)
+    panels[0].set_yticks(range(len(rows)), [shorten(name, 30) for name in rows])
+    panels[0].tick_params(axis="y", length=0, labelsize=7.5)
     return figure
 
 
@@ -236,9 +225,7 @@ def _draw_dot(
 
 
 def _finish_panel(axes: Axes, scale: Scale, fact: str, count: int, width: float) -> None:
-    scale.rule(axes, "x", 0.06)
-    ticks = scale.ticks(3 + 2 * (width > 2), 0.14)
-    axes.set_xticks(*drop_touching(scale, ticks, width))
+    scale.rule(axes, "x", 0.06, most=3 + 2 * (width > 2))
     make_rows(axes, count)
     axes.tick_params(axis="x", labelsize=7)
     for place in range(1, count):
@@ -246,29 +233,6 @@ def _finish_panel(axes: Axes, scale: Scale, fact: str, count: int, width: float)
     if not scale.log and scale.low < 0 < scale.high:
         axes.axvline(0.0, color=MUTED, linewidth=0.9)
     axes.set_title(_wrap_fact(fact, int(18 * width)), loc="left", fontsize=7.5, color=INK)
-
-
-def drop_touching(scale: Scale, ticks: Ticks, width: float) -> Ticks:
-    """Drop the ticks of an axis, of a width in inches, whose labels touch the one before."""
-    low, high = scale.limits()
-    kept: list[tuple[float, str]] = []
-    end = -np.inf
-    for place, label in zip(*_shorten_ticks(ticks), strict=True):
-        at = width * (place - low) / (high - low)
-        half = (LETTER * len(label)) / 2
-        if at - half >= end:
-            kept.append((place, label))
-            end = at + half + LETTER
-    return [place for place, _ in kept], [label for _, label in kept]
-
-
-def _shorten_ticks(ticks: Ticks) -> Ticks:
-    """Write millions as "m"."""
-    places, labels = ticks
-    millions = ",000,000"
-    return places, [
-        label.removesuffix(millions) + " m" * label.endswith(millions) for label in labels
-    ]
 
 
 def _wrap_fact(fact: str, width: int) -> str:
@@ -294,28 +258,24 @@ def _fact_values(fact: str, values: Sequence[float | None]) -> np.ndarray:
     return np.array(values, dtype=float) * scale
 
 
-def _legend_lines(curves: list[Curve]) -> list[list[tuple[int, str]]]:
-    """Arrange names of curves in lines; none for one curve, or too many to tell apart."""
+def _count_columns(curves: list[Curve]) -> int:
+    """Count the columns of the legend; none for one curve, or too many to tell apart."""
     if not 1 < len(curves) <= MOST_CURVES:
-        return []
-    lines: list[list[tuple[int, str]]] = []
-    room = 0
-    for rank, curve in enumerate(curves):
-        name = shorten(curve.name or "as it stands", 40)
-        if len(name) + 4 > room:
-            lines.append([])
-            room = MOST_LETTERS
-        lines[-1].append((rank, name))
-        room -= len(name) + 4
-    return lines
+        return 0
+    longest = max(len(_name_curve(curve)) for curve in curves)
+    return min(len(curves), max(1, MOST_LETTERS // (longest + 6)))
 
 
-def _draw_legend(figure: Figure, lines: list[list[tuple[int, str]]], height: float) -> None:
-    for i, line in enumerate(lines):
-        x = 0.1
-        y = 0.06 + 0.2 * (len(lines) - 1 - i)
-        for rank, name in line:
-            label = f"{SIGNS[rank % len(MARKS)]} {name}"
-            place = (x / WIDTH, y / height)
-            figure.text(*place, label, color=PALETTE[rank % len(PALETTE)], fontsize=8, va="bottom")
-            x += 0.3 + 0.068 * len(name)
+def _name_curve(curve: Curve) -> str:
+    return shorten(curve.name or "as it stands", 40)
+
+
+def _make_page(body: float, curves: list[Curve], title: str, note: str) -> Figure:
+    """Make a page for panels of a height in inches, with a legend of the curves under them."""
+    columns = _count_columns(curves)
+    lines = -(-len(curves) // columns) if columns else 0
+    height = TOP + body + BOTTOM + 0.2 * lines
+    figure = new_page(height, title, note)
+    if columns:
+        add_legend(figure, list(map(_name_curve, curves)), MARKS, columns)
+    return figure

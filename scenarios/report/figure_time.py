@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from scenarios.report.figure_page import (
     shorten,
     thin_out,
 )
-from scenarios.report.figure_scale import spread_labels
+from scenarios.report.figure_scale import label_ends
 from scenarios.report.wording import format_number, format_percent
 
 LISTED = 12  # owners with a row each
@@ -37,7 +36,6 @@ APART = 0.62
 NAME = 20  # letters of a name at the left of a row, and at the end of a line
 END_NAME = 13
 TITLE: dict[str, Any] = {"loc": "left", "fontsize": 8.5, "color": MUTED}
-Ends = Sequence[tuple[float, str, str]]
 
 
 def periods_figure(result: dict[str, Any], table: pd.DataFrame | None) -> Figure | None:
@@ -121,11 +119,12 @@ def _draw_spent(axes: Axes, table: pd.DataFrame, names: list[str], time: dict[st
         title = "ε spent so far; dashed: what may be spent in all"
     _set_limits(axes, 0.0, max([*spent.max(), *limits]) or 1.0)
     axes.set_title(title, **TITLE)
+    last = [(float(spent[name].iloc[-1]), name) for name in coloured]
     ends = [
-        (float(spent[name].iloc[-1]), name, colour)
-        for name, colour in zip(coloured, PALETTE, strict=False)
+        (value, f"{shorten(name, END_NAME)} {format_number(value)}", colour)
+        for (value, name), colour in zip(last, PALETTE, strict=False)
     ]
-    _label_ends(axes, ends, format_number)
+    label_ends(axes, spent.index[-1], ends)
 
 
 def _draw_errors(axes: Axes, periods: list[dict[str, Any]]) -> None:
@@ -148,7 +147,8 @@ def _draw_errors(axes: Axes, periods: list[dict[str, Any]]) -> None:
     values = np.array([*forecast, *alone, *low, *high, *trained])
     _set_limits(axes, min(0.0, values.min()), max(values.max(), 1e-3))
     axes.set_title("model error above the best, %; shaded: the forecast's interval", **TITLE)
-    _label_ends(axes, ends, lambda value: format_percent(value / 100))
+    shown = [(value, f"{name} {format_percent(value / 100)}", ink) for value, name, ink in ends]
+    label_ends(axes, at[-1], shown)
 
 
 def _set_limits(axes: Axes, low: float, high: float) -> None:
@@ -157,15 +157,3 @@ def _set_limits(axes: Axes, low: float, high: float) -> None:
     format_axis(axes, "y", 4)
     axes.grid(axis="y")
     axes.set_axisbelow(True)
-
-
-def _label_ends(axes: Axes, ends: Ends, show: Callable[[float], str]) -> None:
-    """Write name and last value of each line at the right, apart from each other."""
-    low, high = axes.get_ylim()
-    values = np.array([value for value, _, _ in ends])
-    places = spread_labels(values, 0.16 / TALL * (high - low), low, high)
-    style: dict[str, Any] = {"va": "center", "fontsize": 8, "annotation_clip": False}
-    beside = ((6, 0), ("axes fraction", "data"), "offset points")
-    for (value, name, colour), place in zip(ends, places, strict=True):
-        label = f"{shorten(name, END_NAME)} {show(value)}"
-        axes.annotate(label, (1.0, place), *beside, color=colour, **style)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from scenarios.output.unfinished import put_file
@@ -28,6 +27,7 @@ from scenarios.report.figure_page import (
     WIDTH,
     add_note,
     add_panel,
+    add_panels,
     draw_svg,
     format_axis,
     new_page,
@@ -35,7 +35,7 @@ from scenarios.report.figure_page import (
     thin_out,
 )
 from scenarios.report.figure_pricing import pricing_figure
-from scenarios.report.figure_scale import Scale, spread_labels
+from scenarios.report.figure_scale import Scale, label_ends
 from scenarios.report.figure_time import periods_figure
 from scenarios.report.wording import format_number, money_heading, read_limit
 from scenarios.result import cell_text
@@ -184,8 +184,12 @@ def settling_figure(
         style = {"color": PALETTE[rank], "linewidth": 3.4 - 0.5 * rank}
         axes.plot(rounds, placed[name], marker=dot, markersize=3.5, **style)
     _decorate_paths(axes, scale, rounds)
-    labels = [f"{shorten(name)}\u2002{format_number(table[name].iloc[-1])}" for name in chosen]
-    _label_ends(figure, axes, scale, rounds[-1], placed[chosen].iloc[-1].to_numpy(), labels)
+    last = table.iloc[-1]
+    ends = [
+        (placed[name].iloc[-1], f"{shorten(name)}\u2002{format_number(last[name])}", colour)
+        for name, colour in zip(chosen, PALETTE, strict=False)
+    ]
+    label_ends(axes, rounds[-1], ends)
     return figure
 
 
@@ -197,21 +201,6 @@ def _settling_note(moves: bool, chosen: int, hidden: int, grey: int) -> str:
     if grey < hidden:
         among = f"{grey:,} of {hidden:,}"
     return f"{note}; in colour the {chosen} with most money at stake, in grey {among} others"
-
-
-def _label_ends(
-    figure: Figure, axes: Axes, scale: Scale, last: float, places: np.ndarray, labels: list[str]
-) -> None:
-    """Write labels at the right of the panel, each with a line from the end of its path."""
-    low, high = scale.limits()
-    tops = spread_labels(places, 0.17 / (HEIGHT - 1.4) * (high - low), low, high)
-    on_page = axes.transData - figure.transFigure
-    x = 5.33 / WIDTH
-    for label, place, top, colour in zip(labels, places, tops, PALETTE, strict=False):
-        (left, start), (_, end) = on_page.transform([(last, place), (last, top)])
-        style: dict[str, Any] = {"linewidth": 0.6, "color": colour, "alpha": 0.7}
-        figure.add_artist(Line2D([left + 0.008, x - 0.006], [start, end], **style))
-        figure.text(x, end, label, va="center", color=colour)
 
 
 def _decorate_paths(axes: Axes, scale: Scale, rounds: np.ndarray) -> None:
@@ -251,7 +240,6 @@ def payoff_figure(
     rows_of = {owner["name"]: owner for owner in owners}
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
-    width = (WIDTH - LEFT - 0.25 - APART * (columns - 1)) / columns
     tall = {1: 2.2}.get(columns, 1.35)
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
     kept = {name: finite[finite["owner"] == name] for name in shown}
@@ -267,17 +255,16 @@ def payoff_figure(
     top = height - 0.55 - rows * tall - (rows - 1) * DOWN
     figure = new_page(height, "Could an owner do better by moving alone?", note)
     scale = Scale.over(curves["epsilon"].to_numpy(float))
-    for place, name in enumerate(shown):
-        row, column = divmod(place, columns)
-        left = LEFT + column * (width + APART)
-        axes = add_panel(figure, left, top + row * (tall + DOWN), width, tall)
+    room = {"apart": APART, "down": DOWN, "right": 0.25}
+    panels = add_panels(figure, (len(shown), columns), (LEFT, top), tall, **room)
+    for axes, name in zip(panels, shown, strict=True):
         _draw_payoff(axes, scale, kept[name], rows_of[name], floors[name])
         title = shorten(name, {1: 60}.get(columns, 24))
         axes.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
-        if place == 0:
-            add_note(axes, (0.1 - LEFT) / width, 1 + 0.28 / tall, f"surplus ({unit})")
-        if place + columns >= len(shown):
-            axes.set_xlabel(scale.named(BUDGET))
+    for axes in panels[-columns:]:
+        axes.set_xlabel(scale.named(BUDGET))
+    width = panels[0].get_position().width * WIDTH
+    add_note(panels[0], (0.1 - LEFT) / width, 1 + 0.28 / tall, f"surplus ({unit})")
     return figure
 
 

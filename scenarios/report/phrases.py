@@ -17,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from agents.networks import TRADE
+from learning.phrases import format_value
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
@@ -142,6 +143,7 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "number": wording.format_number,
     "percent": wording.format_percent,
     "promised_and_sold": verdict.promised_and_sold,
+    "quoted": format_value,
     "small": wording.format_small,
     "span": wording.format_range,
     "thousands": lambda value: f"{value:,}",
@@ -208,6 +210,7 @@ TOPICS = {
         "design",
         "equilibrium",
         "externalities",
+        "first",
         "gain",
         "game",
         "learners",

@@ -1,1 +1,1 @@
-"""Starting: a first scenario for a user's own table, told by the rows that will be public and by whose each row is."""
+"""Starting: a first scenario for a user's own table, from the rows that will be public."""

@@ -1,4 +1,4 @@
-"""What the public cells of each column show, and which columns are no features."""
+"""Columns of a table as their public cells show them, and which of them are no features."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from learning.arrays import Array
+from learning.cells import as_text
 from learning.data.rows import Rows
 from learning.declaration import LARGEST
-from learning.phrases import escape_control
+from learning.phrases import escape_control, format_value
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import read_as
 
@@ -24,35 +26,12 @@ MOST_MISSING = 0.5  # share of cells
 LEAST_KNOWN = 30  # cells of a target
 MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
-OWNER_NAMES = {
-    *(
-        "owner",
-        "bank",
-        "hospital",
-        "facility",
-        "insurer",
-        "institution",
-        "clinic",
-        "company",
-        "firm",
-        "branch",
-        "site",
-    ),
-    *(
-        "centre",
-        "center",
-        "provider",
-        "organisation",
-        "organization",
-        "org",
-        "agency",
-        "school",
-        "store",
-        "shop",
-        "silo",
-    ),
-    *("lender", "laboratory", "lab", "party", "holder", "university"),
-}
+OWNERS = (
+    "owner bank hospital facility insurer institution clinic company firm branch site centre "
+    "center provider organisation organization org agency school store shop silo lender laboratory "
+    "lab party holder university"
+)
+OWNER_NAMES = frozenset(OWNERS.split())
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
 NUMBERING = {"id", "ids", "uuid", "guid", "key", "index", "idx", "row", "rownum"}
 
@@ -74,18 +53,13 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds texts."""
+        """Test for texts."""
         return self.cells.dtype == object
 
     @cached_property
     def known(self) -> np.ndarray:
         """The cells that are not missing, (n_known,)."""
-        gone = (
-            np.array([cell is None for cell in self.cells])
-            if self.is_text
-            else np.isnan(self.cells)
-        )
-        return self.cells[~gone]
+        return self.cells[pd.notna(self.cells)]
 
     @cached_property
     def values(self) -> list[str | float]:
@@ -93,12 +67,12 @@ class Column:
         return sorted(set(self.known.tolist()))
 
     def count(self, value: str | float) -> int:
-        """How many of its cells hold a value."""
+        """Count the cells that hold a value."""
         return int((self.known == value).sum())
 
     @property
-    def whole(self) -> bool:
-        """Whether it holds whole numbers."""
+    def is_whole(self) -> bool:
+        """Test for whole numbers."""
         return not self.is_text and bool(np.all(self.known == np.round(self.known)))
 
     @property
@@ -113,7 +87,7 @@ class Column:
 
     @property
     def can_be_target(self) -> bool:
-        """Whether a model can predict it: two values, or numbers that do not merely number the rows."""
+        """Test whether it can be predicted: two values, or numbers that do not number the rows."""
         if len(self.known) < LEAST_KNOWN or self._beyond:
             return False
         return len(self.values) == 2 or (
@@ -122,13 +96,21 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many features it becomes: one, or one for each category but the first, missing being one of them."""
-        return 1 if not self.is_text else len(self.values) - 1 + (self.missing > 0)
+        """Count the features that it becomes: of texts one for each category but the first.
+
+        Missing is a category.
+        """
+        if not self.is_text:
+            return 1
+        return len(self.values) - 1 + (self.missing > 0)
 
     @property
     def _numbers_rows(self) -> bool:
-        """Whether whole numbers name the rows: most differ and are called so, or all do and lie as close as row numbers."""
-        if not self.whole or len(self.values) < max(3, MOSTLY * len(self.known)):
+        """Test whether whole numbers name the rows.
+
+        Most differ and are called so, or all do and lie as close as row numbers.
+        """
+        if not self.is_whole or len(self.values) < max(3, MOSTLY * len(self.known)):
             return False
         close = self.values[-1] - self.values[0] <= self.n_rows  # type: ignore[operator]
         counts = len(self.known) >= 50 and len(self.values) == len(self.known) and close
@@ -136,12 +118,12 @@ class Column:
 
     @property
     def _beyond(self) -> bool:
-        """Whether it holds numbers too large to compute with."""
+        """Test for numbers too large to compute with."""
         return not self.is_text and bool(np.any(np.abs(self.known) > LARGEST))
 
     @property
     def unfit(self) -> str:
-        """Why it is no feature; empty of a good one."""
+        """Reason for which it is no feature; empty of a good one."""
         if escape_control(self.name) != self.name:
             return "a name with a character that cannot be seen"
         if not len(self.known):
@@ -154,7 +136,7 @@ class Column:
             return "numbers too large to compute with"
         if NUMBERING & set(self.words) or self._numbers_rows:
             return "it names rows or persons"
-        if self.whole and set(self.words) <= OWNER_NAMES | BESIDE_OWNER:
+        if self.is_whole and set(self.words) <= OWNER_NAMES | BESIDE_OWNER:
             return "numbers that stand for names"
         if self.is_text and all(DATE.fullmatch(str(value)) for value in self.values):
             return "dates: make numbers of them to use them"
@@ -163,7 +145,7 @@ class Column:
         return ""
 
     def explains(self, y: Array) -> float:
-        """The share of the variance of a target (n_public,) that it explains by itself, from 0 to 1."""
+        """Share of the variance of a target (n_public,) that it explains by itself."""
         if self.is_text:
             _, group = np.unique([str(cell) for cell in self.cells], return_inverse=True)
             count = np.bincount(group)
@@ -174,13 +156,13 @@ class Column:
             x = np.where(np.isnan(self.cells), np.nanmean(self.cells), self.cells)
             x = x - x.mean()
             spread = float(x @ x)
-            fitted = y.mean() + x * (float(x @ y) / spread if spread > 0 else 0.0)
+            fitted = y.mean() + x * (float(x @ y) / (spread or np.inf))
         total = float(np.sum((y - y.mean()) ** 2))
-        return 1 - float(np.sum((y - fitted) ** 2)) / total if total > 0 else 0.0
+        return total > 0 and 1 - float(np.sum((y - fitted) ** 2)) / total
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column's name, in small letters.
+    """List the words of a column's name, in small letters.
 
     >>> words_of("Permanent.Facility.Id"), words_of("bankName"), words_of("los_days2")
     (['permanent', 'facility', 'id'], ['bank', 'name'], ['los', 'days', '2'])
@@ -188,8 +170,13 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
 
 
-def public_columns(table: Table, public: Rows) -> dict[str, Column]:
-    """Every column of a table as its public rows show it, by name."""
+def write_cell(value: str | float, width: int = 60) -> str:
+    """Write a value of a column, a text in quotes and cut off at a width."""
+    return format_value(value, width) if isinstance(value, str) else as_text(value)
+
+
+def show_columns(table: Table, public: Rows) -> dict[str, Column]:
+    """Show every column of a table by its public rows, by name."""
     made = {}
     for name, column in table.columns.items():
         cells = read_as(column[public], column[public], table.commas)

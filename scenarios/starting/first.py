@@ -1,10 +1,15 @@
-"""A first scenario for a table, written to a file: what `dpmarket init` does, and `dpmarket.init` in Python."""
+"""First scenario for a table, as `dpmarket init` and `dpmarket.init` write it.
+
+It is guessed, tried by its forecast, and written down.
+"""
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from learning.calls import check_arguments
@@ -12,9 +17,31 @@ from learning.canonical import check_place
 from learning.errors import InputError
 from learning.progress import Progress, ignore_progress
 from scenarios.output.unfinished import put_file
-from scenarios.starting.draft import Draft, draft
-from scenarios.starting.guesses import Ask, Wanted, guess
+from scenarios.planning import prepare
+from scenarios.schema.loading import ScenarioFile
+from scenarios.starting.entries import render_scenario
+from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
+from scenarios.starting.money import TRIAL, Offer, choose_mechanism, is_enough, make_offer
+from scenarios.tables.dataset import market_data
 from scenarios.tables.parts import open_table
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A first scenario: its text, what it rests on, and its money and noise.
+
+    Parameters
+    ----------
+    text : the file.
+    guesses : what was taken of the table.
+    offer : its money.
+    mechanism : the noise of answers.
+    """
+
+    text: str = field(repr=False)
+    guesses: Guesses
+    offer: Offer
+    mechanism: str
 
 
 @check_arguments
@@ -27,7 +54,7 @@ def init(
     out: str | Path | None = None,
     force: bool = False,
 ) -> Path:
-    """Write a first scenario for a table, guessed from the rows that become public, with a comment on every guess.
+    """Write a first scenario, guessed from the rows that become public, each guess with a comment.
 
     Parameters
     ----------
@@ -47,7 +74,7 @@ def init(
     InputError
         If no market can be made of the table, or the file cannot be written.
     """
-    place = Path(out) if out is not None else default_name(Path(table))
+    place = Path(out or default_name(Path(table)))
     write_first(Path(table), place, Wanted(target, owner, owners), force=force)
     return place
 
@@ -91,9 +118,51 @@ def write_first(
     return made
 
 
+def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_progress) -> Draft:
+    """Draft a first scenario for a table.
+
+    Looked at are the cells of the rows that become public, and of the others nothing but whose they
+    are; so no private cell moves anything that the file says.
+
+    Parameters
+    ----------
+    guesses : what is taken of the table.
+    path : where the table is.
+    out : the file that the scenario is meant for, which names the table relative to itself.
+    progress : called with the name of each stage as it begins.
+
+    Raises
+    ------
+    InputError
+        If no market can be made of it.
+    """
+    given = {"title": out.stem, "out": out.name, "table": path.name, "path": named_from(path, out)}
+    offers: dict[str, Offer] = {}
+    data = None
+    for name in ("laplace", "gaussian"):
+        text = render_scenario(guesses, TRIAL, name, names=(), **given)
+        scenario = ScenarioFile(out.name, tomllib.loads(text), out.absolute().parent).under()
+        data = data or market_data(scenario, guesses.table)
+        offers[name] = make_offer(prepare(scenario, data, progress).planner)
+        if is_enough(offers[name]):
+            break
+    mechanism = choose_mechanism(offers)
+    offer = offers[mechanism]
+    names = data.names if data else ()
+    text = render_scenario(guesses, offer, mechanism, names=names, **given)
+    return Draft(text, guesses, offer, mechanism)
+
+
+def named_from(path: Path, out: Path) -> str:
+    """Name a table from the folder of the scenario where the table lies in it, else in full."""
+    place = Path(os.path.abspath(path))
+    folder = Path(os.path.abspath(out)).parent
+    return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
+
+
 @contextmanager
 def naming_table(table: Path) -> Iterator[None]:
-    """Puts the table's name before a fault of it, and leaves out what to do to a scenario file that is not there yet."""
+    """Put the table's name before a fault of it; a scenario file is not there to be mended yet."""
     try:
         yield
     except InputError as error:
@@ -105,7 +174,7 @@ def naming_table(table: Path) -> Iterator[None]:
 
 
 def default_name(table: Path) -> Path:
-    """The scenario of a table: its name without endings, in the current folder.
+    """Name the scenario of a table: its name without endings, in the current folder.
 
     >>> default_name(Path("data/claims.csv.gz")).name
     'claims.toml'
@@ -114,7 +183,7 @@ def default_name(table: Path) -> Path:
 
 
 def check_new(out: Path, *, force: bool) -> Path:
-    """Where a scenario may be written: a new file, or with ``force`` in place of another.
+    """Return where a scenario may be written: a new file, or with ``force`` in place of another.
 
     Raises
     ------
@@ -124,10 +193,8 @@ def check_new(out: Path, *, force: bool) -> Path:
     if not place.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
     if os.path.lexists(place) and not (force and place.is_file()):
-        remedy = (
-            "Name another one."
-            if not place.is_file()
-            else "Name another one, or take --force to write over it."
-        )
+        remedy = "Name another one."
+        if place.is_file():
+            remedy = "Name another one, or take --force to write over it."
         raise InputError("--out", "must be a new file", out, remedy)
     return place

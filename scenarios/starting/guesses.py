@@ -1,4 +1,4 @@
-"""What is taken of a table for a first scenario: target, owners, features, public rows."""
+"""Target, owners, features and public rows that a first scenario takes of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learning.data.rows import Rows
-from scenarios.starting.columns import Column, public_columns
+from scenarios.starting.columns import Column, show_columns, write_cell
 from scenarios.starting.roles import (
     Columns,
     Features,
@@ -23,17 +23,15 @@ from scenarios.starting.shares import (
     LABELLED,
     OWNERS,
     Holders,
-    by_chance,
-    by_column,
     enough_public,
     first_public,
     rows_in_order,
+    share_by_chance,
+    share_by_column,
 )
 from scenarios.tables.reading import Table
 
-MOST_FEATURES = (
-    20  # encoded columns that are taken as they are; more are reduced to principal components
-)
+MOST_FEATURES = 20  # encoded columns taken as they are; more become principal components
 COMPONENTS = 10
 ROWS_PER_FEATURE = 10  # public rows with a target
 OUTERMOST = 0.01  # of a target's public values, at either end
@@ -45,7 +43,7 @@ Ask = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says of the table, None where it is to be guessed.
+    """Wishes of the user for the table, None where it is to be guessed.
 
     Parameters
     ----------
@@ -61,7 +59,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Guesses:
-    """What is taken of a table for a first scenario, before money.
+    """Columns and rows of a table for a first scenario, before money.
 
     Parameters
     ----------
@@ -85,15 +83,20 @@ class Guesses:
 
     @property
     def labels(self) -> tuple[str | float, ...]:
-        """The two values of a target that takes no other, the commoner first; empty of one that is a number."""
+        """The two values of a target that takes no other, the commoner first; else none."""
         target = self.target.column
         if len(target.values) != 2:
             return ()
         return tuple(sorted(target.values, key=lambda value: (-target.count(value), str(value))))
 
     @property
+    def label_texts(self) -> list[str]:
+        """The two values as they are written."""
+        return [write_cell(value) for value in self.labels]
+
+    @property
     def has_gaps(self) -> bool:
-        """Whether cells in use are missing from public rows."""
+        """Test whether cells in use are missing from public rows."""
         used = [self.columns[name] for name in self.features.used]
         return any(column.missing > 0 for column in [*used, self.target.column])
 
@@ -106,11 +109,16 @@ class Guesses:
     def components(self) -> int | None:
         """Principal components that features are reduced to; None where they are few enough."""
         most = len(self.target.column.known) // ROWS_PER_FEATURE - 1
-        return None if self.width <= min(MOST_FEATURES, most) else min(COMPONENTS, most, self.width)
+        if self.width <= min(MOST_FEATURES, most):
+            return None
+        return min(COMPONENTS, most, self.width)
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Where a target with few far values is cut off: at its outermost hundredths in public, to two digits; else None."""
+        """Limits of a target with few far values: its outermost hundredths in public; else None.
+
+        To two digits.
+        """
         shown = self.target.column.known
         if self.labels or len(shown) < 1 / OUTERMOST:
             return None
@@ -123,12 +131,12 @@ class Guesses:
 
     @property
     def delta(self) -> float:
-        """A chance of failure well below one over the records of an owner, for noise that needs one."""
+        """Chance of failure, well below one over the records of an owner."""
         return float(min(DELTA, 10.0 ** -(np.ceil(np.log10(self.holders.sizes.max())) + 1)))
 
 
 def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
-    """What is taken of a table.
+    """Guess what a first scenario takes of a table.
 
     Parameters
     ----------
@@ -143,35 +151,36 @@ def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
     """
     order = rows_in_order(table.n_rows)
     name = wanted.target or called_target(list(table.columns))
-    public, columns = showing(table, order, first_public(table), name)
+    public, columns = show_public(table, order, first_public(table), name)
     target = find_target(columns, wanted.target, wanted.owner)
     if ask is not None and wanted.target is None:
         answer = ask("Column to predict", target.column.name)
         target = target if answer == target.column.name else find_target(columns, answer)
-    public, columns = showing(table, order, public, target.column.name)
+    public, columns = show_public(table, order, public, target.column.name)
     target = target._replace(column=columns[target.column.name])
     owner = _owner(columns, wanted, target, ask)
-    taken = {target.column.name} | ({owner.column.name} if owner else set())
+    taken = {role.column.name for role in (target, owner) if role is not None}
     features = choose_features(columns, target.column, taken)
-    shared = by_chance(table, wanted.owners or OWNERS, public) if owner is None else None
-    holders = shared or by_column(table, owner.column.name, public)  # type: ignore[union-attr]
+    if owner is None:
+        holders = share_by_chance(table, wanted.owners or OWNERS, public)
+    else:
+        holders = share_by_column(table, owner.column.name, public)
     return Guesses(table, public, columns, target, owner, features, holders, find_person(columns))
 
 
-def showing(table: Table, order: Rows, count: int, target: str | None) -> tuple[int, Columns]:
-    """How many rows are public, and all columns as they show them: more where they hardly show a target's rarer label.
+def show_public(table: Table, order: Rows, count: int, target: str | None) -> tuple[int, Columns]:
+    """Count the public rows, and show all columns by them.
 
-    Only rows that become public decide.
+    They are more where they hardly show a target's rarer label. Only rows that become public
+    decide.
     """
     while True:
-        columns = public_columns(table, order[-count:])
+        columns = show_columns(table, order[-count:])
         shown = columns.get(target or "")
-        rarer = (
-            LABELLED
-            if shown is None or len(shown.values) > 2
-            else min(map(shown.count, shown.values), default=0)
-        )
-        if shown is not None and len(shown.values) == 1:
+        rarer = LABELLED
+        if shown is not None and len(shown.values) == 2:
+            rarer = min(map(shown.count, shown.values))
+        elif shown is not None and len(shown.values) < 2:
             rarer = 0
         more = enough_public(count, table, rarer)
         if more == count:
@@ -180,7 +189,7 @@ def showing(table: Table, order: Rows, count: int, target: str | None) -> tuple[
 
 
 def _owner(columns: Columns, wanted: Wanted, target: Role, ask: Ask | None) -> Role | None:
-    """The column that names the owners; None where rows are shared out at random."""
+    """Find the column that names the owners; None where rows are shared out at random."""
     if wanted.owners is not None:
         return None
     found = find_owner(columns, wanted.owner, target.column.name)
@@ -190,4 +199,6 @@ def _owner(columns: Columns, wanted: Wanted, target: Role, ask: Ask | None) -> R
     answer = ask("Column that says whose each row is, or - to share rows out at random", guessed)
     if answer == guessed:
         return found
-    return None if answer == "-" else find_owner(columns, answer, target.column.name)
+    if answer == "-":
+        return None
+    return find_owner(columns, answer, target.column.name)

@@ -1,4 +1,4 @@
-"""Money that makes trade possible: told by forecasts alone, at a few budgets that all owners might choose."""
+"""Money that makes trade possible, by forecasts alone, at a few budgets for all owners."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ CUSTOMARY = 2.0  # up to which another mechanism is tried before budgets go high
 RANGE = (0.05, 20.0)  # that owners choose from
 LEFT = 0.25  # of the learner's error, which buying is to leave at most
 PAID = 100.0  # to each owner: a unit to count in, no more
-CHANCES = (
-    0.9,
-    0.75,
-    0.5,
-)  # that buying pays, by what the public rows allow: the first that some value can reach
+# Chances that buying pays, by what the public rows allow: the first that some value can reach.
+CHANCES = (0.9, 0.75, 0.5)
 MARGIN = 1.1  # times what is paid, that it is then worth
 LEAST_GAIN = 1e-6  # in relative fitness: less is none
 TWICE = 2.0  # what is bought is worth as many times what it costs
@@ -27,7 +24,7 @@ TWICE = 2.0  # what is bought is worth as many times what it costs
 
 @dataclass(frozen=True)
 class Offer:
-    """A price per unit of epsilon, at which owners sell ``epsilon``, and what makes it worth its money.
+    """A price per unit of epsilon, at which owners sell ``epsilon``, and a value that makes it pay.
 
     Parameters
     ----------
@@ -50,22 +47,26 @@ class Offer:
 
     @property
     def trades(self) -> bool:
-        """Whether anything is asked: by the forecast, what is bought beats the learner's own model."""
+        """Test whether anything is asked: what is bought is forecast to beat the own model."""
         return self.bought < self.own
 
 
-def make_offer(planner: Planner, budgets: tuple[float, ...] = BUDGETS) -> Offer:
-    """The most private of some budgets at which buying leaves at most a quarter of the error; else the best of them."""
+# Money before there is any: forecasts do not depend on it, but a scenario must have some.
+TRIAL = Offer(epsilon=1.0, price=1.0, cost=1.0, value=1.0, own=1.0, bought=1.0, chance=0.0)
+
+
+def make_offer(planner: Planner) -> Offer:
+    """Offer the most private budget at which little error is left; else the best of them."""
     owners = len(planner.inputs.owners)
     own = planner.forecast.outside
-    left = {epsilon: planner.forecast.at(np.full(owners, epsilon)) for epsilon in budgets}
-    enough = [epsilon for epsilon in budgets if left[epsilon] <= LEFT * own]
-    epsilon = enough[0] if enough else min(budgets, key=lambda one: left[one])
-    return priced(planner, epsilon)
+    left = {epsilon: planner.forecast.at(np.full(owners, epsilon)) for epsilon in BUDGETS}
+    enough = [epsilon for epsilon in BUDGETS if left[epsilon] <= LEFT * own]
+    best = min(BUDGETS, key=lambda one: left[one])
+    return price_budget(planner, next(iter(enough), best))
 
 
-def priced(planner: Planner, epsilon: float) -> Offer:
-    """The offer at which every owner sells ``epsilon``, and a value of fitness at which it likely pays."""
+def price_budget(planner: Planner, epsilon: float) -> Offer:
+    """Find prices at which every owner sells ``epsilon``, and a value at which it likely pays."""
     profile = np.full(len(planner.inputs.owners), epsilon)
     paid = PAID * len(profile)
     own = planner.forecast.outside
@@ -80,27 +81,31 @@ def priced(planner: Planner, epsilon: float) -> Offer:
     price = rounded(PAID / epsilon)
     cost = rounded(PAID / epsilon**2)
     value = rounded(value, up=True)
-    chance = chance_above(possible.gain(value, price * epsilon * len(profile)))
-    return Offer(epsilon, price, cost, value, own, bought, chance if bought < own else 0.0)
+    chance = 0.0
+    if bought < own:
+        chance = chance_above(possible.gain(value, price * epsilon * len(profile)))
+    return Offer(epsilon, price, cost, value, own, bought, chance)
 
 
-def enough(offer: Offer) -> bool:
-    """Whether an offer leaves at most a quarter of the learner's error at customary budgets."""
+def is_enough(offer: Offer) -> bool:
+    """Test whether an offer leaves at most a quarter of the error at customary budgets."""
     return offer.epsilon <= CUSTOMARY and offer.bought <= LEFT * offer.own
 
 
-def better(offers: Mapping[str, Offer]) -> str:
-    """Of offers under several mechanisms, the first that is enough; else the one that leaves least error."""
-    first = next((name for name, offer in offers.items() if enough(offer)), None)
-    return first or min(offers, key=lambda name: offers[name].bought / offers[name].own)
+def choose_mechanism(offers: Mapping[str, Offer]) -> str:
+    """Choose the first mechanism whose offer is enough; else the one that leaves least error."""
+    least = min(offers, key=lambda name: offers[name].bought / offers[name].own)
+    return next((name for name, offer in offers.items() if is_enough(offer)), least)
 
 
 def rounded(value: float, *, up: bool = False) -> float:
-    """A number to two digits, the nearest or the next above.
+    """Round to two digits, to the nearest number or the next above.
 
     >>> rounded(1234.0), rounded(1234.0, up=True), rounded(0.0126)
     (1200.0, 1300.0, 0.013)
     """
     scale = 10.0 ** (np.floor(np.log10(value)) - 1)
-    digits = value / scale
-    return float(f"{(np.ceil(digits - 1e-9) if up else np.round(digits)) * scale:.12g}")
+    digits = np.round(value / scale)
+    if up:
+        digits = np.ceil(value / scale - 1e-9)
+    return float(f"{digits * scale:.12g}")

@@ -1,31 +1,31 @@
-"""Which column is the target, which says whose a row is, and which are features."""
+"""Roles of columns: the target, the column that says whose a row is, and the features."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.cells import as_text
 from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.schema.fields import suggest_name
-from scenarios.starting.columns import BESIDE_OWNER, MOSTLY, OWNER_NAMES, SAME, Column, words_of
+from scenarios.starting.columns import (
+    BESIDE_OWNER,
+    MOSTLY,
+    OWNER_NAMES,
+    SAME,
+    Column,
+    words_of,
+    write_cell,
+)
 
 TARGET_NAMES = {"target", "label", "class", "outcome", "response", "y"}
-PERSON_NAMES = {
-    "person",
-    "patient",
-    "customer",
-    "client",
-    "member",
-    "subject",
-    "user",
-    "insured",
-    "individual",
-}
+PERSONS = "person patient customer client member subject user insured individual"
+PERSON_NAMES = frozenset(PERSONS.split())
+NUMBER_NAMES = {"id", "no", "nr", "number", "key"}
 MOST_OWNERS = 1000
 OFTEN = 0.02  # share of the rarer of two labels, for a column that is guessed to be the target
 
@@ -40,7 +40,7 @@ class Role(NamedTuple):
 
 
 def named_column(columns: Columns, name: str, option: str) -> Column:
-    """The column that the user names.
+    """Find the column that the user names.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def named_column(columns: Columns, name: str, option: str) -> Column:
 
 
 def find_target(columns: Columns, wanted: str | None, owner: str | None = None) -> Role:
-    """The column to predict: as the user names it, else by its name, else the last that can be predicted.
+    """Find the column to predict: as the user names it, else by its name, else the last possible.
 
     Raises
     ------
@@ -83,34 +83,32 @@ def find_target(columns: Columns, wanted: str | None, owner: str | None = None) 
     ]
     able = often or able
     called = called_target([one.name for one in able])
-    if called is not None:
-        return Role(columns[called], "by its name")
-    return Role(able[-1], "the last column that can be predicted")
+    if called is None:
+        return Role(able[-1], "the last column that can be predicted")
+    return Role(columns[called], "by its name")
 
 
 def called_target(names: Sequence[str]) -> str | None:
-    """The last of some columns that by its name is one to predict; None where none is."""
+    """Find the last of some columns that by its name is one to predict; None where none is."""
     return next((name for name in reversed(names) if set(words_of(name)) & TARGET_NAMES), None)
 
 
 def _predictable(column: Column) -> Column:
     if column.can_be_target:
         return column
-    shown = ", ".join(
-        format_value(value, 25) if isinstance(value, str) else as_text(value)
-        for value in column.values[:3]
-    )
-    many = (
-        f"{len(column.values):,} {'texts' if column.is_text else 'numbers'} in column "
-        f"{format_value(column.name)}"
-    )
-    found = f"{many}: {shown}" if shown else f"nothing in column {format_value(column.name)}"
+    shown = ", ".join(write_cell(value, 25) for value in column.values[:3])
+    found = f"nothing in column {format_value(column.name)}"
+    if shown:
+        kind = {True: "texts", False: "numbers"}[column.is_text]
+        found = f"{len(column.values):,} {kind} in column {format_value(column.name)}: {shown}"
     rule = "must hold numbers or two values, by the public rows, and not number the rows"
     raise InputError("--target", rule, found, "Name another column.")
 
 
 def find_owner(columns: Columns, wanted: str | None, target: str) -> Role | None:
-    """The column that says whose each row is: as the user names it, else by its name; None where none is called so.
+    """Find the column that says whose each row is: as the user names it, else by its name.
+
+    None where none is called so.
 
     Raises
     ------
@@ -128,34 +126,39 @@ def find_owner(columns: Columns, wanted: str | None, target: str) -> Role | None
             )
         return Role(found, "you named it")
     able = [one for one in columns.values() if one.name != target and _owner_likeness(one) > 0]
-    return Role(max(able, key=_owner_likeness), "by its name") if able else None
+    if not able:
+        return None
+    return Role(max(able, key=_owner_likeness), "by its name")
 
 
 def _owner_likeness(column: Column) -> int:
-    """How like the name of an owner column its name is; 0 where nothing speaks for it, or its values do not repeat."""
+    """Rate how like that of owners a column's name is; 0 where nothing speaks for it.
+
+    Values that do not repeat speak against it.
+    """
     words = set(column.words)
     repeats = 2 <= len(column.values) <= min(MOST_OWNERS, max(2, MOSTLY * len(column.known)))
     named = (
         bool(words & OWNER_NAMES)
         and words <= OWNER_NAMES | BESIDE_OWNER
-        and (column.is_text or column.whole)
+        and (column.is_text or column.is_whole)
     )
-    return (
-        0
-        if not (named and repeats)
-        else 3 - len(words) + 2 * ("id" in words) + (2 if len(words) == 1 else 0) + 5
-    )
+    if not (named and repeats):
+        return 0
+    return 8 - len(words) + 2 * ("id" in words) + 2 * (len(words) == 1)
 
 
 def find_person(columns: Columns) -> Column | None:
-    """A column that seems to say which person each row is of, several rows being one person's; None where none does."""
-    for one in columns.values():
-        named = bool(set(one.words) & PERSON_NAMES) and bool(
-            set(one.words) & {"id", "no", "nr", "number", "key"}
-        )
-        if named and 2 < len(one.values) < len(one.known):
-            return one
-    return None
+    """Find a column that seems to say which person each row is of; None where none does.
+
+    Several rows are one person's.
+    """
+    named = (
+        one
+        for one in columns.values()
+        if PERSON_NAMES & set(one.words) and NUMBER_NAMES & set(one.words)
+    )
+    return next((one for one in named if 2 < len(one.values) < len(one.known)), None)
 
 
 class Features(NamedTuple):
@@ -166,7 +169,7 @@ class Features(NamedTuple):
 
 
 def choose_features(columns: Columns, target: Column, taken: set[str]) -> Features:
-    """Every column that can be coded, carries something, and is not the target once more.
+    """Choose every column that can be coded, carries something, and is not the target once more.
 
     Parameters
     ----------
@@ -189,27 +192,27 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
         left_out[given] = "with others it gives the target away"
     used = tuple(one.name for one in able if one.name not in left_out)
     if not used:
-        reasons = "; ".join(
-            f"{format_value(name, 30)}: {why}" for name, why in list(left_out.items())[:5]
-        )
-        found = (
-            f"none beside {format_value(target.name)} ({reasons})"
-            if reasons
-            else f"no column beside {format_value(target.name)}"
-        )
+        found = f"no column beside {format_value(target.name)}"
+        if left_out:
+            first = islice(left_out.items(), 5)
+            reasons = "; ".join(f"{format_value(name, 30)}: {why}" for name, why in first)
+            found = f"none beside {format_value(target.name)} ({reasons})"
         raise InputError("features", "needs a column to learn from", found)
     return Features(used, left_out)
 
 
 def target_values(target: Column) -> Array:
-    """The target as numbers (n_public,): the second of two values as 1, the other as 0; a missing cell as the mean."""
+    """Convert the target to numbers (n_public,): the second of two values is 1, the other 0.
+
+    A missing cell is the mean.
+    """
     if len(target.values) == 2 or target.is_text:
         return np.array([float(cell == target.values[-1]) for cell in target.cells])
     return np.where(np.isnan(target.cells), np.nanmean(target.cells), target.cells)
 
 
 def _together_the_target(able: list[Column], y: Array) -> str:
-    """The column of numbers that tells most of a target that numbers tell together without error; empty where not."""
+    """Name the column that tells most of a target that numbers tell together without error."""
     numbers = [one for one in able if not one.is_text]
     if len(numbers) < 2 or len(y) < 2 * len(numbers):
         return ""

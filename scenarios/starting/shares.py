@@ -1,4 +1,4 @@
-"""How many rows are public, and whose the others are."""
+"""Numbers of public rows, and owners of the others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 
 from learning.data.division import Division, divide_rows
 from learning.errors import InputError
-from learning.phrases import format_value
+from learning.phrases import count_noun, format_value
 from scenarios.tables.dataset import check_owners, row_shuffler
 from scenarios.tables.reading import Table
 
 SEED = 1
-LEAST_ROWS = (
-    100  # of a table: with fewer there is neither a public sample nor an owner worth asking
-)
+LEAST_ROWS = 100  # of a table: fewer hold neither a public sample nor an owner worth asking
 LEAST_PUBLIC = 60
 MOST_PUBLIC = 1000
 PUBLIC_PART = 20  # a twentieth of the rows; up to a quarter where one of two labels is rare
@@ -25,20 +23,18 @@ LABELLED = 20  # public rows of the rarer label that are looked for
 HOLDOUT = 0.1  # share of the rows, and rows from which any are held out
 HELD_OUT_FROM = 1000
 OWNERS = 3  # where nothing says whose a row is
-MORE_NOISE = (
-    5.0  # times the noise variance of the best set of owners, that small ones may bring it to
-)
+MORE_NOISE = 5.0  # small owners may bring noise to so many times the best set's variance
 LEAST_RECORDS = 20  # of an owner that takes part
 FEWEST_OWNERS = 3  # kept, where there are so many, however small the others are
 
 
 def rows_in_order(n_rows: int) -> np.ndarray:
-    """The rows as a run shuffles them: whatever number is public, they are the last."""
+    """Shuffle the rows as a run does: whatever number is public, they are the last."""
     return row_shuffler(SEED).permutation(n_rows)
 
 
 def first_public(table: Table) -> int:
-    """How many rows are looked at to begin with.
+    """Count the rows that are looked at to begin with.
 
     Raises
     ------
@@ -46,15 +42,13 @@ def first_public(table: Table) -> int:
         If the table has too few.
     """
     if table.n_rows < LEAST_ROWS:
-        found = f"{table.n_rows:,} row{'' if table.n_rows == 1 else 's'}"
-        raise InputError(
-            f"{table.source}: rows", f"must be {LEAST_ROWS} or more to share out", found
-        )
+        rule = f"must be {LEAST_ROWS} or more to share out"
+        raise InputError(f"{table.source}: rows", rule, count_noun(table.n_rows, "row"))
     return int(np.clip(table.n_rows // PUBLIC_PART, LEAST_PUBLIC, MOST_PUBLIC))
 
 
 def enough_public(count: int, table: Table, rarer: int) -> int:
-    """As many public rows, or more where ``rarer`` of them, the rows of the rarer label, are too few to learn from.
+    """Return as many public rows, or more where those of the rarer label are too few.
 
     Only rows that become public decide: more are made public until enough show the label, or a
     quarter of all rows is.
@@ -66,7 +60,7 @@ def enough_public(count: int, table: Table, rarer: int) -> int:
 
 @dataclass(frozen=True)
 class Holders:
-    """Whose the rows are that are not public.
+    """Owners of the rows that are not public.
 
     Parameters
     ----------
@@ -87,12 +81,14 @@ class Holders:
 
     @property
     def left_out(self) -> int:
-        """How many owners take no part."""
+        """Number of owners that take no part."""
         return len(self.division.owners) + len(self.division.too_small) - len(self.sizes)
 
 
-def by_column(table: Table, column: str, public: int) -> Holders:
-    """Owners that a column names; those left out whose noise outweighs their records at budgets like the others'.
+def share_by_column(table: Table, column: str, public: int) -> Holders:
+    """Take the owners that a column names, without those whose noise outweighs their records.
+
+    At budgets like the others'.
 
     Raises
     ------
@@ -113,17 +109,17 @@ def by_column(table: Table, column: str, public: int) -> Holders:
             "--owner", "some owner must have two rows that are not public", found, "Name another."
         ) from None
     sizes = np.sort([len(rows) for rows in division.owners.values()])[::-1]
-    noise = (
-        np.arange(1, len(sizes) + 1) / np.cumsum(sizes) ** 2.0
-    )  # of the largest owners, at equal budgets
+    # Noise of the largest owners, at equal budgets.
+    noise = np.arange(1, len(sizes) + 1) / np.cumsum(sizes) ** 2.0
     quiet = int(np.flatnonzero(noise <= MORE_NOISE * noise.min())[-1]) + 1
     large = int((sizes >= LEAST_RECORDS).sum())
     kept = max(min(quiet, large), FEWEST_OWNERS)
-    return Holders({"owner": column}, division, int(sizes[kept - 1]) if kept < len(sizes) else 2)
+    least = int(sizes[kept - 1]) if kept < len(sizes) else 2
+    return Holders({"owner": column}, division, least)
 
 
-def by_chance(table: Table, owners: int, public: int) -> Holders:
-    """So many owners of as many rows each, drawn at random.
+def share_by_chance(table: Table, owners: int, public: int) -> Holders:
+    """Make so many owners of as many rows each, drawn at random.
 
     Raises
     ------
@@ -136,11 +132,10 @@ def by_chance(table: Table, owners: int, public: int) -> Holders:
         found = f"{owners:,} for {private:,} rows that are not public"
         raise InputError("--owners", "must leave each owner two rows or more", found, "Lower it.")
     names = [f"Owner {i + 1}" for i in range(owners)]
-    rng = row_shuffler(SEED)
-    holdout = _holdout(table)
     sizes = [each] * owners
+    rng = row_shuffler(SEED)
     division = divide_rows(
-        table.n_rows, rng=rng, sizes=sizes, names=names, public_rows=public, holdout=holdout
+        table.n_rows, rng=rng, sizes=sizes, names=names, public_rows=public, holdout=_holdout(table)
     )
     return Holders({"split": sizes, "names": names}, division, 1)
 

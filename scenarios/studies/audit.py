@@ -1,4 +1,4 @@
-"""A scenario's claims put to the test: its training watched and checked, and its answers attacked."""
+"""Audit of a scenario's claims: its training is checked, and its answers are attacked."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from scenarios.tables.dataset import MarketData
 from scenarios.training import training_task
 
 MOST = 8  # owners attacked: those with the fewest records, where a mean hides least
-ERROR = (
-    1 - CONFIDENCE
-) / 2  # chance of a false alarm, of all attacks together and of all checks together
+# Chance of a false alarm, of all attacks together and of all checks together.
+ERROR = (1 - CONFIDENCE) / 2
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,9 @@ def audit_scenario(
     before, left_out = check_preparation(scenario, Prepared(data, planner), epsilon)
     checks = (*before, *check_training(task, overlap, rows, error=ERROR, records=records))
     if too_many:
-        left_out = (
-            *left_out,
-            f"what {', '.join(too_many)} answer from: their records are too many to compute again",
-        )
+        names = ", ".join(too_many)
+        why = f"what {names} answer from: their records are too many to compute again"
+        left_out = (*left_out, why)
     audited = sorted(claimed[:MOST])
     spent = planner.mechanism.training_budget(epsilon)  # by training
     target = AuditTarget.of(task, overlap, rows)
@@ -116,7 +114,7 @@ def prepare_audit(
     *,
     progress: Progress = ignore_progress,
 ) -> tuple[MarketData, Planner, np.ndarray]:
-    """Prepare a scenario for an audit: its data, its planner, and the budgets (n_owners,) to audit it at.
+    """Prepare an audit: data, planner, and the budgets (n_owners,) to audit at.
 
     Raises
     ------
@@ -125,9 +123,8 @@ def prepare_audit(
     """
     if scenario.learners and budgets is None:
         rule = "must be left out of an audit, which looks at what one learner sees"
-        raise InputError(
-            "learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out."
-        )
+        found = f"{len(scenario.learners)} more"
+        raise InputError("learners", rule, found, "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)
     if np.isinf(planner.coordinates.gradient_bound):
         rule = (
@@ -135,12 +132,10 @@ def prepare_audit(
             "and nothing can be refuted"
         )
         raise InputError("learning.theta_max", rule, "none")
-    if budgets is None:
-        progress("settling the market")
-        epsilon = settle(scenario, market_game(scenario, data, planner)).epsilon
-    else:
-        epsilon = budgets(len(data.owners))
-    return data, planner, epsilon
+    if budgets is not None:
+        return data, planner, budgets(len(data.owners))
+    progress("settling the market")
+    return data, planner, settle(scenario, market_game(scenario, data, planner)).epsilon
 
 
 def check_preparation(
@@ -150,7 +145,7 @@ def check_preparation(
     scenario = prepared.data.in_order(scenario)
     public, why = check_public(scenario, prepared, epsilon)
     found = [check_rows(scenario, prepared.data), public]
-    return [check for check in found if check is not None], (why,) if why else ()
+    return [check for check in found if check is not None], (why,) * bool(why)
 
 
 def _attacked(

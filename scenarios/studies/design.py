@@ -1,4 +1,4 @@
-"""The learner's problem for a scenario: which policy, with how much money in it, and which owners to ask."""
+"""The learner's problem for a scenario: a policy, the money in it, and the owners to ask."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ SPAN = 1e-3  # the least money surveyed where some owners are left out, as a par
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
-SLOW = (
-    12  # owners beyond which policies that settle whole profiles are left out unless they are named
-)
+SLOW = 12  # owners beyond which policies that settle whole profiles must be named
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Tried:
         stands
     scenario : the scenario under it, with ``factor`` times its money
     study : what was tried; None where no money brings anything
-    refused : why it was not tried, else empty
+    refused : reason why it was not tried, else empty
     """
 
     kind: str
@@ -79,13 +77,35 @@ class Tried:
 
     @property
     def gain(self) -> float:
-        """What the learner gains by it; minus infinity where it was not tried, or somebody would rather leave."""
-        return -np.inf if self.study is None or not self.best.feasible else self.best.surplus
+        """Gain of the learner; minus infinity where it was not tried, or somebody would leave."""
+        if self.study is None or not self.best.feasible:
+            return -np.inf
+        return self.best.surplus
+
+
+@dataclass(frozen=True)
+class Search:
+    """Data, game and limits of a search for a policy.
+
+    Attributes
+    ----------
+    prepared : data and planner
+    game : the game of the scenario
+    budget : money that may be spent at most
+    named : whether kinds were named, so that one that cannot pay is an error
+    optimistic : whether the best of several equilibria counts, else the worst
+    """
+
+    prepared: Prepared
+    game: Game
+    budget: float
+    named: bool
+    optimistic: bool
 
 
 @dataclass(frozen=True)
 class Joining:
-    """What asking one owner adds to the learner's gain, the others asked as chosen; infinite where it was not tried."""
+    """Gain that asking one owner adds, the others asked as chosen; infinite where not tried."""
 
     name: str
     adds: float
@@ -124,7 +144,7 @@ def design_scenario(
     optimistic: bool = False,
     progress: Progress = ignore_progress,
 ) -> Designed:
-    """Search the policies, each with the owners' equilibrium inside, for the one by which the learner gains most.
+    """Search the policies, the owners in equilibrium, for the one by which the learner gains most.
 
     What is searched of each kind is the money in it; its other parameters are the scenario's, or
     those it is tried with. Only what every owner would take part in counts, within the budget.
@@ -145,44 +165,29 @@ def design_scenario(
         On the first rule that the scenario breaks.
     """
     scenario = fix_price(scenario)
-    limit = budget if budget is not None else scenario.learner.budget
+    limit = scenario.learner.budget if budget is None else budget
     spending = np.inf if limit is None else float(limit)
     if not spending > 0:
         raise InputError("--budget", "must be a number above 0", spending)
     each_for_itself(scenario)
     prepared = prepare(scenario, progress=progress)
     scenario = prepared.data.in_order(scenario)
-    game = market_game(scenario, *prepared)
+    search = Search(prepared, market_game(scenario, *prepared), spending, bool(kinds), optimistic)
+    worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, search.game))
     names = list(kinds) or candidates(scenario, prepared)
-    worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
-
-    every: Any = KINDS["policy"]
-    tries = {
-        kind: getattr(every.get(kind), "study_variants", Policy.study_variants)() for kind in names
-    }
-    versions = [(kind, variant) for kind in names for variant in tries[kind]]
-
-    def search(base: Scenario) -> list[Tried]:
-        did = count_progress(progress, "trying policies", len(versions))
-        tried = []
-        for kind, variant in versions:
-            options: dict[str, Any] = {"named": bool(kinds), "optimistic": optimistic}
-            tried.append(try_kind(base, prepared, game, kind, variant, spending, **options))
-            did(1)
-        return sorted(tried, key=lambda one: one.gain, reverse=True)
-
-    tried = search(scenario)
-    if tried[0].gain <= worth and (less := without_noisiest(scenario, prepared, tried)) is not None:
-        tried = search(less)
+    tried = try_kinds(search, scenario, names, progress)
+    if tried[0].gain <= worth:
+        less = without_noisiest(scenario, prepared, tried)
+        if less is not None:
+            tried = try_kinds(search, less, names, progress)
     for best in tried:
         if best.gain <= worth:
             break
         chosen, joining = choose_owners(best, prepared, spending, worth)
         run = carry_out(chosen, prepared, training=False, progress=progress)
         chosen, run, beyond = not_beyond(run, prepared, spending)
-        if (
-            account_part(run)["surplus"] > worth
-        ):  # what a run settles on may be worse than all that the search met
+        # What a run settles on may be worse than all that the search met.
+        if account_part(run)["surplus"] > worth:
             ranked = (best, *(one for one in tried if one is not best))
             return Designed(ranked, chosen, joining, run, result_of(run), beyond)
     run = carry_out(scenario, prepared, training=False, progress=progress)
@@ -190,7 +195,7 @@ def design_scenario(
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
-    """A scenario with its run, where nobody sells more than is worth buying of it; and the run given if somebody did.
+    """Cut what owners may sell to what is worth buying; return also the run given if somebody did.
 
     What an owner may sell ends there then, and the money is set anew. The more strictly others
     settle after that, the less is worth buying: a few times over.
@@ -232,7 +237,7 @@ def each_for_itself(scenario: Scenario) -> None:
 
 
 def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
-    """Kinds of policy with money in them that can be tried: the scenario's own first, slow ones with few owners only."""
+    """List kinds of policy with money in them: the own one first, slow ones for few owners."""
     few = len(prepared.data.owners) <= SLOW
     kinds: dict[str, Any] = dict(KINDS["policy"])
     usual = {kind: one for kind, one in kinds.items() if getattr(one, "money", "") and one.usual}
@@ -241,56 +246,76 @@ def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
     return [*([own] if own in known else []), *(kind for kind in known if kind != own)]
 
 
-def try_kind(
-    scenario: Scenario,
-    prepared: Prepared,
-    game: Game,
-    kind: str,
-    variant: Mapping[str, Any],
-    budget: float,
-    *,
-    named: bool,
-    optimistic: bool,
-) -> Tried:
-    """Search the money in one kind of policy; a kind that cannot pay these owners is an error only where it was named."""
+def try_kinds(
+    search: Search, scenario: Scenario, kinds: Sequence[str], progress: Progress
+) -> list[Tried]:
+    """Try kinds of policy, each as it stands or in its variants, the best first."""
+    policies: Any = KINDS["policy"]
+    versions = [
+        (kind, variant)
+        for kind in kinds
+        for variant in getattr(policies.get(kind), "study_variants", Policy.study_variants)()
+    ]
+    did = count_progress(progress, "trying policies", len(versions))
+    tried = []
+    for kind, variant in versions:
+        tried.append(try_kind(search, scenario, kind, variant))
+        did(1)
+    return sorted(tried, key=lambda one: one.gain, reverse=True)
+
+
+def try_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[str, Any]) -> Tried:
+    """Search the money in one kind of policy.
+
+    A kind that cannot pay these owners is an error only where it was named.
+    """
+    prepared = search.prepared
+    base = scenario
     try:
-        base = scenario if kind == scenario.policy.kind else of_kind(scenario, kind, game)
-        base = change_scenario(
-            base, [f"policy.{key}={toml_value(value)}" for key, value in variant.items()]
-        )
+        if kind != scenario.policy.kind:
+            base = of_kind(scenario, kind, search.game)
+        changes = [f"policy.{key}={toml_value(value)}" for key, value in variant.items()]
+        base = change_scenario(base, changes)
         if not money_key(base):
             raise InputError("policy.kind", "must have a number that payments rise with", kind)
     except InputError as error:
-        if named:
+        if search.named:
             raise
         return Tried(kind, variant, refused=str(error))
-    most = min(budget, best_worth(base, prepared, game))
+    most = min(search.budget, best_worth(base, prepared, search.game))
     if not most > 0:
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    family = Family(
-        lambda factor: market_game(scale_money(base, factor), *prepared).policy, low, reach
-    )
-    rng = Streams(scenario.seed, "design").rng()
-    search: dict[str, Any] = {"starts": 1, "budget": budget, "optimistic": optimistic}
-    study = explore_policies(
-        market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search
-    )
+    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
+    study = explore_money(base, prepared, (low, reach), budget=search.budget, **options)
     return Tried(kind, variant, scale_money(base, float(study.best.parameters[0])), study)
 
 
-def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
-    """What the best possible model is worth to the learner, over its own."""
-    return game.value * (
-        game.forecast.outside - float(choose_measure(scenario, prepared.planner)(0.0))
+def explore_money(
+    scenario: Scenario, prepared: Prepared, ends: tuple[float, float], **options: Any
+) -> Study:
+    """Explore factors of the money in a scenario's policy between two ends."""
+    family = Family(
+        lambda factor: market_game(scale_money(scenario, factor), *prepared).policy, *ends
     )
+    rng = Streams(scenario.seed, "design").rng()
+    options |= {"precision": PRECISION, "starts": 1}
+    return explore_policies(market_game(scenario, *prepared), family, rng=rng, **options)
+
+
+def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
+    """Compute the worth of the best possible model to the learner, over its own."""
+    best = float(choose_measure(scenario, prepared.planner)(0.0))
+    return game.value * (game.forecast.outside - best)
 
 
 def without_noisiest(
     scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]
 ) -> Scenario | None:
-    """The scenario without the owners who add more noise than data where most is paid; None where all add data in all offers.
+    """Leave out the owners who add more noise than data where most is paid.
+
+    None where all add data in all offers.
 
     Offers in which everybody adds data, however much is paid in them, say nothing about whom to
     leave out.
@@ -298,31 +323,34 @@ def without_noisiest(
     offers = [one for policy in tried if policy.study is not None for one in policy.study.tried]
     for design in sorted(offers, key=lambda one: float(one.parameters[0]), reverse=True):
         epsilon = design.equilibrium.epsilon
-        asked = (epsilon > 0) & best_coalition(
-            prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2
-        )
+        asked = (epsilon > 0) & adds_data(prepared.data.sizes, epsilon)
         if asked.any() and not asked.all():
             return restricted(scenario, prepared, asked)
     return None
 
 
+def adds_data(sizes: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+    """Test which owners (n_owners,) add more data than noise."""
+    return np.asarray(best_coalition(sizes, 1 / np.maximum(epsilon, 1e-12) ** 2))
+
+
 def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
-    """The scenario in which only some owners may share."""
-    owners = market_game(scenario, *prepared).owners
-    return between(
-        scenario, *(np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
-    )
+    """Let only some owners of a scenario share."""
+    owners = only(market_game(scenario, *prepared), asked).owners
+    return between(scenario, owners.epsilon_min, owners.epsilon_max)
 
 
 def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
-    """The scenario in which owners may sell so much (n_owners,)."""
+    """Let owners sell so much (n_owners,)."""
     return change_scenario(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
 
 
 def choose_owners(
     best: Tried, prepared: Prepared, budget: float, worth: float
 ) -> tuple[Scenario, tuple[Joining, ...]]:
-    """Leave out owners whom the learner is better off not to ask, or take one back, one at a time; then set the money anew.
+    """Leave out owners who are better not asked, or take one back, one at a time.
+
+    The money is then set anew.
 
     In the end no change of a single owner brings the learner more, so that none is left out who
     would add to its gain.
@@ -343,20 +371,18 @@ def choose_owners(
         asked[at] = not asked[at]
         epsilon = settled(only(whole, asked), best.scenario.seed)
         gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
-    joining = tuple(
-        Joining(name, float(adds), bool(stays))
-        for name, adds, stays in zip(
-            names, np.where(asked, 1, -1) * (gain - changed_gains), asked, strict=True
-        )
-    )
+    adds = np.where(asked, 1, -1) * (gain - changed_gains)
+    rows = zip(names, adds.tolist(), asked.tolist(), strict=True)
     chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
-    return chosen, joining
+    return chosen, tuple(Joining(*row) for row in rows)
 
 
 def gains_by_change(
     whole: Game, asked: np.ndarray, epsilon: np.ndarray, seed: int
 ) -> tuple[float, np.ndarray]:
-    """Compute the learner's gain at an equilibrium, and with each owner left out or taken back, the others settling anew.
+    """Compute the learner's gain at an equilibrium, and with each owner left out or taken back.
+
+    The others settle anew.
 
     Of many owners only those are left out who add more noise than data there; the last one asked is
     not.
@@ -369,10 +395,7 @@ def gains_by_change(
     game = only(whole, asked)
     tried = whole.owners.epsilon_max > 0
     if count > EACH:
-        noisy = (epsilon > 0) & ~best_coalition(
-            game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2
-        )
-        tried &= noisy | ~asked
+        tried &= ((epsilon > 0) & ~adds_data(game.owners.sizes, epsilon)) | ~asked
     if asked.sum() == 1:
         tried &= ~asked
     gains = np.full(count, -np.inf)
@@ -383,95 +406,77 @@ def gains_by_change(
 
 
 def only(game: Game, asked: np.ndarray) -> Game:
-    """The game in which only some owners may share."""
+    """Let only some owners of a game share."""
     owners = game.owners
     low, high = (np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
     return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
 
 
 def settled(game: Game, seed: int) -> np.ndarray:
-    """Where the owners of a game come to rest."""
+    """Settle the owners of a game."""
     return solve(game, rng=Streams(seed, "design").rng("owners"), starts=1).epsilon
 
 
 def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
-    """The scenario in which only some owners may share, with the money that is best then."""
+    """Let only some owners share, with the money that is best then."""
     return with_best_money(restricted(scenario, prepared, asked), prepared, budget)
 
 
 def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
-    """The scenario with the money in its policy that is best for the learner, around what it has."""
-    family = Family(
-        lambda factor: market_game(scale_money(scenario, factor), *prepared).policy, SPAN, 1 / SPAN
-    )
-    rng = Streams(scenario.seed, "design").rng()
-    search: dict[str, Any] = {"starts": 1, "budget": budget}
-    study = explore_policies(
-        market_game(scenario, *prepared),
-        family,
-        rng=rng,
-        points=2 * POINTS,
-        precision=PRECISION,
-        **search,
-    )
+    """Set the money in a scenario's policy as is best for the learner, around what it has."""
+    study = explore_money(scenario, prepared, (SPAN, 1 / SPAN), points=2 * POINTS, budget=budget)
     return scale_money(scenario, float(study.best.parameters[0]))
 
 
-# What was found, as facts
+# Results, as facts
 
 
 def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
-    """Everything that a design holds: each policy's best, the frontier of them all, who should join, and what is gained."""
+    """Collect a design: each policy's best, the frontier of all, who should join, and the gain."""
     content = found.result.content
+    forecast = found.run.planner.forecast
+    joining = {one.name: one for one in found.joining}
     names = [owner["name"] for owner in found.result["owners"]]
-    return dict(
-        to_plain(
-            {
-                "schema": SCHEMA,
-                "title": content["title"],
-                "seed": content["seed"],
-                "value": found.run.game.value,
-                "outside": found.run.planner.forecast.outside,
-                "buys": found.scenario is not None,
-                "optimistic": optimistic,
-                "policies": [policy_row(one, found.run.planner.forecast) for one in found.tried],
-                "frontier": frontier_rows(found.tried, found.run.planner.forecast),
-                "owners": [{"name": name, **_why(found, name)} for name in names],
-                "beyond_worth": None if found.beyond is None else beyond_part(found.beyond),
-                "chosen": content,
-            }
-        )
-    )
+    part = {
+        "schema": SCHEMA,
+        "title": content["title"],
+        "seed": content["seed"],
+        "value": found.run.game.value,
+        "outside": forecast.outside,
+        "buys": found.scenario is not None,
+        "optimistic": optimistic,
+        "policies": [policy_row(one, forecast) for one in found.tried],
+        "frontier": frontier_rows(found.tried, forecast),
+        "owners": [join_row(joining.get(name, Joining(name, np.inf, False))) for name in names],
+        "beyond_worth": found.beyond and beyond_part(found.beyond),
+        "chosen": content,
+    }
+    return dict(to_plain(part))
 
 
-def _why(found: Designed, name: str) -> dict[str, Any]:
-    told = next((one for one in found.joining if one.name == name), None)
-    if told is None:
-        return {"joins": False, "adds": None}
-    return {"joins": told.joins, "adds": told.adds if np.isfinite(told.adds) else None}
+def join_row(one: Joining) -> dict[str, Any]:
+    """Make the row of an owner; infinite gains become null."""
+    return {"name": one.name, "joins": one.joins, "adds": one.adds}
 
 
 def beyond_part(run: Run) -> dict[str, Any]:
-    """How the learner would fare that also bought more than is worth buying, and who would sell it that."""
+    """Account of a learner that also bought more than is worth buying, and who would sell it."""
     account = account_part(run)
-    names = run.data.names
-    sold = worth_columns(run)["paid_past_worth"] > 0
+    columns = worth_columns(run)
+    worth = columns["epsilon_worth"]
     return {
         "relative_fitness": run.planner.at(run.epsilon),
         "payments": account["payments"],
         "gain": account["surplus"],
         "owners": [
-            {"name": name, "epsilon": epsilon, "epsilon_worth": worth}
-            for name, epsilon, worth, past in zip(
-                names, run.epsilon, worth_columns(run)["epsilon_worth"], sold, strict=True
-            )
-            if past
+            {"name": run.data.names[i], "epsilon": run.epsilon[i], "epsilon_worth": worth[i]}
+            for i in np.flatnonzero(columns["paid_past_worth"] > 0)
         ],
     }
 
 
 def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
-    """The best of one kind of policy."""
+    """Make the row of the best of one kind of policy."""
     if one.study is None or one.scenario is None:
         return {"kind": one.kind, "name": one.name, "refused": one.refused}
     best = one.best
@@ -492,7 +497,7 @@ def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
 
 
 def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:
-    """Every policy tried, by what is paid; efficient where no other that everybody takes part in pays no more for as good."""
+    """List every policy tried, by payments; none that all join beats an efficient one for less."""
     points = [(one, design) for one in tried if one.study is not None for design in one.study.tried]
     points.sort(key=lambda point: (point[1].spending, point[1].fitness))
     best = np.inf

@@ -1,4 +1,4 @@
-"""A scenario's policy with other money in it, and policies of other kinds in its place, for studies that compare them."""
+"""A scenario's policy with other money in it, and policies of other kinds in its place."""
 
 from __future__ import annotations
 
@@ -27,34 +27,33 @@ CLOSE = 1e-5  # how near to what was asked counts as there, relative
 ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
 NARROW = 1e-7  # how near a jump over it is found, relative
 
-Settled = Callable[
-    [Scenario, Game], np.ndarray
-]  # the budgets (n_owners,) at which owners come to rest
+# Budgets (n_owners,) at which owners come to rest.
+Settled = Callable[[Scenario, Game], np.ndarray]
 
 
 def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: float) -> float:
-    """The factor, below ``most``, from which on the learner pays so much, to a few percent, owners settling anew."""
+    """Find the factor, below ``most``, from which on the learner pays so much, to a few percent."""
     low = most / 1e4
     high = most
     while high / low > ROUGH:
         middle = float(np.sqrt(low * high))
         game = market_game(scale_money(scenario, middle), *prepared)
-        low, high = (
-            (middle, high) if _paid(game, solved(scenario, game)) < spending else (low, middle)
-        )
+        if _paid(game, solved(scenario, game)) < spending:
+            low = middle
+        else:
+            high = middle
     return low
 
 
 def solved(scenario: Scenario, game: Game) -> np.ndarray:
-    """Where the owners come to rest by the direct solver from one start: quicker than agents that move one by one."""
+    """Settle owners by the direct solver from one start: quicker than agents one by one."""
     return solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=1).epsilon
 
 
 def played(scenario: Scenario, game: Game) -> np.ndarray:
-    """Where a run of the scenario has the owners come to rest, from its first start."""
-    quickly = scenario.model_copy(
-        update={"market": scenario.market.model_copy(update={"starts": 1})}
-    )
+    """Settle owners as a run of the scenario does, from its first start."""
+    market = scenario.market.model_copy(update={"starts": 1})
+    quickly = scenario.model_copy(update={"market": market})
     return settle(quickly, game).epsilon
 
 
@@ -63,7 +62,7 @@ def _paid(game: Game, epsilon: np.ndarray) -> float:
 
 
 def of_kind(scenario: Scenario, kind: str, game: Game) -> Scenario:
-    """The scenario with a policy of another kind, as a study begins with it; its money is still to be set.
+    """Fill in a policy of another kind, as a study begins with it; its money is still to be set.
 
     Raises
     ------
@@ -109,7 +108,9 @@ def at_spending(
     settled: Settled = played,
     close: float = CLOSE,
 ) -> Scaled:
-    """The scenario with as much money in its policy as makes the learner pay so much in all, owners settling anew.
+    """Set the money in a scenario's policy so that the learner pays so much in all.
+
+    Owners settle anew.
 
     Parameters
     ----------
@@ -117,46 +118,45 @@ def at_spending(
     settled : callable(scenario, game) -> (n_owners,), where the owners come to rest
     close : how near to what was asked counts as there, relative
     """
-    return _scaled(scenario, prepared, _paid, spending, settled, close)
+    return _meet(scenario, prepared, lambda game, at: _paid(game, at) / spending, settled, close)
 
 
 def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled:
-    """The same with as much money as makes the model's relative fitness so small by the forecast.
+    """Set the money so that the model's relative fitness is so small by the forecast.
 
     Parameters
     ----------
     fitness : relative fitness, above 0
     """
     forecast = prepared.planner.forecast
-    return _scaled(
-        scenario, prepared, lambda game, epsilon: 1 / max(forecast.at(epsilon), 1e-300), 1 / fitness
-    )
+
+    def measure(game: Game, epsilon: np.ndarray) -> float:
+        return 1 / max(forecast.at(epsilon), 1e-300) / (1 / fitness)
+
+    return _meet(scenario, prepared, measure)
 
 
-def _scaled(
+def _meet(
     scenario: Scenario,
     prepared: Prepared,
     measure: Callable[[Game, np.ndarray], float],
-    aim: float,
     settled: Settled = played,
     close: float = CLOSE,
 ) -> Scaled:
-    """As much money as brings what is measured, which rises with it, to the aim; or to the most below it."""
-    if scenario.learner.pricing is not None:
+    """Find the money that brings a measure, which rises with it, to 1; or to the most below it."""
+    pricing = scenario.learner.pricing
+    if pricing is not None:
         rule = "must be left out where the money in the policy is set to an aim"
-        raise InputError(
-            "learner.pricing",
-            rule,
-            format_value(scenario.learner.pricing.kind),
-            "Leave one of them out.",
-        )
+        found = format_value(pricing.kind)
+        raise InputError("learner.pricing", rule, found, "Leave one of them out.")
 
     def missed(log: float) -> float:
         game = market_game(scale_money(scenario, float(np.exp(log))), *prepared)
-        return measure(game, settled(scenario, game)) / aim - 1
+        return measure(game, settled(scenario, game)) - 1
 
     def scaled(log: float, met: bool, jumps_to: float | None = None) -> Scaled:
-        return Scaled(scale_money(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
+        factor = float(np.exp(log))
+        return Scaled(scale_money(scenario, factor), factor, met, jumps_to)
 
     here = 0.0
     off = missed(0.0)
@@ -165,17 +165,20 @@ def _scaled(
         off = missed(here)
     if abs(off) <= close:
         return scaled(here, True)
-    step = -np.sign(off) * np.log(STEP)
-    there = here
-    further = off
-    while further * off > 0:
-        here = there
-        off = further
-        there = there + step
-        if abs(there) > FURTHEST:
-            return scaled(here, False)
-        further = missed(there)
+    here, there = _bracket(missed, here, off)
+    if abs(there) > FURTHEST:
+        return scaled(here, False)
     log = brentq(missed, here, there, xtol=close / 100)
     if abs(missed(log)) <= close:
         return scaled(log, True)
     return scaled(log - 2 * NARROW, False, 1 + missed(log + 2 * NARROW))
+
+
+def _bracket(missed: Callable[[float], float], here: float, off: float) -> tuple[float, float]:
+    """Step from ``here`` until the sign changes, or too far; return the last two places."""
+    step = -np.sign(off) * np.log(STEP)
+    there = here + step
+    while abs(there) <= FURTHEST and missed(there) * off > 0:
+        here = there
+        there = there + step
+    return here, there

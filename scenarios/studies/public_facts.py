@@ -1,4 +1,4 @@
-"""What everybody may know, computed again with every private cell replaced: it must come out the same.
+"""Public facts, computed again with every private cell replaced: they must be the same.
 
 Texts, counts and shapes are compared exactly, numbers but for their last bits, in which sums may
 round in another order.
@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from learning.audit.reference import Records
 from learning.audit.verdicts import Check, judge_numbers
@@ -63,14 +64,18 @@ def check_public(
 
 
 def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Table:
-    """Give every private row the least or the largest value of each column, by lot; but for columns that say whose it is."""
+    """Give every private row the least or the largest value of each column, by lot.
+
+    Columns that say whose it is are kept.
+    """
     private = np.setdiff1d(np.arange(raw.n_rows), data.table.rows)
     draw = np.random.default_rng(raw.n_rows)
     columns = dict(raw.columns)
     for name in sorted(set(columns) - kept):
         cells = columns[name][private]
-        text = cells.dtype == object
-        known = cells[[cell is not None for cell in cells] if text else np.isfinite(cells)]
+        known = cells[pd.notna(cells)]
+        if cells.dtype != object:
+            known = cells[np.isfinite(cells)]
         if len(known):
             ends = np.array([min(known), max(known)], dtype=cells.dtype)
             columns[name] = columns[name].copy()
@@ -114,7 +119,7 @@ def public_facts(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two public facts are the same: arrays, numbers, texts, or what is made up of these."""
+    """Test whether two public facts are the same: arrays, numbers, texts, or made up of these."""
     if type(one) is not type(other):
         return False
     if isinstance(one, (float, np.ndarray)) and np.asarray(one).dtype.kind == "f":
@@ -130,7 +135,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
-    """Count the rows of every owner again: each is one row of the table, nobody else's, and at most k of one person."""
+    """Count the rows of every owner again: each its own, and at most k of one person."""
     wrong = {}
     taken = np.concatenate([data.table.rows, data.division.holdout])
     persons = None
@@ -142,11 +147,8 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
         again = len(rows) - len(np.unique(rows)) + int(np.isin(rows, taken).sum())
         beyond = 0
         if persons is not None and len(rows):
-            beyond = max(
-                0,
-                int(np.unique(persons[rows], return_counts=True)[1].max())
-                - scenario.data.most_rows,
-            )
+            most = int(np.unique(persons[rows], return_counts=True)[1].max())
+            beyond = max(0, most - scenario.data.most_rows)
         wrong[owner.name] = float(again + beyond + abs(owner.n_records - len(rows)))
         taken = np.concatenate([taken, rows])
     return judge_numbers("rows", wrong)
@@ -154,11 +156,7 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
 
 def records_of(data: MarketData) -> tuple[dict[str, Records], tuple[str, ...]]:
     """Owners' encoded records, and the owners of too many to be computed again."""
-    large = tuple(
-        owner.name
-        for owner in data.owners
-        if owner.n_records * data.encoder.n_parameters > MOST_RECORDS
-    )
-    return {
-        owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large
-    }, large
+    most = MOST_RECORDS / data.encoder.n_parameters
+    large = tuple(owner.name for owner in data.owners if owner.n_records > most)
+    records = {owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large}
+    return records, large

@@ -1,1 +1,1 @@
-"""Sweeps: many scenarios that differ in some keys, settled by several workers into one table that no kill can spoil."""
+"""Sweeps: many scenarios that differ in some keys, by several workers into one table."""

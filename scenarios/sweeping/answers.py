@@ -1,4 +1,4 @@
-"""What a study comes to: each fact at each point over the replications, with intervals, and against the first point."""
+"""Answers of a study: each fact at each point over the replications, with its interval."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import scipy.special
 
 from scenarios.sweeping.study import Study
 
 LEVEL = 0.95  # of all intervals
+PLACES = ("cell", "replication")
 Values = Mapping[int, float]  # of a fact, by replication
 
 
@@ -48,52 +48,49 @@ class Point:
 
 
 def points_of(study: Study, table: pa.Table) -> list[Point]:
-    """The points of a study, from the table of its cells."""
-    rows = [list(same) for _, same in groupby(table.to_pylist(), key=lambda row: row["cell"])]
-    names = [name for name in _facts(table) if name not in study.keys]
-    parts = {name: pa.types.is_boolean(table.schema.field(name).type) for name in names}
-    seen = [{name: _values(same, name) for name in names} for same in rows]
-    steps = [
-        tuple(value for step in steps for value in step)
-        for steps in product(*(axis.steps for axis in study.axes))
-    ]
-    made = []
-    for same, here in zip(rows, seen, strict=True):
+    """Estimate the facts at all points of a study, from the table of its cells."""
+    kinds = {one.name: one.type for one in table.schema if one.name not in (*PLACES, *study.keys)}
+    shares = {
+        name: pa.types.is_boolean(kind)
+        for name, kind in kinds.items()
+        if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    }
+    made: list[Point] = []
+    first: Mapping[str, Values] = {}
+    groups = groupby(table.to_pylist(), key=lambda row: row["cell"])
+    for values, (number, same) in zip(study.steps, groups, strict=True):
+        rows = list(same)
+        seen = {name: _values_of(rows, name) for name in shares}
+        first = first or seen
         facts = {
-            name: estimate(list(values.values()), parts[name])
-            for name, values in here.items()
-            if values
+            name: estimate(list(by_seed.values()), shares[name])
+            for name, by_seed in seen.items()
+            if by_seed
         }
-        less = (
-            {name: _less(values, seen[0][name]) for name, values in here.items()}
-            if study.replications > 1
-            else {}
-        )
-        against = {name: estimate(values) for name, values in less.items() if values}
-        number = same[0]["cell"]
-        made.append(Point(number, steps[number - 1], facts, against))
+        against = {}
+        if study.replications > 1:
+            less = {name: subtract(by_seed, first[name]) for name, by_seed in seen.items()}
+            against = {name: estimate(values) for name, values in less.items() if values}
+        made.append(Point(number, values, facts, against))
     return made
 
 
-def point_table(study: Study, points: Sequence[Point]) -> dict[str, list[Any]]:
-    """A row for each point and fact, by column."""
-    rows = [(point, name) for point in points for name in point.facts]
-    columns: dict[str, list[Any]] = {"cell": [point.number for point, _ in rows]}
-    columns |= {key: [point.values[i] for point, _ in rows] for i, key in enumerate(study.keys)}
-    columns["fact"] = [name for _, name in rows]
-    for part in Estimate._fields:
-        columns[part] = [getattr(point.facts[name], part) for point, name in rows]
-    none = Estimate(np.nan, None, None, 0)
-    for part in Estimate._fields[:3]:
-        told = [getattr(point.against_first.get(name, none), part) for point, name in rows]
-        columns[f"against_first_{part}"] = [
-            None if value is None or np.isnan(value) else value for value in told
-        ]
-    return columns
+def point_rows(study: Study, points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Make a row for each point and fact."""
+    rows = []
+    for point in points:
+        place = {"cell": point.number} | dict(zip(study.keys, point.values, strict=True))
+        for name, found in point.facts.items():
+            against = point.against_first.get(name)
+            row = place | {"fact": name} | found._asdict()
+            for part in ("mean", "low", "high"):
+                row[f"against_first_{part}"] = against and getattr(against, part)
+            rows.append(row)
+    return rows
 
 
-def estimate(values: Sequence[float], part: bool = False) -> Estimate:
-    """The mean of independent values and its interval; a ``part`` of the seeds in which something holds ends at 0 and 1.
+def estimate(values: Sequence[float], share: bool = False) -> Estimate:
+    """Estimate the mean of independent values; the interval of a ``share`` ends at 0 and 1.
 
     Two degrees of freedom: 4.3027 standard errors either way.
 
@@ -106,32 +103,21 @@ def estimate(values: Sequence[float], part: bool = False) -> Estimate:
     if n < 2:
         return Estimate(mean, None, None, n)
     half = _student(n) * math.sqrt(sum((value - mean) ** 2 for value in values) / (n * (n - 1)))
-    low = mean - half
-    high = mean + half
-    return Estimate(mean, max(low, 0.0) if part else low, min(high, 1.0) if part else high, n)
+    if share:
+        return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), n)
+    return Estimate(mean, mean - half, mean + half, n)
 
 
 @cache
 def _student(n: int) -> float:
-    """How many standard errors the mean of n values may be off."""
+    """Standard errors that the mean of n values may be off."""
     return float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2))
 
 
-def _facts(table: pa.Table) -> list[str]:
-    kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
-    places = ("cell", "replication")
-    return [
-        one.name
-        for one in table.schema
-        if one.name not in places and any(kind(one.type) for kind in kinds)
-    ]
-
-
-def _values(rows: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
+def _values_of(rows: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
     return {row["replication"]: float(row[name]) for row in rows if row[name] is not None}
 
 
-def _less(values: Values, first: Values) -> list[float]:
-    return [
-        value - first[replication] for replication, value in values.items() if replication in first
-    ]
+def subtract(values: Values, first: Values) -> list[float]:
+    """Subtract values of the same seeds from each other."""
+    return [value - first[seed] for seed, value in values.items() if seed in first]

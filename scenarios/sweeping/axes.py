@@ -1,9 +1,9 @@
-"""What varies in a study: lists of values, columns that go together, points, and ranges."""
+"""Axes of a study: lists of values, columns that go together, points, and ranges."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -58,17 +58,21 @@ class Range:
     whole: bool = False
 
     def at(self, share: np.ndarray) -> list[Any]:
-        """The numbers at some shares (n,) of the way from low to high."""
+        """Compute the numbers at some shares (n,) of the way from low to high."""
         low = np.float64(self.low)
         high = np.float64(self.high)
-        numbers = low * (high / low) ** share if self.log else low + share * (high - low)
-        numbers = np.clip(np.where(share == 1, high, np.where(share == 0, low, numbers)), low, high)
-        return [int(number) for number in np.rint(numbers)] if self.whole else numbers.tolist()
+        numbers = low + share * (high - low)
+        if self.log:
+            numbers = low * (high / low) ** share
+        numbers = np.clip(np.select([share == 0, share == 1], [low, high], numbers), low, high)
+        if self.whole:
+            return [int(number) for number in np.rint(numbers)]
+        return numbers.tolist()
 
 
 @dataclass(frozen=True)
 class SobolAxis:
-    """A Sobol sample of ranges, for the indices that say how much of a fact's variance each key is owed.
+    """A Sobol sample of ranges, for the shares of a fact's variance that go with each key.
 
     Parameters
     ----------
@@ -88,7 +92,7 @@ class SobolAxis:
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The ranges' shares as SALib has them."""
+        """Shares of the ranges as SALib has them."""
         return {
             "num_vars": len(self.keys),
             "names": list(self.keys),
@@ -97,78 +101,73 @@ class SobolAxis:
 
     @cached_property
     def steps(self) -> tuple[tuple[Any, ...], ...]:
-        """A value of each key, at every point of the sample; the same whatever a scenario's seed."""
+        """Values of the keys at every point of the sample; the same whatever a scenario's seed."""
         from SALib.sample.sobol import sample
 
-        shares = sample(
-            self.problem, self.samples, calc_second_order=False, seed=Streams(0, "sobol").rng()
-        )
-        return tuple(
-            zip(
-                *(one.at(share) for one, share in zip(self.ranges, shares.T, strict=True)),
-                strict=True,
-            )
-        )
+        rng = Streams(0, "sobol").rng()
+        shares = sample(self.problem, self.samples, calc_second_order=False, seed=rng)
+        columns = [one.at(share) for one, share in zip(self.ranges, shares.T, strict=True)]
+        return tuple(zip(*columns, strict=True))
 
 
 def common_changes(value: Any) -> tuple[tuple[str, Any], ...]:
-    """[set]: keys, each with its value for all cells; a table with ``low`` and ``high`` is one like any other there."""
+    """Read [set]: keys, each with its value for all cells; no table in it is a range."""
     return tuple(flat_keys(value, ranges=False))
 
 
 def grid_axes(value: Any) -> tuple[Axis, ...]:
-    """[grid]: keys, each with the list or the range of its values; several [[grid]], of whatever keys, one after another."""
+    """Read [grid]: keys, each with the list or the range of its values.
+
+    Several [[grid]], of whatever keys, come one after another.
+    """
     if not isinstance(value, list):
+        columns = _read_columns(value)
         return tuple(
-            Axis((key,), tuple((step,) for step in _values(key, given)))
-            for key, given in flat_keys(value)
+            Axis((key,), tuple((one,) for one in column)) for key, column in columns.items()
         )
-    grids = [{key: _values(key, given) for key, given in flat_keys(table)} for table in value]
-    if (found := sum(prod(map(len, grid.values())) for grid in grids)) > MOST_STEPS:
-        raise InputError(
-            "",
-            f"must have at most {MOST_STEPS:,} points",
-            f"{found:,}",
-            "Vary less, or divide the study.",
-        )
-    return _one_axis(
+    grids = [_read_columns(table) for table in value]
+    found = sum(prod(map(len, grid.values())) for grid in grids)
+    if found > MOST_STEPS:
+        rule = f"must have at most {MOST_STEPS:,} points"
+        raise InputError("", rule, f"{found:,}", "Vary less, or divide the study.")
+    return _join_tables(
         [dict(zip(grid, step, strict=True)) for grid in grids for step in product(*grid.values())]
     )
 
 
 def zip_axes(value: Any) -> tuple[Axis, ...]:
-    """[zip], or several [[zip]]: keys, each with a list of values, the lists of one table equally long."""
+    """Read [zip], or several [[zip]]: lists of values of some keys, in one table equally long."""
     made = []
-    for table in value if isinstance(value, list) else [value]:
-        columns = {key: _values(key, given, differ=False) for key, given in flat_keys(table)}
+    for table in _list_tables(value):
+        columns = _read_columns(table, differ=False)
         if len({len(column) for column in columns.values()}) != 1:
             found = ", ".join(f"{len(column)} for {key}" for key, column in columns.items())
             raise InputError("", "must have as many values of every key", found)
-        made.append(Axis(tuple(columns), _distinct(tuple(zip(*columns.values(), strict=True)))))
+        made.append(Axis(tuple(columns), _check_distinct(zip(*columns.values(), strict=True))))
     return tuple(made)
 
 
 def point_axes(value: Any) -> tuple[Axis, ...]:
-    """[[points]]: in each table the keys of a point; those that only others have are as in the scenario."""
-    return _one_axis(
-        [dict(flat_keys(table)) for table in (value if isinstance(value, list) else [value])]
-    )
+    """Read [[points]]: the keys of a point each; those of others are as in the scenario."""
+    return _join_tables([dict(flat_keys(table)) for table in _list_tables(value)])
 
 
-def _one_axis(tables: Sequence[Mapping[str, Any]]) -> tuple[Axis, ...]:
-    """Points, each with its keys; None for a key that a point leaves as it is."""
+def _list_tables(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _join_tables(tables: Sequence[Mapping[str, Any]]) -> tuple[Axis, ...]:
+    """Join points, each with its keys; None for a key that a point leaves as it is."""
     keys = tuple(dict.fromkeys(key for table in tables for key in table))
     if not all(tables):
         raise InputError("", "must give at least one key in every table", "none")
-    return (
-        (Axis(keys, _distinct(tuple(tuple(table.get(key) for key in keys) for table in tables))),)
-        if keys
-        else ()
-    )
+    if not keys:
+        return ()
+    return (Axis(keys, _check_distinct(tuple(map(table.get, keys)) for table in tables)),)
 
 
 def sobol_axis(value: Any) -> SobolAxis | None:
-    """[sobol]: ``samples``, and keys, each with the range that it is drawn from."""
+    """Read [sobol]: ``samples``, and keys, each with the range that it is drawn from."""
     if value is None:
         return None
     given = dict(flat_keys(value))
@@ -176,50 +175,51 @@ def sobol_axis(value: Any) -> SobolAxis | None:
     if type(samples) is not int or samples < 2 or samples & (samples - 1):
         raise InputError("sobol.samples", "must be a power of 2, such as 64", format_value(samples))
     if not given:
-        raise InputError(
-            "", "must give a range to draw from, such as policy.budget = [500, 5000]", "none"
-        )
-    return SobolAxis(
-        tuple(given), tuple(_range(f"sobol.{key}", one) for key, one in given.items()), samples
-    )
+        rule = "must give a range to draw from, such as policy.budget = [500, 5000]"
+        raise InputError("", rule, "none")
+    ranges = tuple(_read_range(f"sobol.{key}", one) for key, one in given.items())
+    return SobolAxis(tuple(given), ranges, samples)
 
 
 def flat_keys(
     table: Any, above: tuple[str, ...] = (), *, ranges: bool = True
 ) -> Iterator[tuple[str, Any]]:
-    """Dotted keys of a table with their values; with ``ranges`` a range is a value."""
+    """Yield dotted keys of a table with their values; with ``ranges`` a range is a value."""
     if not isinstance(table, Mapping):
         raise InputError("", "must be a table of keys of the scenario", format_value(table))
     for key, value in table.items():
-        path = (*above, *([toml_key(key)] if above else _parts(key)))
+        path = (*above, *([toml_key(key)] if above else _split_key(key)))
         if isinstance(value, Mapping) and not (ranges and {"low", "high"} <= set(value)):
             yield from flat_keys(value, path, ranges=ranges)
         else:
             yield ".".join(path), value
 
 
-def _parts(key: str) -> list[str]:
-    """A key that may be written with its dots in quotes."""
+def _split_key(key: str) -> list[str]:
+    """Split a key that may be written with its dots in quotes."""
     try:
         node = tomllib.loads(f"{key} = 0")
-        parts = []
     except ValueError:
         return [toml_key(key)]
+    parts = []
     while isinstance(node, dict):
         part, node = next(iter(node.items()))
         parts.append(toml_key(part))
     return parts
 
 
-def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
-    """The values of a key, from a list or a range."""
+def _read_columns(table: Any, *, differ: bool = True) -> dict[str, Sequence[Any]]:
+    """Read the values of each key, from a list or a range."""
+    return {key: _read_values(key, given, differ) for key, given in flat_keys(table)}
+
+
+def _read_values(key: str, given: Any, differ: bool) -> Sequence[Any]:
     if isinstance(given, Mapping):
-        made = _range(key, given)
+        made = _read_range(key, given)
         points = given.get("points")
         if type(points) is not int or not 2 <= points <= MOST_STEPS:
-            raise InputError(
-                f"{key}.points", "must be a whole number of at least 2", format_value(points)
-            )
+            rule = "must be a whole number of at least 2"
+            raise InputError(f"{key}.points", rule, format_value(points))
         given = made.at(np.linspace(0, 1, points))
     if not isinstance(given, list) or not given:
         rule = (
@@ -227,64 +227,55 @@ def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
         )
         raise InputError(key, rule, format_value(given))
     if differ:
-        _distinct(tuple((value,) for value in given), key)
+        _check_distinct(((value,) for value in given), key)
     return given
 
 
-def _distinct(steps: tuple[tuple[Any, ...], ...], key: str = "") -> tuple[tuple[Any, ...], ...]:
-    seen: set[str] = set()
+def _check_distinct(steps: Iterable[tuple[Any, ...]], key: str = "") -> tuple[tuple[Any, ...], ...]:
+    """Refuse a step that is there already; 1 and 1.0 are one value."""
+    seen: dict[str, tuple[Any, ...]] = {}
     for step in steps:
-        text = toml_value([_written(value) for value in step])
+        text = toml_value([_normalise(value) for value in step])
         if text in seen:
-            raise InputError(
-                key,
-                "must hold different values",
-                f"{format_value(step[0] if key else list(step))} twice",
-            )
-        seen.add(text)
-    return steps
+            found = f"{format_value(step[0] if key else list(step))} twice"
+            raise InputError(key, "must hold different values", found)
+        seen[text] = step
+    return tuple(seen.values())
 
 
-def _written(value: Any) -> Any:
-    """A value as it is told from others: 1 and 1.0 are one value, and so is what is left as it is."""
-    return (
-        []
-        if value is None
-        else [float(value) if type(value) is int and abs(value) < EXACT else value]
-    )
+def _normalise(value: Any) -> list[Any]:
+    """Write a value as it is told from others; what is left as it is has none."""
+    if value is None:
+        return []
+    return [float(value) if type(value) is int and abs(value) < EXACT else value]
 
 
-def _range(key: str, given: Any) -> Range:
-    table = (
-        {"low": given[0], "high": given[1]}
-        if isinstance(given, list) and len(given) == 2
-        else given
-    )
+def _read_range(key: str, given: Any) -> Range:
+    table = given
+    if isinstance(given, list) and len(given) == 2:
+        table = dict(zip(("low", "high"), given, strict=True))
     if not isinstance(table, Mapping):
-        raise InputError(
-            key, "must be a range, [low, high] or { low = 500, high = 5000 }", format_value(given)
-        )
-    for name in table:
-        if name not in OF_RANGES:
-            raise InputError(
-                f"{key}.{name}",
-                "is not a known key",
-                format_value(table[name]),
-                suggest_name(name, OF_RANGES),
-            )
+        rule = "must be a range, [low, high] or { low = 500, high = 5000 }"
+        raise InputError(key, rule, format_value(given))
+    check_known(table, OF_RANGES, f"{key}.")
+    ends = [format_value(table[end]) for end in ("low", "high")]
     low = as_number(table["low"])
     high = as_number(table["high"])
     if low is None or high is None or not low < high:
-        raise InputError(
-            key,
-            "must go from a number to a higher one",
-            f"{format_value(table['low'])} to {format_value(table['high'])}",
-        )
+        raise InputError(key, "must go from a number to a higher one", " to ".join(ends))
     scale = table.get("scale", "linear")
     whole = table.get("whole", False)
     if scale not in SCALES or type(whole) is not bool:
         found = f"{format_value(scale)}, {format_value(whole)}"
         raise InputError(key, 'must have scale "linear" or "log", and whole true or false', found)
     if scale == "log" and low <= 0:
-        raise InputError(key, "must be above 0 on a log scale", format_value(table["low"]))
+        raise InputError(key, "must be above 0 on a log scale", ends[0])
     return Range(low, high, scale == "log", whole)
+
+
+def check_known(table: Mapping[str, Any], known: Sequence[str], above: str = "") -> None:
+    """Refuse a key of a table that is not one of those known."""
+    for name, value in table.items():
+        if name not in known:
+            remedy = suggest_name(name, known)
+            raise InputError(f"{above}{name}", "is not a known key", format_value(value), remedy)

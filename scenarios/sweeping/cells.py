@@ -1,15 +1,13 @@
-"""The cells of a study: which scenario each is, what tells it from all others, and what it shares with some."""
+"""Cells of a study: the scenario of each, its key, and what it shares with others."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +27,7 @@ SHOWING = ("report", "command", "reproduce")  # rooms that no fact is computed i
 
 
 class Asked(NamedTuple):
-    """What is wanted of every cell: whether to train, facts beside the usual ones, and a row for every owner."""
+    """Facts wanted of every cell: trained ones, more than the usual, and a row for every owner."""
 
     training: bool
     facts: tuple[str, ...]
@@ -61,27 +59,22 @@ class Cell:
 
 
 def asked(study: Study) -> Asked:
-    """What a study wants of every cell."""
+    """Collect what a study wants of every cell."""
     return Asked(study.training, study.asked_facts, study.owners)
 
 
 def cells(file: StudyFile) -> list[Cell]:
-    """Every cell of a study, in the order of its table.
+    """Lay out every cell of a study, in the order of its table.
 
     Raises
     ------
     InputErrors
         If not one of them is a scenario.
     """
-    numbered = enumerate(product(*(axis.steps for axis in file.study.axes)), start=1)
-    points = [
-        (number, tuple(value for step in steps for value in step)) for number, steps in numbered
-    ]
-    replications = range(1, file.study.replications + 1)
     made = [
-        _cell(file, number, replication, values)
-        for number, values in points
-        for replication in replications
+        _make_cell(file, number, replication, values)
+        for number, values in enumerate(file.study.steps, start=1)
+        for replication in range(1, file.study.replications + 1)
     ]
     if made[0].fault and all(cell.fault for cell in made):
         first = made[0].fault
@@ -89,53 +82,41 @@ def cells(file: StudyFile) -> list[Cell]:
     return made
 
 
-def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
-    """The cell of a point under one seed."""
-    given = [
-        (key, value)
-        for key, value in zip(file.study.keys, values, strict=True)
-        if value is not None
-    ]
-    changes = (*file.common, *(file.change(key, value) for key, value in given))
+def _make_cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
+    """Make the cell of a point under one seed."""
+    pairs = zip(file.study.keys, values, strict=True)
+    given = (file.change(key, value) for key, value in pairs if value is not None)
+    changes = (*file.common, *given)
     try:
         scenario = file.base.under(changes)
         if replication > 1:
             scenario = scenario.model_copy(update={"seed": scenario.seed + replication - 1})
             changes = (*changes, f"seed={scenario.seed}")
-        return Cell(number, replication, values, changes, *_told_apart(scenario, asked(file.study)))
+        return Cell(number, replication, values, changes, *_identify(scenario, asked(file.study)))
     except InputError as error:
-        return Cell(
-            number,
-            replication,
-            values,
-            changes,
-            _hashed("fault", changes, replication),
-            fault=error,
-        )
+        key = _hash("fault", changes, replication)
+        return Cell(number, replication, values, changes, key, fault=error)
 
 
 def groups(cells: list[Cell]) -> list[list[Cell]]:
-    """Cells to compute, each content once, those together that share their data and their forecast."""
-    by_content = {cell.key: cell for cell in cells}
+    """Group cells to compute by the data and the forecast that they share, each content once."""
     shared: dict[str, list[Cell]] = {}
-    for cell in by_content.values():
+    for cell in {cell.key: cell for cell in cells}.values():
         if not cell.fault:
             shared.setdefault(cell.shares, []).append(cell)
     return list(shared.values())
 
 
-def _told_apart(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
-    """A cell's key, and what it shares."""
-    table = _table(scenario)
-    code = fingerprint(scenario) if scenario.allow_code else None
-    key = _hashed(
-        code_version(), wanted, scenario.to_toml(), table, None if code is None else code["sha256"]
-    )
-    return key, _hashed(planned_on(scenario), table)
+def _identify(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
+    """Hash a scenario to a cell's key, and what it shares."""
+    table = _hash_table(scenario)
+    code = (fingerprint(scenario) if scenario.allow_code else None) or {}
+    key = _hash(code_version(), wanted, scenario.to_toml(), table, code.get("sha256"))
+    return key, _hash(planned_on(scenario), table)
 
 
 def planned_on(scenario: Scenario) -> str:
-    """All that `scenarios.planning.prepare` looks at, as text: scenarios alike in it share their data and their planner."""
+    """Write all that `scenarios.planning.prepare` looks at: alike scenarios share their planner."""
     looked_at: Any = {
         "seed": True,
         "data": True,
@@ -147,8 +128,8 @@ def planned_on(scenario: Scenario) -> str:
     return repr((str(scenario.folder), str(scenario.data_folder), seen))
 
 
-def _table(scenario: Scenario) -> str:
-    """What is in a scenario's table, as a sum; empty where there is none, which the cell's row will tell."""
+def _hash_table(scenario: Scenario) -> str:
+    """Hash a scenario's table; empty where there is none, which the cell's row will tell."""
     try:
         path = table_path(scenario)
         files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -156,7 +137,7 @@ def _table(scenario: Scenario) -> str:
     except (InputError, OSError, ValueError):
         return ""
     sums = [_sum(file, now.st_mtime_ns, now.st_size) for file, now in found if file.is_file()]
-    return sums[0] if files == [path] else _hashed([file.name for file in files], sums)
+    return sums[0] if files == [path] else _hash([file.name for file in files], sums)
 
 
 @cache
@@ -164,23 +145,21 @@ def _sum(path: Path, changed: int, size: int) -> str:
     return file_checksum(path)
 
 
-def _hashed(*parts: Any) -> str:
+def _hash(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
 
 
 @cache
 def code_version() -> str:
-    """A hash of all code that has a part in a fact: the program's, and the version of the libraries that compute."""
-    told = hashlib.sha256(
-        repr((version("dpmarket"), np.__version__, scipy.__version__, version("mesa"))).encode()
-    )
-    for path in sorted(_sources(), key=lambda path: path.relative_to(ROOT).as_posix()):
-        told.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    return told.hexdigest()
-
-
-def _sources() -> Iterator[Path]:
-    for room in ROOMS:
-        for path in (ROOT / room).rglob("*.py"):
-            if path.relative_to(ROOT).parts[1] not in SHOWING:
-                yield path
+    """Hash all code that has a part in a fact: the program's, and the versions of its libraries."""
+    libraries = (version("dpmarket"), np.__version__, scipy.__version__, version("mesa"))
+    code = hashlib.sha256(repr(libraries).encode())
+    paths = {
+        path.relative_to(ROOT).as_posix(): path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+    }
+    for name, path in sorted(paths.items()):
+        if name.split("/")[1] not in SHOWING:
+            code.update(name.encode() + path.read_bytes())
+    return code.hexdigest()

@@ -1,4 +1,4 @@
-"""What is kept of a cell: the facts of its result that decide, under the names that they have in result.json."""
+"""Facts that are kept of a cell, under the names that they have in result.json."""
 
 from __future__ import annotations
 
@@ -14,25 +14,19 @@ from scenarios.summary.validation import validation_part
 from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 
 
-def headline(run: Run) -> dict[str, Any]:
-    """The facts of FACTS and OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run; no interval."""
-    told = parts(run)
+def headline_facts(run: Run) -> dict[str, Any]:
+    """Collect FACTS, OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run."""
+    told = result_parts(run)
     epsilon = run.accounts.epsilon
-    facts = {
-        name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))
-    }
-    ends = (
-        float(epsilon.min()),
-        float(epsilon.mean()),
-        float(epsilon.max()),
-        len(epsilon),
-        int((epsilon > 0).sum()),
-    )
+    names = FACTS if run.trained is None else (*FACTS, *TRAINED)
+    facts = {name: at(told, name) for name in names}
+    counts = (len(epsilon), int((epsilon > 0).sum()))
+    ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), *counts)
     return to_plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
 
 
-def parts(run: Run) -> dict[str, Any]:
-    """Those parts of a result that the facts are taken from, without what takes long and is not in them."""
+def result_parts(run: Run) -> dict[str, Any]:
+    """Compute the parts of a result that the facts are taken from."""
     planner = run.planner
     learner = market.promised_part(run)
     told: dict[str, Any] = {
@@ -52,14 +46,14 @@ def parts(run: Run) -> dict[str, Any]:
     return told
 
 
-def owners(run: Run, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for every owner, as in owners.csv of the same run's result."""
+def owner_rows(run: Run, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Make a row for every owner, as in owners.csv of the same run's result."""
     fitness = facts.get("validation.relative_fitness.mean", facts["forecast.relative_fitness"])
     return to_plain(market.owners_part(run, fitness, all_claims(run)))
 
 
 def at(content: Any, place: str) -> Any:
-    """What stands at a place of a result, such as "owners.0.epsilon"; None where nothing does.
+    """Look up a place of a result, such as "owners.0.epsilon"; None where nothing stands there.
 
     >>> at({"owners": [{"epsilon": 0.5}]}, "owners.0.epsilon")
     0.5

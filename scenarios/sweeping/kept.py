@@ -1,4 +1,4 @@
-"""What a sweep has done, in a file of its folder: a line a cell, whole or not there, and one sweep at a time."""
+"""Cells that a sweep has done, in a file of its folder: a line a cell, whole or not there."""
 
 from __future__ import annotations
 
@@ -23,45 +23,43 @@ Row = Mapping[str, Any]
 
 
 def check_sweep_folder(out: Path) -> Path:
-    """Where a sweep may go: a new folder, an empty one, or that of an earlier sweep; others' files in that are let be.
+    """Return where a sweep may go: a new folder, an empty one, or that of an earlier sweep.
+
+    Others' files in that are let be.
 
     Raises
     ------
     InputError
     """
     place = check_place(out)
-    rule = "must be a new folder, an empty one, or that of an earlier sweep"
-    if not os.path.lexists(place):
-        return place
-    if not place.is_dir():
-        raise InputError("--out", rule, f"a file: {out}", REMEDY)
-    kept = place / KEPT
-    if kept.is_file():
-        with kept.open("rb") as file:
+    found = ""
+    if os.path.lexists(place) and not place.is_dir():
+        found = f"a file: {out}"
+    elif (place / KEPT).is_file():
+        with (place / KEPT).open("rb") as file:
             if not HEADER.startswith(file.readline()):
-                raise InputError("--out", rule, f"another {KEPT} in {out}", REMEDY)
-        return place
-    strange = [
-        name
-        for name in os.listdir(place)
-        if name not in OF_THE_DESKTOP and not LEFT.fullmatch(name)
-    ]
-    if strange:
-        raise InputError("--out", rule, f"{min(strange)} in {out}", REMEDY)
+                found = f"another {KEPT} in {out}"
+    elif place.is_dir():
+        names = set(os.listdir(place)) - set(OF_THE_DESKTOP)
+        strange = [name for name in names if not LEFT.fullmatch(name)]
+        found = f"{min(strange)} in {out}" if strange else ""
+    if found:
+        rule = "must be a new folder, an empty one, or that of an earlier sweep"
+        raise InputError("--out", rule, found, REMEDY)
     return place
 
 
 def done_in(out: Path) -> set[str]:
-    """The keys of what the folder of a sweep holds; nothing is changed, and none where there is no such folder."""
+    """Collect the keys of what the folder of a sweep holds; nothing is changed."""
     kept = check_sweep_folder(out) / KEPT
     if not kept.is_file():
         return set()
-    with _told(str(out)):
+    with _refusing(str(out)):
         return {row["key"] for row, _ in _whole_lines(kept.read_bytes())}
 
 
 def _whole_lines(raw: bytes) -> Iterator[tuple[Row, int]]:
-    """The rows of whole lines, each with where its line ends; what a kill or a full disk cut off is left out."""
+    """Yield the rows of whole lines, each with where its line ends, and none that was cut off."""
     end = 0
     for line in raw.split(b"\n")[:-1]:
         end += len(line) + 1
@@ -79,8 +77,9 @@ class Kept:
         self.rows: dict[str, Row] = {}
         whole = len(HEADER) if raw.startswith(HEADER) else 0
         for row, end in _whole_lines(raw):
-            self.rows[row["key"]], whole = row, end
-        with _told(name):
+            self.rows[row["key"]] = row
+            whole = end
+        with _refusing(name):
             file.truncate(whole)
             file.seek(whole)
             if not whole:
@@ -94,12 +93,11 @@ class Kept:
         InputError
             If the disk refuses; nothing that was kept is lost.
         """
-        made = [
-            (row, json.dumps(row, allow_nan=False, ensure_ascii=False).encode()) for row in rows
-        ]
-        with _told(self._name):
-            self._write(b"".join(b"%s %s\n" % (_sum(body), body) for _, body in made))
-        self.rows |= {row["key"]: row for row, _ in made}
+        done = list(rows)
+        texts = (json.dumps(row, allow_nan=False, ensure_ascii=False).encode() for row in done)
+        with _refusing(self._name):
+            self._write(b"".join(b"%s %s\n" % (_sum(text), text) for text in texts))
+        self.rows |= {row["key"]: row for row in done}
 
     def _write(self, text: bytes) -> None:
         before = self._file.tell()
@@ -115,14 +113,16 @@ class Kept:
 
 @contextmanager
 def kept_in(place: Path, out: Path) -> Iterator[Kept]:
-    """The rows that the folder ``place``, which the user calls ``out``, holds; nobody else adds to them meanwhile.
+    """Open the rows that a folder holds; nobody else adds to them meanwhile.
+
+    The folder is ``place``, which the user calls ``out``.
 
     Raises
     ------
     InputError
         If another sweep is at work there, or the disk refuses.
     """
-    with _told(str(out)):
+    with _refusing(str(out)):
         place.mkdir(parents=True, exist_ok=True)
         (place / KEPT).touch()
         file = FileIO(place / KEPT, "r+")
@@ -138,24 +138,22 @@ def _hold(handle: int, out: Path) -> None:
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        rule = "must be a folder that no other sweep is writing to"
         found = f"another one at work in {out}"
         remedy = "Wait for it, or name another folder."
-        raise InputError(
-            "--out", "must be a folder that no other sweep is writing to", found, remedy
-        ) from None
+        raise InputError("--out", rule, found, remedy) from None
     except (ImportError, OSError):  # a system, or a disk, that cannot lock
         pass
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        rule = "must be a folder that can be written to"
         remedy = "What is done is kept: free some space or mend it, and start the same sweep again."
-        raise InputError(
-            name, "must be a folder that can be written to", error.strerror or error, remedy
-        ) from None
+        raise InputError(name, rule, error.strerror or error, remedy) from None
 
 
 def _sum(body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Work shared out among processes, threads or a cluster: any executor of `concurrent.futures`."""
+"""Work shared out among processes, threads or a cluster: executors of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Submit = Callable[[Sequence[Item]], "Future[list[Done]]"]
 def shared_out(
     groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slots: int
 ) -> Iterator[list[Done]]:
-    """What workers make of all items, as they hand it over.
+    """Hand all items to workers, and yield what they make of them as they hand it over.
 
     Items of one group go to one worker, one after the other, and are parted only where another
     would have nothing to do.
@@ -83,13 +83,12 @@ def _result(future: Future[list[Done]]) -> list[Done]:
     try:
         return future.result()
     except BrokenExecutor:
+        rule = "must live until they are done"
         remedy = (
             "What is done is kept: start the same command again, with fewer --workers if "
             "memory is short."
         )
-        raise InputError(
-            "workers", "must live until they are done", "one that was ended", remedy
-        ) from None
+        raise InputError("workers", rule, "one that was ended", remedy) from None
 
 
 class Here(Executor):
@@ -105,7 +104,7 @@ class Here(Executor):
 
 
 def begin_loading() -> None:
-    """Load what workers of this machine need, beside this process, while it reads and lays out their work.
+    """Load what workers of this machine need, while this process reads and lays out their work.
 
     They are then forked from a server that has nothing else in it, where the system can do that;
     else each loads by itself.
@@ -119,7 +118,7 @@ def begin_loading() -> None:
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor]:
-    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block."""
+    """Start as many processes, or none but this one; they end with it, however it ends."""
     if workers == 1:
         yield Here()
         return
@@ -137,21 +136,21 @@ def processes(workers: int) -> Iterator[Executor]:
 
 
 def _begin() -> None:
-    """A worker leaves Ctrl-C to the process that it works for, and ends when that is killed."""
+    """Leave Ctrl-C to the process that a worker works for, and end when that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     above = parent_process()
-    if above is not None:
+    assert above is not None
 
-        def end_with_it() -> None:
-            wait_for([above.sentinel])
-            os._exit(1)
+    def end_with_it() -> None:
+        wait_for([above.sentinel])
+        os._exit(1)
 
-        threading.Thread(target=end_with_it, daemon=True).start()
+    threading.Thread(target=end_with_it, daemon=True).start()
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[tuple[Executor, int]]:
-    """An executor on a Dask cluster that runs already, and how many threads its workers have.
+    """Connect to a Dask cluster that runs already: its executor, and the number of its threads.
 
     Raises
     ------
@@ -174,6 +173,6 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         yield client.get_executor(pure=False), slots
 
 
-def cpus() -> int:
-    """Processors that this process may use."""
+def count_cpus() -> int:
+    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,26 +1,24 @@
-"""How policies stand in a tournament: against people who reason perfectly, and against people as they are."""
+"""Standings of policies in a tournament: against perfect reasoners, and against people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from scenarios.sweeping.answers import Estimate, estimate
+from scenarios.sweeping.answers import Estimate, estimate, subtract
 from scenarios.sweeping.study import Study
-
-Scores = Mapping[int, float]  # by replication
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a policy does under each mix of behaviours; the first is all rational.
+    """Scores of a policy under each mix of behaviours; the first is all rational.
 
     Parameters
     ----------
-    policy : what it is called.
+    policy : its name.
     scores : of each mix, over the seeds; None where no cell could be computed.
     lost : what the mix costs against all rational owners, seed by seed; None where either is
         missing.
@@ -52,12 +50,11 @@ class Standing:
     @property
     def max_regret(self) -> float | None:
         """Savage's: the most that another policy would have been better by, over the mixes."""
-        there = [one for one in self.regret if one is not None]
-        return max(there) if there else None
+        return max((one for one in self.regret if one is not None), default=None)
 
     @property
     def failing(self) -> tuple[int, ...]:
-        """The mixes under which it does worse than doing nothing, which scores 0, though with all rational it does better.
+        """The mixes under which it scores below 0, as nothing does, though not with all rational.
 
         On average over the seeds; and what the mix costs lies above 0 with its whole 95 % interval,
         seed by seed.
@@ -70,76 +67,72 @@ class Standing:
         )
 
 
+def _least(lost: Estimate) -> float:
+    return lost.mean if lost.low is None else lost.low
+
+
 def standings(study: Study, table: pa.Table) -> list[Standing]:
-    """Every policy of a tournament, least greatest regret first, those without any score last.
+    """Rank the policies of a tournament, least greatest regret first, those without score last.
 
     Source: Savage, The Theory of Statistical Decision (1951), for the order.
     """
     contest = study.tournament
     assert contest is not None
-    seen = _scores(study.score, table)
-    cells = [
-        [seen.get(contest.number(i, j), {}) for j in range(len(contest.mixes))]
-        for i in range(len(contest.policies))
-    ]
-    scores = [[estimate(list(one.values())) if one else None for one in row] for row in cells]
-    best = [
-        max((one.mean for one in column if one), default=None)
-        for column in zip(*scores, strict=True)
-    ]
+    seen = _scores_of(study.score, table)
+    mixes = range(len(contest.mixes))
     made = []
-    for policy, row, told in zip(contest.policies, cells, scores, strict=True):
-        lost = tuple(_lost(row[0], one) for one in row)
-        regret = tuple(
-            top - score.mean if score and top is not None else None
-            for top, score in zip(best, told, strict=True)
-        )
-        made.append(Standing(policy.name, tuple(told), lost, regret))
-    return sorted(made, key=lambda one: (one.max_regret is None, one.max_regret or 0.0))
+    for i, policy in enumerate(contest.policies):
+        row = [seen.get(contest.number(i, mix), {}) for mix in mixes]
+        scores = tuple(_estimate_any(list(one.values())) for one in row)
+        lost = tuple(_estimate_any(subtract(row[0], one)) for one in row)
+        made.append(Standing(policy.name, scores, lost, ()))
+    best = [best_at(made, mix) for mix in mixes]
+    ranked = [replace(one, regret=tuple(_regret(one, best, mix) for mix in mixes)) for one in made]
+    return sorted(ranked, key=lambda one: (one.max_regret is None, one.max_regret or 0.0))
 
 
-def _scores(fact: str, table: pa.Table) -> dict[int, dict[int, float]]:
-    """A fact by point and replication, where it is there."""
+def _scores_of(fact: str, table: pa.Table) -> dict[int, dict[int, float]]:
+    """Collect a fact by point and replication, where it is there."""
     found: dict[int, dict[int, float]] = {}
-    if fact not in table.column_names:
-        return found
-    columns = (table[name].to_pylist() for name in ("cell", "replication", fact))
-    for number, replication, value in zip(*columns, strict=True):
-        if value is not None:
-            found.setdefault(number, {})[replication] = float(value)
+    if fact in table.column_names:
+        for row in table.select(["cell", "replication", fact]).to_pylist():
+            if row[fact] is not None:
+                found.setdefault(row["cell"], {})[row["replication"]] = float(row[fact])
     return found
 
 
-def _lost(rational: Scores, mix: Scores) -> Estimate | None:
-    less = [rational[seed] - score for seed, score in mix.items() if seed in rational]
-    return estimate(less) if less else None
+def _estimate_any(values: Sequence[float]) -> Estimate | None:
+    return estimate(values) if values else None
 
 
-def _least(lost: Estimate) -> float:
-    return lost.mean if lost.low is None else lost.low
+def _regret(one: Standing, best: Sequence[Standing | None], mix: int) -> float | None:
+    """Return how far a policy lies below the best one under a mix."""
+    top = best[mix]
+    score = one.scores[mix]
+    if top is None or score is None:
+        return None
+    return top.scores[mix].mean - score.mean  # type: ignore[union-attr]
 
 
 def best_at(rows: Sequence[Standing], mix: int) -> Standing | None:
-    """The policy of the highest mean score under a mix; None without scores."""
+    """Find the policy of the highest mean score under a mix; None without scores."""
     there = [row for row in rows if row.scores[mix] is not None]
-    return max(there, key=lambda row: row.scores[mix].mean) if there else None  # type: ignore[union-attr]
+    if not there:
+        return None
+    return max(there, key=lambda row: row.scores[mix].mean)  # type: ignore[union-attr]
 
 
-def standing_table(study: Study, rows: Sequence[Standing]) -> dict[str, list[Any]]:
-    """A row for each policy and mix, by column: the score, what the mix costs, and the regret."""
+def standing_rows(study: Study, rows: Sequence[Standing]) -> list[dict[str, Any]]:
+    """Make a row for each policy and mix: the score, what the mix costs, and the regret."""
     contest = study.tournament
     assert contest is not None
-    every = [(row, mix) for row in rows for mix in range(len(contest.mixes))]
-    columns: dict[str, list[Any]] = {
-        "policy": [row.policy for row, _ in every],
-        "mix": [contest.mixes[mix].name for _, mix in every],
-    }
-    for name, told in (("score", "scores"), ("lost", "lost")):
-        for part in Estimate._fields[:3]:
-            ends = [getattr(row, told)[mix] for row, mix in every]
-            columns[name if part == "mean" else f"{name}_{part}"] = [
-                one and getattr(one, part) for one in ends
-            ]
-    columns["regret"] = [row.regret[mix] for row, mix in every]
-    columns["fails"] = [mix in row.failing for row, mix in every]
-    return columns
+    made = []
+    for row in rows:
+        for mix, entrant in enumerate(contest.mixes):
+            told: dict[str, Any] = {"policy": row.policy, "mix": entrant.name}
+            for name, found in (("score", row.scores[mix]), ("lost", row.lost[mix])):
+                told[name] = found and found.mean
+                told[f"{name}_low"] = found and found.low
+                told[f"{name}_high"] = found and found.high
+            made.append(told | {"regret": row.regret[mix], "fails": mix in row.failing})
+    return made

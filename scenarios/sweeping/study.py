@@ -1,11 +1,12 @@
-"""A study: a scenario, what varies in it, how often, and which facts are kept."""
+"""Study: a scenario, the keys that vary in it, how often, and the facts that are kept."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,35 +62,36 @@ TRAINED = (
 )
 # Over all owners; how many there are, and how many share anything.
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
-SHOWN = (
-    "forecast.relative_fitness",
-    "learner.surplus",
-    "welfare.owners",
-)  # unless a study says otherwise
-PARTS = (
+# Shown unless a study says otherwise.
+SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")
+WHOLE = (
     "behaviours claims data equilibrium externalities forecast learner learners network "
-    "outside_option owners"
+    "outside_option owners participation pricing protocol public_good regulation unions "
+    "validation warnings welfare"
 )
-PARTS += " participation pricing protocol public_good regulation unions validation warnings welfare"
+PARTS = WHOLE.split()  # of a result
 
 
-def _facts(value: Any) -> tuple[str, ...]:
-    """Facts of a result by their place in it."""
+def _read_facts(value: Any) -> tuple[str, ...]:
+    """Read facts of a result by their place in it."""
     given = tuple(value) if isinstance(value, (list, tuple)) else ("",)
     for one in given:
         part, _, rest = str(one).partition(".")
-        if part not in PARTS.split() or not rest:
+        if part not in PARTS or not rest:
             rule = (
                 "must name facts of result.json by their place in it, such as learner.gain.median"
             )
-            raise InputError("", rule, format_value(one), suggest_name(part, PARTS.split()))
+            raise InputError("", rule, format_value(one), suggest_name(part, PARTS))
     return given
 
 
-def _shown(value: Any) -> tuple[str, ...]:
-    """Facts of a result by their place in it, or facts of all owners by name."""
-    given = tuple(value) if isinstance(value, (list, tuple)) and value else ("",)
-    return tuple(one if one in OF_OWNERS else _facts([one])[0] for one in given)
+def _read_shown(value: Any) -> tuple[str, ...]:
+    """Read facts of a result by their place in it, or facts of all owners by name."""
+    given = value or ("",)
+    if not isinstance(given, (list, tuple)):
+        given = ("",)
+    _read_facts([one for one in given if one not in OF_OWNERS])
+    return tuple(given)
 
 
 class Study(Section):
@@ -112,9 +114,9 @@ class Study(Section):
     """Whether every cell is trained too."""
     owners: bool = False
     """Whether a second table, owners.parquet, has a row for every owner of every cell."""
-    facts: Annotated[tuple[str, ...], PlainValidator(_facts), Words("a list of facts")] = ()
+    facts: Annotated[tuple[str, ...], PlainValidator(_read_facts), Words("a list of facts")] = ()
     """More facts of result.json by their place in it, such as `learner.gain.median`."""
-    show: Annotated[tuple[str, ...], PlainValidator(_shown), Words("a list of facts")] = SHOWN
+    show: Annotated[tuple[str, ...], PlainValidator(_read_shown), Words("a list of facts")] = SHOWN
     """The facts that are drawn and printed."""
     along: Text | None = None
     """The key or fact that they are drawn along: the first key that varies unless given."""
@@ -127,27 +129,33 @@ class Study(Section):
     points: Annotated[tuple[Axis, ...], PlainValidator(point_axes)] = ()
     """A table for each point: `[[points]]`."""
     sobol: Annotated[SobolAxis | None, PlainValidator(sobol_axis)] = None
-    """A Sobol sample: `samples`, a power of 2, and ranges of keys; indices.parquet says what a fact's variance is owed to."""
-
+    """A Sobol sample: `samples`, a power of 2, and ranges of keys; indices.parquet says what a
+    fact's variance is owed to."""
     tournament: Annotated[Tournament | None, PlainValidator(read_tournament), Words("a table")] = (
         None
     )
-    """Every policy against every mix of behaviours: [[tournament.policies]], [[tournament.behaviours]], and what counts."""
+    """Every policy against every mix of behaviours: [[tournament.policies]],
+    [[tournament.behaviours]], and what counts."""
 
     @property
     def axes(self) -> tuple[Axis | SobolAxis, ...]:
-        """What varies, the slowest first."""
+        """Axes of what varies, the slowest first."""
         last = [] if self.sobol is None else [self.sobol]
         entrants = [] if self.tournament is None else [self.tournament.axis]
         return (*self.grid, *self.zip, *self.points, *entrants, *last)
 
     @property
+    def steps(self) -> Iterator[tuple[Any, ...]]:
+        """Values of the keys that vary, point by point."""
+        for steps in product(*(axis.steps for axis in self.axes)):
+            yield tuple(value for step in steps for value in step)
+
+    @property
     def score(self) -> str:
-        """What a tournament is about: the learner's gain, as trained where cells are trained, unless it says otherwise."""
-        given = None if self.tournament is None else self.tournament.score
-        return given or (
-            "validation.money.learner_surplus.mean" if self.training else "learner.surplus"
-        )
+        """Score of a tournament: the learner's gain, trained in trained cells, unless it says."""
+        if self.tournament is not None and self.tournament.score:
+            return self.tournament.score
+        return "validation.money.learner_surplus.mean" if self.training else "learner.surplus"
 
     @property
     def keys(self) -> Names:
@@ -158,12 +166,17 @@ class Study(Section):
     def asked_facts(self) -> tuple[str, ...]:
         """Facts beside the usual ones that are kept of every cell, or shown."""
         usual = (*FACTS, *TRAINED, *OF_OWNERS)
-        wanted = (*self.show, *([] if self.tournament is None else [self.score]))
-        return tuple(dict.fromkeys((*self.facts, *(name for name in wanted if name not in usual))))
+        wanted = (name for name in self.wanted if name not in usual)
+        return tuple(dict.fromkeys((*self.facts, *wanted)))
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Facts that are shown or count."""
+        return self.show if self.tournament is None else (*self.show, self.score)
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return prod(len(axis) for axis in self.axes) * self.replications
 
 
@@ -176,7 +189,7 @@ class StudyFile:
     study : the study.
     base : the scenario file that it varies.
     overrides : changes of the command line for all cells, each ``key=value``.
-    name : what the study is called.
+    name : the name of the study.
     folder : relative paths in it resolve against this.
     text : the study's file.
     """
@@ -194,14 +207,14 @@ class StudyFile:
         return (*(self.change(key, value) for key, value in self.study.set), *self.overrides)
 
     def change(self, key: str, value: Any) -> str:
-        """A key and its value as a change of the scenario; a file is meant from the study's folder."""
+        """Write a key and its value as a change; a file is meant from the study's folder."""
         if key in NAMING_FILES and isinstance(value, str) and value.strip():
             value = str(self.folder / home_expanded(value))
         return f"{key}={toml_value(value)}"
 
 
 def studies() -> dict[str, Path]:
-    """The studies that come with the program, by name."""
+    """List the studies that come with the program, by name."""
     folder = Path(str(files("scenarios") / "library" / "studies"))
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
@@ -213,7 +226,7 @@ def read_study(
     allow_code: bool = False,
     data_folder: str | Path | None = None,
 ) -> StudyFile:
-    """A checked study.
+    """Read and check a study.
 
     Parameters
     ----------
@@ -228,29 +241,23 @@ def read_study(
     InputError
         On the first rule broken, or more cells than `MOST`.
     """
-    name, folder, raw, text = _opened(source)
-    study = _checked(raw, name)
-    _check_size(study, name)
-    _check_keys(study, name)
-    _check_shown(study, name)
-    _check_tournament(study, name)
+    name, folder, raw, text = _open_study(source)
+    study = _check_types(raw, name)
+    for check in (_check_size, _check_keys, _check_shown, _check_tournament):
+        check(study, name)
     for change in overrides:
-        if (key := change.partition("=")[0].strip()) in study.keys:
-            raise InputError(
-                f"--set {key}",
-                "must be of no key that varies in the study",
-                change,
-                "Change the study.",
-            )
+        key = change.partition("=")[0].strip()
+        if key in study.keys:
+            rule = "must be of no key that varies in the study"
+            raise InputError(f"--set {key}", rule, change, "Change the study.")
     named = folder / home_expanded(study.scenario)
-    base = read_scenario(
-        named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder
-    )
+    given = named if named.is_file() else study.scenario
+    base = read_scenario(given, allow_code=allow_code, data_folder=data_folder)
     return StudyFile(study, base, tuple(overrides), name, folder, text)
 
 
-def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:
-    """A study's name, its folder, what it holds, and its text."""
+def _open_study(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:
+    """Read a study's name, its folder, its tables, and its text."""
     if isinstance(source, Mapping):
         raw = _with_text_keys(source)
         return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
@@ -259,8 +266,7 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str
     if not path.is_file():
         if str(source) not in known:
             rule = "must be a study file or a name of the library"
-            found = "neither"
-            raise InputError(str(source), rule, found, suggest_name(path.stem, list(known)))
+            raise InputError(str(source), rule, "neither", suggest_name(path.stem, list(known)))
         path = known[str(source)]
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -272,13 +278,15 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str
 
 
 def _with_text_keys(part: Any) -> Any:
-    """Nested tables whose keys are texts, as in a file."""
+    """Convert nested tables to those whose keys are texts, as in a file."""
     if isinstance(part, Mapping):
         return {str(key): _with_text_keys(inner) for key, inner in part.items()}
-    return [_with_text_keys(inner) for inner in part] if isinstance(part, (list, tuple)) else part
+    if isinstance(part, (list, tuple)):
+        return [_with_text_keys(inner) for inner in part]
+    return part
 
 
-def _checked(raw: Mapping[str, Any], name: str) -> Study:
+def _check_types(raw: Mapping[str, Any], name: str) -> Study:
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
@@ -288,21 +296,18 @@ def _checked(raw: Mapping[str, Any], name: str) -> Study:
     if told is not None:
         raise InputError(f"{name}: {told.key or key}", told.rule, told.found, told.remedy)
     if first["type"] == "missing":
-        raise InputError(
-            f"{name}: {key}", "is required", "nothing", Study.model_fields[key].description or ""
-        )
-    rule = "is not a known key"
+        remedy = Study.model_fields[key].description or ""
+        raise InputError(f"{name}: {key}", "is required", "nothing", remedy)
     remedy = suggest_name(key, list(Study.model_fields))
-    raise InputError(f"{name}: {key}", rule, format_value(first["input"]), remedy)
+    raise InputError(f"{name}: {key}", "is not a known key", format_value(first["input"]), remedy)
 
 
 def _check_size(study: Study, name: str) -> None:
     if study.n_cells > MOST:
         sizes = " x ".join(f"{len(axis):,}" for axis in study.axes)
+        rule = f"must have at most {MOST:,} cells"
         found = f"{study.n_cells:,} ({sizes}, {study.replications:,} times)"
-        raise InputError(
-            name, f"must have at most {MOST:,} cells", found, "Vary less, or divide the study."
-        )
+        raise InputError(name, rule, found, "Vary less, or divide the study.")
 
 
 def _check_keys(study: Study, name: str) -> None:
@@ -314,31 +319,25 @@ def _check_keys(study: Study, name: str) -> None:
 
 
 def _check_shown(study: Study, name: str) -> None:
-    if (
-        study.along is not None
-        and study.along not in study.keys
-        and study.along not in (*FACTS, *OF_OWNERS)
-    ):
-        known = (*study.keys, *FACTS, *OF_OWNERS)
+    known = (*study.keys, *FACTS, *OF_OWNERS)
+    if study.along is not None and study.along not in known:
         rule = "must be a key that varies, or a fact that is kept of every cell"
-        raise InputError(
-            f"{name}: along", rule, format_value(study.along), suggest_name(study.along, known)
-        )
-    wanted = (*study.show, *([] if study.tournament is None else [study.score]))
-    untrained = [fact for fact in wanted if fact.startswith("validation.") and not study.training]
-    if untrained:
+        remedy = suggest_name(study.along, known)
+        raise InputError(f"{name}: along", rule, format_value(study.along), remedy)
+    untrained = [fact for fact in study.wanted if fact.startswith("validation.")]
+    if untrained and not study.training:
         raise InputError(f"{name}: show", "needs training", untrained[0], "Set training = true.")
 
 
 def _check_tournament(study: Study, name: str) -> None:
-    if study.tournament is not None and len(study.axes) > 1:
+    if study.tournament is None:
+        return
+    if len(study.axes) > 1:
         rule = "must be all that varies in its study"
         found = ", ".join(study.axes[0].keys)
         raise InputError(f"{name}: tournament", rule, f"{found} too", "Give it a study of its own.")
-    if study.tournament is not None:
-        try:
-            _facts([study.score])
-        except InputError as error:
-            raise InputError(
-                f"{name}: tournament.score", error.rule, error.found, error.remedy
-            ) from None
+    try:
+        _read_facts([study.score])
+    except InputError as error:
+        key = f"{name}: tournament.score"
+        raise InputError(key, error.rule, error.found, error.remedy) from None

@@ -1,4 +1,4 @@
-"""A sweep: all cells of a study, computed by any number of workers, into one folder that no kill can spoil."""
+"""Sweep of a study: all cells, by any number of workers, into one folder that no kill spoils."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from learning.errors import InputError
 from learning.progress import Progress, ReportWork, count_progress, ignore_progress
 from scenarios.output.folders import write_together
 from scenarios.output.unfinished import put_file
-from scenarios.sweeping.answers import Point, point_table, points_of
+from scenarios.sweeping.answers import Point, point_rows, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
 from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
-from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
-from scenarios.sweeping.standings import Standing, standing_table, standings
+from scenarios.sweeping.sharing import begin_loading, count_cpus, processes, shared_out
+from scenarios.sweeping.standings import Standing, standing_rows, standings
 from scenarios.sweeping.study import StudyFile, read_study
 from scenarios.sweeping.tables import (
     FAILED,
-    as_column,
     cell_table,
     index_table,
+    make_table,
     owner_table,
-    parquet,
+    to_parquet,
 )
-from scenarios.sweeping.work import Job, forget, handed_out, work
+from scenarios.sweeping.work import Job, forget, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ SCENARIO = "scenario.toml"
 
 @dataclass(frozen=True)
 class Swept:
-    """What came of a sweep.
+    """Results of a sweep.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Swept:
 
     @property
     def failures(self) -> list[str]:
-        """Why cells failed."""
+        """Reasons of the cells that failed."""
         return [reason for reason in self.table[FAILED].to_pylist() if reason is not None]
 
 
@@ -114,12 +114,12 @@ def sweep(
     if executor is None and workers != 1:
         begin_loading()
     file = read_study(study, overrides, allow_code=allow_code, data_folder=data_folder)
-    folder = default_folder(file.name) if out is None else Path(out)
+    folder = Path(out or default_folder(file.name))
     return run_sweep(file, folder, executor=executor, workers=workers).table.to_pandas()
 
 
 def default_folder(study: str) -> Path:
-    """Where a sweep goes unless told: sweeps/NAME."""
+    """Default folder of a sweep: sweeps/NAME."""
     return Path("sweeps") / Path(study).stem
 
 
@@ -131,24 +131,25 @@ def run_sweep(
     workers: int | None = None,
     progress: Progress = ignore_progress,
 ) -> Swept:
-    """As `sweep`, of a study that was read; everything that came of it."""
+    """Compute a study that was read, as `sweep` does; return everything that came of it."""
     place = check_sweep_folder(out)
-    count = min(workers or cpus(), file.study.n_cells)
+    count = min(workers or count_cpus(), file.study.n_cells)
     with ExitStack() as stack:
         progress("laying out the cells")
         every = cells(file)
         kept = stack.enter_context(kept_in(place, out))
         missing = [cell for cell in every if not cell.fault and cell.key not in kept.rows]
         n_computed = len({cell.key for cell in missing})
-        did = count_progress(
-            progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed
-        )
+        stage = f"computing {len(every):,} cells"
+        did = count_progress(progress, stage, len(every), len(every) - n_computed)
         with _interrupted(kept, every):
             if missing:
                 chosen = executor or stack.enter_context(processes(min(count, n_computed)))
                 _compute(file, missing, kept, chosen, count, did)
             progress("writing the tables")
-            return _written(file, every, kept, out, place, n_computed)
+            swept, tables = _tabulate(file, every, kept, out, n_computed)
+            _write(file, tables, place)
+            return swept
 
 
 def _compute(
@@ -163,7 +164,7 @@ def _compute(
     code = code_version()
 
     def submit(some: Sequence[Cell]) -> Any:
-        return executor.submit(work, Job(file.base, wanted, code, handed_out(some)))
+        return executor.submit(work, Job(file.base, wanted, code, tuple(some)))
 
     try:
         for rows in shared_out(groups(missing), submit, slots):
@@ -173,50 +174,45 @@ def _compute(
         forget()  # where this process did the work itself
 
 
-def _written(
-    file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int
-) -> Swept:
-    """The tables and the study in the folder, each file the old one or the new one at any moment."""
+def _tabulate(
+    file: StudyFile, every: list[Cell], kept: Kept, out: Path, n_computed: int
+) -> tuple[Swept, dict[str, pa.Table | None]]:
+    """Make all tables of a sweep, by the names of their files; None of one that it lacks."""
     study = file.study
+    tables: dict[str, pa.Table | None] = dict.fromkeys((POINTS, OWNERS, INDICES, STANDINGS))
     table = cell_table(study, every, kept.rows)
     points = points_of(study, table)
-    several = study.replications > 1  # else a point is a cell
-    told = (
-        pa.table({k: as_column(v) for k, v in point_table(study, points).items()})
-        if several
-        else None
-    )
-    owners = owner_table(study, every, kept.rows) if study.owners else None
-    indices = None if study.sobol is None else index_table(study, study.sobol, table)
-    stand = [] if study.tournament is None else standings(study, table)
-    ranked = (
-        pa.table({k: as_column(v) for k, v in standing_table(study, stand).items()})
-        if stand
-        else None
-    )
-    tables = (
-        (POINTS, told),
-        (OWNERS, owners),
-        (INDICES, indices),
-        (STANDINGS, ranked),
-        (TABLE, table),
-    )
+    ranked: list[Standing] = []
+    if study.replications > 1:  # else a point is a cell
+        tables[POINTS] = make_table(point_rows(study, points))
+    if study.owners:
+        tables[OWNERS] = owner_table(study, every, kept.rows)
+    if study.sobol is not None:
+        tables[INDICES] = index_table(study, study.sobol, table)
+    if study.tournament is not None:
+        ranked = standings(study, table)
+        tables[STANDINGS] = make_table(standing_rows(study, ranked))
+    swept = Swept(out, table, points, tables[OWNERS], tables[INDICES], ranked, n_computed)
+    return swept, tables | {TABLE: table}
+
+
+def _write(file: StudyFile, tables: Mapping[str, pa.Table | None], place: Path) -> None:
+    """Write the tables and the study, each file the old one or the new one at any moment."""
     with write_together(place) as new:
         with suppress(InputError):  # what varies may be what makes a scenario of it
             put_file(new / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
         put_file(new / STUDY, file.text)
-        for name, made in tables:
-            if made is not None:
-                put_file(new / name, parquet(made))
-    for name, made in tables:
-        if made is None:
+        for name, table in tables.items():
+            if table is not None:
+                put_file(new / name, to_parquet(table))
+    for name, table in tables.items():
+        if table is None:
             (place / name).unlink(missing_ok=True)
-    return Swept(out, table, points, owners, indices, stand, n_computed)
 
 
 @contextmanager
 def _interrupted(kept: Kept, every: list[Cell]) -> Iterator[None]:
-    """Ctrl-C tells how much is kept."""
+    """Tell on Ctrl-C how much is kept."""
     try:
         yield
     except KeyboardInterrupt:

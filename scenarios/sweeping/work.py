@@ -1,23 +1,22 @@
-"""What a worker does: settles one cell after the other, and plans once for all that share a plan.
+"""Work of a worker: it settles one cell after the other, and plans once for all that share a plan.
 
-Who hands out the work imports this too, and neither plans nor settles: what that takes is loaded by
-whoever does it.
+The process that hands out the work imports this too, and neither plans nor settles: what that takes
+is loaded by the worker.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from learning.errors import InputError
 from learning.threads import one_blas_thread
 from scenarios.schema.loading import ScenarioFile
 from scenarios.schema.scenario import Scenario
-from scenarios.sweeping.cells import Asked, code_version
+from scenarios.sweeping.cells import Asked, Cell, code_version
 
 if TYPE_CHECKING:
     from scenarios.planning import Prepared
@@ -29,14 +28,6 @@ Row = dict[str, Any]
 
 _plans: dict[str, Prepared] = {}
 _alone = Lock()  # threads of one process take turns: warnings, plans and BLAS are the process's
-
-
-class Work(NamedTuple):
-    """One cell as a worker needs it: its key, what it shares, and how the scenario file is changed."""
-
-    key: str
-    shares: str
-    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -54,11 +45,11 @@ class Job:
     base: ScenarioFile = field(repr=False)
     wanted: Asked
     code: str
-    cells: tuple[Work, ...] = field(repr=False)
+    cells: tuple[Cell, ...] = field(repr=False)
 
 
 def work(job: Job) -> list[Row]:
-    """A row for as many of the cells as a second allows, from the first on, and for one at least.
+    """Compute as many of the cells as a second allows, from the first on, and one at least.
 
     A cell that fails has its reason in its row. Faults of the machine, such as no memory, are
     raised: another time, or elsewhere, the same cell may well succeed.
@@ -70,12 +61,8 @@ def work(job: Job) -> list[Row]:
     """
     if job.code != code_version():
         rule = "must run the same version of the program and its libraries"
-        raise InputError(
-            "workers",
-            rule,
-            f"{code_version()[:8]}, not {job.code[:8]}",
-            "Install the same everywhere.",
-        )
+        found = f"{code_version()[:8]}, not {job.code[:8]}"
+        raise InputError("workers", rule, found, "Install the same everywhere.")
     done: list[Row] = []
     until = time.monotonic() + AT_ONCE
     with _alone, one_blas_thread(), warnings.catch_warnings():
@@ -87,8 +74,8 @@ def work(job: Job) -> list[Row]:
     return done
 
 
-def outcome(base: ScenarioFile, cell: Work, wanted: Asked) -> Row:
-    """The facts of one cell, and its owners where they are asked for; or why it failed."""
+def outcome(base: ScenarioFile, cell: Cell, wanted: Asked) -> Row:
+    """Compute the facts of one cell, and its owners where they are asked for; or why it failed."""
     try:
         scenario = base.under(cell.changes)
         facts, people = settled(scenario, planned(scenario, cell.shares), wanted)
@@ -98,26 +85,27 @@ def outcome(base: ScenarioFile, cell: Work, wanted: Asked) -> Row:
         return {"failed": str(error)}
     except Exception as error:  # whatever it is, the other cells go on
         return {"failed": f"{type(error).__name__}: {error}"}
-    return {"facts": facts, "owners": people} if wanted.owners else {"facts": facts}
+    return {"facts": facts} | ({"owners": people} if wanted.owners else {})
 
 
 def settled(
     scenario: Scenario, prepared: Prepared, wanted: Asked
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The facts of a scenario, and its owners: other equilibria and the rest of a result only where facts of it are asked."""
+    """Settle a scenario for its facts and owners; all of a result only where it is wanted."""
     from scenarios.runner import carry_out, result_of
-    from scenarios.sweeping.facts import at, headline, owners
+    from scenarios.sweeping.facts import at, headline_facts, owner_rows
 
     run = carry_out(scenario, prepared, training=wanted.training, others=bool(wanted.facts))
-    facts = headline(run)
+    facts = headline_facts(run)
     if wanted.facts:
         content = result_of(run).content
         facts |= {place: at(content, place) for place in wanted.facts}
-    return facts, owners(run, facts) if wanted.owners else []
+    people = owner_rows(run, facts) if wanted.owners else []
+    return facts, people
 
 
 def planned(scenario: Scenario, shares: str) -> Prepared:
-    """The data and the planner of a scenario: those of an earlier one that shares them, if it is not long ago."""
+    """Plan a scenario, or take the plan of an earlier one that shares it, if it is not long ago."""
     from scenarios.planning import prepare
 
     if shares not in _plans:
@@ -131,8 +119,3 @@ def planned(scenario: Scenario, shares: str) -> Prepared:
 def forget() -> None:
     """Remember no plan any longer: a table and its forecast may be large."""
     _plans.clear()
-
-
-def handed_out(cells: Sequence[Any]) -> tuple[Work, ...]:
-    """Cells as workers need them."""
-    return tuple(Work(cell.key, cell.shares, cell.changes) for cell in cells)

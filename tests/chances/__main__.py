@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from chances.reliability import study
+from reproduction.command import print_study
 from reproduction.study import Options
-from scenarios.command.console import print_study
 from scenarios.command.progress import stages
 
 if __name__ == "__main__":

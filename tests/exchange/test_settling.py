@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from exchanges import cells, small_contract
+from exchanges import small_contract
 from reports import plain
 from settlements import played
 
@@ -18,8 +18,9 @@ from learning.canonical import encode_canonical, parse_canonical
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.privacy.ledger import spent_budget
+from scenarios.report.figure_settlement import settlement_page
 from scenarios.report.phrases import render_lines
-from scenarios.report.settlement_page import settlement_page
+from scenarios.sweeping.cells import cells
 
 
 @pytest.fixture(scope="module")

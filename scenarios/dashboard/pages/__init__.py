@@ -1,1 +1,1 @@
-"""The pages as Solara shows them, which needs the extra app: no number is made here; they are tested in a browser."""
+"""Pages as Solara shows them, which needs the extra app; no number is made here."""

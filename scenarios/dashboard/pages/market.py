@@ -1,166 +1,140 @@
-"""The page of the dashboard: sliders, buttons and pictures of one market; Solara calls it for whoever opens it."""
+"""Page of the dashboard: sliders, buttons and pictures of one market, as Solara calls it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Thread
 from time import monotonic
 from typing import Any
 
-import numpy as np
 import solara
 
 from learning.errors import InputError
-from scenarios.dashboard import charts, words
-from scenarios.dashboard.pages.frame import FOOTER, framed
+from scenarios.dashboard.charts import (
+    draw_bars,
+    draw_curve,
+    draw_errors,
+    draw_gains,
+    draw_network,
+    draw_paths,
+)
 from scenarios.dashboard.pages.lesson import Lesson
-from scenarios.dashboard.pages.widgets import Buttons, Controls, Panel, Source, button, grouped
-from scenarios.dashboard.rounds import Played
-from scenarios.dashboard.screen import Screen, first
-from scenarios.dashboard.training import Training, train
+from scenarios.dashboard.pages.widgets import (
+    Buttons,
+    Panel,
+    Show,
+    Source,
+    frame_page,
+    make_button,
+    show_controls,
+    show_rounds,
+)
+from scenarios.dashboard.rendering import render_part
+from scenarios.dashboard.rounds import Played, Round
+from scenarios.dashboard.screen import FAULTS, Screen, Training, first_screen, train
 
 TELL_EVERY = 0.15  # seconds between two tellings of how far a training is
 SLOWEST = 700  # milliseconds: between two rounds, and for all of them
 QUICKEST = 120
 PLAYED_IN = 9000
+LINKS = [("scale", "sells little … much"), ("left", "wider line: is paid more")]
+MARKS = [("stands", "where it stands"), ("best", "its best answer to the others")]
+PAID = ("paid", "paid")
+USED = ("used", "use of the model")
+LEFT = [("lost", "what its privacy costs it"), ("left", "what it keeps")]
+INTERVALS = (
+    "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
+)
 
 
 @solara.component
 def Market() -> None:
     """The market: its sliders, its rounds, its training, its scenario."""
-    screen, show = solara.use_state(first())
+    screen, show = solara.use_state(first_screen())
     training, tell = solara.use_state(Training())
+    sliders = screen.sliders
     with solara.Div(classes=["dp"]):
-        framed("/", screen.sliders.opened.title)
+        frame_page("/", sliders.opened.title)
         with solara.Div(classes=["market"]):
             with solara.Div(classes=["side"]):
-                Controls(
-                    groups=grouped(screen.sliders.controls),
-                    done=screen.done,
-                    event_move=lambda moved: show(
-                        lambda old: old.moved(moved["name"], moved["at"])
-                    ),
-                )
+                show_controls(screen, show, sliders.controls)
             with solara.Div(classes=["main"]):
                 with solara.Div(classes=["first"]):
-                    _first(screen, show)
+                    _show_first(screen, show)
                 with solara.Div(classes=["pictures"]):
-                    _pictures(screen, training)
-                    _trained(screen, training, tell)
-                    Source(
-                        lines=screen.sliders.toml(),
-                        command=screen.sliders.command,
-                        changes=len(screen.sliders.overrides),
-                    )
-        Panel(html=FOOTER)
+                    _show_pictures(screen.played, screen.now)
+                    _show_model(screen, training)
+                    _show_training(screen, training, tell)
+                    changes = len(sliders.overrides)
+                    Source(lines=sliders.toml(), command=sliders.command, changes=changes)
+        Panel(html=render_part("footer"))
 
 
-def _first(screen: Screen, show: Callable[[Callable[[Screen], Screen]], None]) -> None:
-    """What the market comes to, in words and numbers, and the buttons that play it."""
-    played = screen.played
-    ended = screen.at == screen.played.last
-    Panel(
-        html=words.answer(played, screen.now, screen.fault), kind="answer", live=not screen.playing
-    )
-    beat = max(QUICKEST, min(SLOWEST, PLAYED_IN // max(played.last, 1)))
-    Buttons(
-        title="Rounds",
-        buttons=[
-            button("reset", "Reset", disabled=screen.at == 0),
-            button("step", "Step", disabled=ended),
-            button(
-                "play", "Pause" if screen.playing else "Play", disabled=not played.last, kind="main"
-            ),
-            button("end", "To the end", disabled=ended),
-        ],
-        said=f"round {screen.now.number} of {played.rounds[-1].number}",
-        every=beat if screen.playing else 0,
-        event_press=lambda name: show(lambda old: old.pressed(name)),
-    )
-    Panel(html=words.tiles(screen.now))
+def _show_first(screen: Screen, show: Show) -> None:
+    """Show what the market comes to, in words and numbers, and the buttons that play it."""
+    told = render_part("answer", screen.played, screen.now, screen.fault)
+    Panel(html=told, kind="answer", live=not screen.playing)
+    beat = max(QUICKEST, min(SLOWEST, PLAYED_IN // max(screen.played.last, 1)))
+    show_rounds(screen, show, beat=beat)
+    Panel(html=render_part("tiles", screen.now))
 
 
-def _pictures(screen: Screen, training: Training) -> None:
-    """The charts of the round that is shown."""
-    played = screen.played
-    now = screen.now
-    owners = played.run.game.owners
-    facts = now.facts
-    bounds = np.column_stack([owners.epsilon_min, owners.epsilon_max])
-    same = training.result is not None and training.of is played and now.last
-    result = training.result["validation"] if same and training.result else None
-    Panel(
-        html=charts.paths(played, now, bounds),
-        title="What owners sell, round by round",
-        kind="card",
-    )
-    key = words.legend([("scale", "sells little … much"), ("left", "wider line: is paid more")])
-    Panel(html=charts.network(now, bounds) + key, title="Who deals with whom", kind="card")
-    order = {row["name"]: place for place, row in enumerate(now.owners)}
-    curves = [
-        (one.name, charts.curve(one, facts["scenario"]["currency"], order[one.name]))
-        for one in now.curves
-    ]
-    marks = words.legend([("stands", "where it stands"), ("best", "its best answer to the others")])
+def _show_pictures(played: Played, now: Round) -> None:
+    """Show the charts of the owners in a round."""
+    Panel(html=draw_paths(played, now), title="What owners sell, round by round", kind="card")
+    links = draw_network(now) + render_part("legend", LINKS)
+    Panel(html=links, title="Who deals with whom", kind="card")
+    curves = [(one.name, draw_curve(now, one)) for one in now.curves]
     caption = (
         "What an owner would keep (up) at each privacy budget ε (across), everyone else "
         "staying where they are."
     )
     if len(curves) < len(now.owners):
         caption += f" The {len(curves)} owners with most money at stake, of {len(now.owners):,}."
-    Panel(
-        html=marks + words.together(curves),
-        title="Could an owner do better alone?",
-        caption=caption,
-        kind="card whole",
-    )
-    legend = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
-    used = [("used", "use of the model")] if any(row["benefit"] for row in now.owners) else []
-    Panel(
-        html=charts.bars(now) + words.legend(legend[:1] + used + legend[1:]),
-        title="Who keeps what",
-        kind="card",
-    )
-    told = (
-        charts.errors(facts, result)
-        + f"<h3>What the learner gains</h3>{charts.gains(facts, result)}"
-    )
-    caption = (
-        "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
-    )
-    caption += ", and nine single trainings in ten." if result else "."
+    told = render_part("legend", MARKS) + render_part("together", curves)
+    title = "Could an owner do better alone?"
+    Panel(html=told, title=title, caption=caption, kind="card whole")
+    used = [USED] * any(row["benefit"] for row in now.owners)
+    legend = render_part("legend", [PAID, *used, *LEFT])
+    Panel(html=draw_bars(now) + legend, title="Who keeps what", kind="card")
+
+
+def _show_model(screen: Screen, training: Training) -> None:
+    """Show the learner's error and gain, as trained too where this market was."""
+    facts = screen.now.facts
+    result = _trained_result(screen, training)
+    gains = draw_gains(facts, result)
+    told = f"{draw_errors(facts, result)}<h3>What the learner gains</h3>{gains}"
+    caption = INTERVALS + ", and nine single trainings in ten" * (result is not None) + "."
     Panel(html=told, title="What model comes out, and does it pay?", caption=caption, kind="card")
 
 
-def _trained(screen: Screen, training: Training, tell: Callable[[Any], None]) -> None:
-    """The button that trains, how far that is, and what came of it."""
+def _trained_result(screen: Screen, training: Training) -> Mapping[str, Any] | None:
+    if training.result is None or training.of is not screen.played or not screen.now.last:
+        return None
+    validation: Mapping[str, Any] | None = training.result["validation"]
+    return validation
+
+
+def _show_training(screen: Screen, training: Training, tell: Callable[[Any], None]) -> None:
+    """Show the button that trains, how far that is, and what came of it."""
 
     def begin(_: str) -> None:
         if not training.under_way:
             tell(Training(screen.played, "starting"))
             Thread(target=_train, args=(screen.played, tell), daemon=True).start()
 
+    busy = training.under_way
+    runs = screen.sliders.scenario.validation.runs
+    title = f"Train {runs:,} times with real noise"
     with solara.Div(classes=["panel", "card", "whole"]):
-        Panel(
-            html=words.checked(
-                training, stale=training.of is not None and training.of is not screen.played
-            ),
-            title="Is it true? Train, and see",
-            live=True,
-        )
-        runs = screen.sliders.scenario.validation.runs
+        told = render_part("checked", training, screen.played)
+        Panel(html=told, title="Is it true? Train, and see", live=True)
         Buttons(
             title="Training",
-            buttons=[
-                button(
-                    "train",
-                    f"Train {runs:,} times with real noise",
-                    disabled=training.under_way,
-                    kind="main",
-                )
-            ],
-            said=training.stage if training.under_way else "",
-            share=(training.share or -1.0) if training.under_way else None,
+            buttons=[make_button("train", title, disabled=busy, kind="main")],
+            said=training.stage * busy,
+            share=(training.share or -1.0) if busy else None,
             event_press=begin,
         )
 
@@ -179,7 +153,7 @@ def _train(played: Played, tell: Callable[[Any], None]) -> None:
         tell(Training(played, result=train(played, progress)))
     except InputError as error:
         tell(Training(played, error=str(error)))
-    except (ArithmeticError, RuntimeWarning, MemoryError, np.linalg.LinAlgError) as error:
+    except FAULTS as error:
         tell(Training(played, error=f"The training cannot be computed ({error})."))
 
 

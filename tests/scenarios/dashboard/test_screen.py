@@ -8,11 +8,10 @@ import pytest
 from quick import quick_module
 
 from learning.phrases import toml_value
-from scenarios.dashboard import charts, words
-from scenarios.dashboard.screen import opened
+from scenarios.dashboard import charts
+from scenarios.dashboard.rendering import render_part
+from scenarios.dashboard.screen import Training, open_screen, train
 from scenarios.dashboard.state import Opened
-from scenarios.dashboard.teaching import QUESTIONS, STEPS, noise
-from scenarios.dashboard.training import Training, train, verdict
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
 
@@ -21,7 +20,7 @@ __all__ = ["quick_module"]
 
 @pytest.fixture(scope="module")
 def screen(insurers):
-    return opened(insurers)
+    return open_screen(insurers)
 
 
 def stop(screen, name, value):
@@ -60,37 +59,35 @@ def test_a_slider_that_makes_no_market_leaves_the_old_one_with_one_line_on_why(s
     monkeypatch.setattr("scenarios.dashboard.screen.play", broken)
     moved = screen.moved("money", 0)
     assert moved.played is screen.played and moved.done == 1 and "overflow" in moved.fault
-    assert "overflow" in words.answer(moved.played, moved.now, moved.fault)
+    assert "overflow" in render_part("answer", moved.played, moved.now, moved.fault)
 
 
 def test_a_market_that_does_not_settle_says_so(screen, changed):
-    cut = opened(changed("market.max_rounds=1"))
+    cut = open_screen(changed("market.max_rounds=1"))
     assert not cut.played.run.equilibrium.converged
-    assert words.standing(cut.played, cut.now).startswith("Not settled after")
-    assert "At rest after 11 rounds" in words.standing(screen.played, screen.now)
-    assert "still answering" in words.standing(screen.played, screen.pressed("reset").now)
+    assert render_part("standing", cut.played, cut.now).startswith("Not settled after")
+    assert "At rest after 11 rounds" in render_part("standing", screen.played, screen.now)
+    assert "still answering" in render_part("standing", screen.played, screen.pressed("reset").now)
 
 
 def test_owners_who_are_not_rational_are_told_apart_from_a_market_that_fails(screen):
     moved = screen.moved("behaviour", stop(screen, "behaviour", "logit"))
-    assert "not all are rational" in words.standing(moved.played, moved.now)
-    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in words.answer(
-        moved.played, moved.now
+    assert "not all are rational" in render_part("standing", moved.played, moved.now)
+    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in render_part(
+        "answer", moved.played, moved.now
     )
 
 
 def drawings(screen):
     now = screen.now
-    owners = screen.played.run.game.owners
-    bounds = np.column_stack([owners.epsilon_min, owners.epsilon_max])
-    yield charts.paths(screen.played, now, bounds)
-    yield charts.network(now, bounds)
-    yield charts.bars(now)
-    yield charts.errors(now.facts)
-    yield charts.gains(now.facts)
-    yield charts.sure(now.facts)
-    yield from (charts.curve(one, "EUR", 0) for one in now.curves)
-    yield noise(1.0)
+    yield charts.draw_paths(screen.played, now)
+    yield charts.draw_network(now)
+    yield charts.draw_bars(now)
+    yield charts.draw_errors(now.facts)
+    yield charts.draw_gains(now.facts)
+    yield charts.draw_chart("chance", now.facts["learner"]["gain"]["chance_pays"], "a guess")
+    yield from (charts.draw_curve(now, one) for one in now.curves)
+    yield charts.draw_noise(1.0)
 
 
 def test_every_drawing_is_whole_and_tells_in_words_what_it_shows(screen):
@@ -108,8 +105,8 @@ def test_every_drawing_is_whole_and_tells_in_words_what_it_shows(screen):
 def test_names_are_text_whatever_is_in_them(screen):
     names = ["<b>A</b>", 'B" onload="x', "C & D"]
     scenario = load("three_insurers", ["market.starts=1", f"data.names={toml_value(names)}"])
-    odd = opened(Opened("three_insurers", scenario, prepare(scenario)))
-    page = words.answer(odd.played, odd.now) + "".join(drawings(odd))
+    odd = open_screen(Opened("three_insurers", scenario, prepare(scenario)))
+    page = render_part("answer", odd.played, odd.now) + "".join(drawings(odd))
     assert "<b>A</b>" not in page and "&lt;b&gt;A" in page and ' onload="x' not in page
 
 
@@ -122,25 +119,27 @@ def test_training_says_whether_both_promises_were_kept(screen):
         and stages[0][0] == "training at the equilibrium"
         and stages[-1][1] >= 0
     )
-    assert [agrees for _, agrees, _ in verdict(result)] == [
-        True,
-        result["validation"]["agrees_on_money"],
-    ]
     told = Training(screen.played, result=result)
     assert (
         not told.under_way
         and Training(screen.played, "starting").under_way
         and not Training().under_way
     )
-    page = words.checked(told, stale=False)
+    page = render_part("checked", told, screen.played)
     assert "The error agrees with the forecast" in page and "before you moved" not in page
-    assert "before you moved" in words.checked(told, stale=True)
-    assert "trained" in charts.errors(screen.now.facts, result["validation"])
+    agrees = {True: "agrees with", False: "contradicts"}[result["validation"]["agrees_on_money"]]
+    assert f"The money {agrees} the forecast" in page
+    assert "before you moved" in render_part(
+        "checked", told, open_screen(screen.sliders.opened).played
+    )
+    assert "trained" in charts.draw_errors(screen.now.facts, result["validation"])
 
 
 def test_the_lesson_has_four_steps_each_with_a_question_and_its_answer():
-    assert len(STEPS) == len(QUESTIONS) == 4
-    assert all("<details>" in one and "<summary>Answer</summary>" in one for one in QUESTIONS)
+    for number in (1, 2, 3, 4):
+        assert len(render_part(f"step_{number}", of="lesson.html.j2")) > 200
+        question = render_part(f"question_{number}", of="lesson.html.j2")
+        assert "<details>" in question and "<summary>Answer</summary>" in question
 
 
 def test_a_contest_answers_others_with_more_only_where_an_owner_is_ahead_of_them_all():

@@ -6,7 +6,7 @@ from quick import quick_module
 
 from agents.behaviours import BEHAVIOURS
 from learning.errors import InputError
-from scenarios.dashboard.behaving import parameters, stops_of
+from scenarios.dashboard.controls import behaviour_numbers, stops_of
 from scenarios.dashboard.rounds import play
 from scenarios.dashboard.state import Sliders, check_shown
 from scenarios.runner import carry_out, result_of, run
@@ -92,7 +92,7 @@ def test_every_behaviour_has_its_sliders_and_its_scenario_or_needs_what_the_scen
             load("three_insurers", [f'behaviours=[{{kind="{kind}", share=1.0}}]'])
         return
     moved = sliders.to("behaviour", kind).to("share", 0.7)
-    for name, (hint, default) in parameters(kind).items():
+    for name, (hint, default) in behaviour_numbers(kind).items():
         stops = stops_of(hint, default)
         assert default in stops and len(stops) > 3
         moved = moved.to(f"behaviour.{name}", stops[1])

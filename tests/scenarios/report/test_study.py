@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.report.facts_study import show_interval
 from scenarios.report.figure_scale import Scale
-from scenarios.report.figure_study import drop_touching, group_points
+from scenarios.report.figure_study import group_points
 from scenarios.report.phrases import render_phrase
 from scenarios.sweeping.answers import Estimate, Point
 from scenarios.sweeping.study import Study
@@ -33,10 +33,10 @@ def test_points_are_one_curve_where_a_reader_would_name_them_alike(tables, along
 
 def test_ticks_that_would_run_into_each_other_are_left_out():
     scale = Scale.over([100, 200_000])
-    places, labels = drop_touching(scale, scale.ticks(), 1.6)
+    places, labels = scale.apart(*scale.ticks(), 1.6, True)
     assert (
         len(places) == len(labels) < len(scale.ticks()[0])
-        and drop_touching(scale, scale.ticks(), 9.0)[1] == scale.ticks()[1]
+        and scale.apart(*scale.ticks(), 9.0, True)[1] == scale.ticks()[1]
     )
 
 

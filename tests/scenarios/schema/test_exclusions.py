@@ -10,7 +10,7 @@ from minimal import MINIMAL
 
 from learning.errors import InputError
 from scenarios.features import choices
-from scenarios.reference.exclusions import exclusion_lines
+from scenarios.reference.keys import exclusion_lines
 from scenarios.schema.loading import load
 
 BASE = ('data.names=["A", "B"]', "data.public_rows=5")

@@ -10,7 +10,7 @@ import pytest
 from learning.errors import InputError
 from scenarios.runner import run
 from scenarios.schema.loading import load
-from scenarios.starting.first import default_name, init
+from scenarios.starting.first import default_name, init, named_from
 from scenarios.starting.guesses import Wanted, guess
 from scenarios.starting.money import BUDGETS, rounded
 from scenarios.tables.dataset import market_data
@@ -284,8 +284,6 @@ def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(
     assert dpmarket("init", "t.csv")[0] == 130 and not (tmp_path / "t.toml").exists()
     assert default_name(Path("x/claims.2020.parquet")) == Path("claims.2020.toml")
     assert default_name(Path(".csv")) == Path("scenario.toml")
-    from scenarios.starting.draft import named_from
-
     assert named_from(tmp_path / "d" / "t.csv", tmp_path / "s.toml") == str(Path("d") / "t.csv")
     assert named_from(tmp_path / "t.csv", tmp_path / "d" / "s.toml") == str(tmp_path / "t.csv")
 

@@ -7,7 +7,7 @@ from learning.errors import InputError
 from scenarios.report.facts_study import standing_cells
 from scenarios.report.phrases import render_lines
 from scenarios.report.study_page import draw_study
-from scenarios.sweeping.standings import standing_table, standings
+from scenarios.sweeping.standings import standing_rows, standings
 from scenarios.sweeping.study import Study, read_study
 from scenarios.sweeping.sweep import Swept
 
@@ -101,8 +101,8 @@ def test_standings_are_savages_and_name_the_policy_for_perfect_reasoners_only():
     assert posted.failing == (1,) and posted.worst == 1 and not rows[0].failing
     assert posted.lost[1].mean == pytest.approx(15.1)  # 14.95 and 15.25, seed by seed
     assert rows[0].regret == (5.0, 0.0)
-    told = standing_table(study(), rows)
-    assert told["fails"] == [False, False, False, True] and told["lost"][0] == 0.0
+    told = standing_rows(study(), rows)
+    assert [row["fails"] for row in told] == [False, False, False, True] and told[0]["lost"] == 0.0
     said = " ".join(render_lines("tournament", "verdicts", study(), rows))
     assert (
         "“Posted” works for perfect reasoners only" in said

@@ -14,7 +14,7 @@ from learning.forecast.pooled import PooledSums, some_records
 from learning.losses.coordinates import Coordinates
 from scenarios.runner import run
 from scenarios.schema.loading import load
-from scenarios.sweeping.cells import _table
+from scenarios.sweeping.cells import _hash_table
 from scenarios.tables import parts
 from scenarios.tables.dataset import market_data
 from scenarios.tables.parts import open_table
@@ -438,5 +438,7 @@ def test_what_parts_cannot_do_is_refused_in_one_line(place, in_parts, changes, w
 
 
 def test_a_study_tells_folders_apart_by_what_is_in_them(place, tmp_path):
-    one = _table(scenario(place))
-    assert one == _table(scenario(place)) != _table(scenario(place, table="whole.parquet"))
+    one = _hash_table(scenario(place))
+    assert (
+        one == _hash_table(scenario(place)) != _hash_table(scenario(place, table="whole.parquet"))
+    )
