@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from exchange.command.options import (
-    AcceptName,
-    AnswersArg,
-    Close,
-    ContractArg,
-    FolderOut,
-    FollowAnswers,
-    PollOption,
-)
-from exchange.terminal import Terminal
+from typer import Argument, Option
+
+from exchange.command.options import EVERY, ContractArg, PollOption
 from learning.errors import InputError
 from learning.phrases import escape_control
+from learning.terminal import Terminal
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -28,16 +21,36 @@ if TYPE_CHECKING:
 
 STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
-EVERY = 0.5  # seconds
 
 
 def collect(
     contract: ContractArg,
-    answers: AnswersArg = None,
-    out: FolderOut = None,
-    close: Close = False,
-    accept: AcceptName = None,
-    follow: FollowAnswers = False,
+    answers: Annotated[
+        list[Path] | None,
+        Argument(
+            metavar="[ANSWERS]...",
+            help="Answers that came, or the exchange's folder; at first none.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(help="The exchange's folder [default: the one among ANSWERS, else the contract's]."),
+    ] = None,
+    close: Annotated[
+        bool,
+        Option(
+            "--close",
+            help="Go on without who is missing, where the contract says so; they stay out.",
+        ),
+    ] = False,
+    accept: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Use this owner's answer though its numbers are suspicious."),
+    ] = None,
+    follow: Annotated[
+        bool,
+        Option("--follow", help="Take in each answer as it comes, until the model is made."),
+    ] = False,
     every: PollOption = EVERY,
 ) -> int:
     """Check the owners' answers, weigh them, step, and write the next question; or the model with
@@ -48,33 +61,54 @@ def collect(
     refused; nothing was written.
     """
     from exchange.contract import read_contract
-    from exchange.learner import collecting
 
     agreed = read_contract(contract)
-    given = answers or []
-    accepted = accept or []
-    folders = [place for place in given if place.is_dir()]
-    folder = out or next(iter(folders), contract.parent)
-    for name in accepted:
+    for name in accept or []:
         agreed.owner(name)
     if follow and close and agreed.missing.hours is None:
         rule = "goes with --follow only where the contract gives owners hours"
         raise InputError("--close", rule, "none", "Give --close alone, when it is time.")
-    elsewhere = [place for place in given if place.resolve() != folder.resolve()]
-    came = collecting.read_answers(agreed, elsewhere)  # before anything is written
-    collecting.prepare_folder(agreed, folder)
-    collecting.admit_answers(came, folder)
-    printer = StepPrinter(agreed, folder)
-    look = partial(collecting.take_step, agreed, folder, accepted=accepted)
-    step = look(close=close and not follow, now=datetime.now(UTC))
-    printer.print_step(step)
-    if follow:
-        follow_on = partial(collecting.follow_exchange, agreed, folder, step, accepted=accepted)
-        said = printer.print_step
-        step = follow_on(close=close, every=every, said=said, held=printer.print_once)
+    given = answers or []
+    folders = [place for place in given if place.is_dir()]
+    folder = out or next(iter(folders), contract.parent)
+    step = _collect_answers(agreed, folder, given, accept or [], close, every if follow else None)
     if step.is_done or step.wrote is not None:
         return 0
     return STUCK if step.is_stuck else WAITING
+
+
+def _collect_answers(
+    contract: Contract,
+    folder: Path,
+    given: list[Path],
+    accepted: list[str],
+    close: bool,
+    every: float | None,
+) -> Step:
+    """Take answers into a folder, and the next step; follow it where ``every`` says how often."""
+    from exchange.learner import collecting
+
+    elsewhere = [place for place in given if place.resolve() != folder.resolve()]
+    came = collecting.read_answers(contract, elsewhere)  # before anything is written
+    collecting.prepare_folder(contract, folder)
+    collecting.admit_answers(came, folder)
+    printer = StepPrinter(contract, folder)
+    now = datetime.now(UTC)
+    closes = close and every is None
+    step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
+    printer.print_step(step)
+    if every is None:
+        return step
+    return collecting.follow_exchange(
+        contract,
+        folder,
+        step,
+        accepted=accepted,
+        close=close,
+        every=every,
+        said=printer.print_step,
+        held=printer.print_once,
+    )
 
 
 class StepPrinter:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from exchange.command.options import OverFlower, RehearsalOut, Repeat
-from exchange.terminal import Terminal, titled
+from typer import Option
+
 from learning.errors import check_extra
 from learning.phrases import format_percent
-from scenarios.command.options import DataFolder, Overrides, ScenarioArg, Seed, changes, naming
-from scenarios.command.progress import stages
+from learning.program import expand_groups
+from learning.terminal import PlainTable, Terminal, titled
+from scenarios.command.options import Changes, ScenarioArg
+from scenarios.command.progress import show_stages
 
 if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario
@@ -19,38 +21,45 @@ if TYPE_CHECKING:
 SHOWN = 10  # exchanges that are printed
 
 
+@expand_groups
 def exchange(
     scenario: ScenarioArg,
-    out: RehearsalOut = None,
-    repeat: Repeat = 1,
-    flower: OverFlower = False,
-    overrides: Overrides = None,
-    seed: Seed = None,
-    data_folder: DataFolder = None,
+    *,
+    out: Annotated[
+        Path | None,
+        Option(help="Folder of the rehearsal [default: exchanges/NAME, changes in its name]."),
+    ] = None,
+    repeat: Annotated[
+        int, Option(min=1, max=1000, help="How many exchanges, each with new ledgers.")
+    ] = 1,
+    flower: Annotated[
+        bool,
+        Option(
+            "--flower",
+            help="Over Flower on this machine, not a folder; needs the extra federated.",
+        ),
+    ] = False,
+    changes: Changes,
 ) -> None:
     """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
     program do its part.
     """
     from scenarios.result import default_folder
-    from scenarios.schema.loading import load
 
-    changed = changes(overrides, seed)
     if flower:
         check_extra("--flower", "federated", "flwr")
-    chosen = load(scenario, changed, data_folder=data_folder)
-    folder = out or Path("exchanges") / default_folder(scenario, changed).name
+    chosen = changes.load_scenario(scenario)
+    folder = out or Path("exchanges") / default_folder(scenario, changes.assignments).name
     from exchange.rehearsal.rehearsal import check_place_of, rehearse_exchange
 
     check_place_of(folder)
-    with naming(scenario, changed), stages() as progress:
+    with changes.placing_faults(scenario), show_stages() as progress:
         facts = rehearse_exchange(chosen, folder, repeat=repeat, flower=flower, progress=progress)
     print_rehearsal(chosen, facts, folder)
 
 
 def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) -> None:
     """Print the error of the exchanged models, the simulation's, and the search of the files."""
-    from scenarios.command.terminal import PlainTable
-
     rows = PlainTable(scenario.title, "exchange in", "seconds", "above the best error, measured")
     exchanges = facts["exchanges"]
     for one in exchanges[:SHOWN]:

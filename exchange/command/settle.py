@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from exchange.command.options import (
-    AsideRows,
-    ContractFile,
-    FolderArg,
-    PublicRows,
-    SettlementOut,
-    StatedLedger,
-    StatedOwner,
-    StatementFiles,
-    Unfinished,
-)
-from exchange.terminal import Terminal
+from typer import Argument, Option
+
 from learning.errors import InputError
 from learning.phrases import format_number
-from scenarios.command.progress import stages
+from learning.program import expand_groups
+from learning.terminal import PlainTable, Terminal
+from scenarios.command.progress import show_stages
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -30,16 +23,65 @@ if TYPE_CHECKING:
 REFUTED = 3
 
 
+@dataclass(frozen=True)
+class OwnRows:
+    """The learner's own rows, to judge the model by."""
+
+    public: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="The learner's own rows that the plan was made with, to judge by.",
+        ),
+    ] = None
+    aside: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Rows of the learner that had no part in the plan, in their place.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Owner whose statement is written, and its ledger."""
+
+    owner: Annotated[
+        str | None,
+        Option(
+            metavar="NAME", help="Write this owner's statement, out of its --ledger, and no more."
+        ),
+    ] = None
+    ledger: Annotated[Path | None, Option(metavar="FILE", help="The owner's ledger.")] = None
+
+
+@expand_groups
 def settle(
-    contract: ContractFile,
-    folder: FolderArg = None,
-    public: PublicRows = None,
-    aside: AsideRows = None,
-    statement: StatementFiles = None,
-    unfinished: Unfinished = False,
-    owner: StatedOwner = None,
-    ledger: StatedLedger = None,
-    out: SettlementOut = None,
+    contract: Annotated[Path, Argument(metavar="CONTRACT", help="The contract of the exchange.")],
+    folder: Annotated[
+        Path | None,
+        Argument(metavar="FOLDER", help="The exchange's folder [default: the contract's]."),
+    ] = None,
+    *,
+    rows: OwnRows,
+    statement: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="What an owner's ledger says; may be repeated."),
+    ] = None,
+    unfinished: Annotated[
+        bool,
+        Option("--unfinished", help="Settle what was delivered although there is no model yet."),
+    ] = False,
+    stated: Stated,
+    out: Annotated[
+        Path | None,
+        Option(
+            metavar="PATH",
+            help="Folder of settlement.json and settlement.html [default: FOLDER]; of a statement "
+            "its file.",
+        ),
+    ] = None,
 ) -> int:
     """Settle an exchange: who delivered and is paid, whether its files fit, whether the model is
     what was forecast.
@@ -47,57 +89,58 @@ def settle(
     from exchange.contract import read_contract
 
     agreed = read_contract(contract)
-    if owner is not None or ledger is not None:
-        others = [folder, public, aside, statement or None, unfinished or None]
-        _state_ledger(agreed, owner, ledger, out, others)
+    if stated != Stated():
+        alone = folder is None and rows == OwnRows() and not statement and not unfinished
+        _state_ledger(agreed, stated, out, alone=alone)
         return 0
     here = folder or contract.parent
     check_folder(out or here, "--out" if out else "FOLDER")
-    with stages() as progress:
+    with show_stages() as progress:
         progress("settling")
         content = settle_folder(agreed, here, statement or (), unfinished=unfinished)
-        if public is not None or aside is not None:
-            content["own_rows"] = judge_model(agreed, here, public, aside)
+        if rows != OwnRows():
+            content["own_rows"] = judge_model(agreed, here, rows)
         progress("writing the report")
         page = write_settlement(content, out or here)
     print_settlement(content, page)
     return 0 if content["holds"] else REFUTED
 
 
-def _state_ledger(
-    contract: Contract,
-    owner: str | None,
-    ledger: Path | None,
-    out: Path | None,
-    others: Sequence[object],
-) -> None:
+def _state_ledger(contract: Contract, stated: Stated, out: Path | None, *, alone: bool) -> None:
     """Write an owner's statement; refuse half of its options, and all others."""
-    if owner is None or ledger is None:
-        given, lacking = ("--owner", "--ledger") if ledger is None else ("--ledger", "--owner")
+    names = ["--owner", "--ledger"]
+    if stated.owner is None:
+        names.reverse()
+    if stated.owner is None or stated.ledger is None:
         remedy = "Both together write an owner's statement."
-        raise InputError(given, f"must come with {lacking}", f"{given} alone", remedy)
-    if any(one is not None for one in others):
+        raise InputError(names[0], f"must come with {names[1]}", f"{names[0]} alone", remedy)
+    if not alone:
         rule = "writes an owner's statement, and takes but CONTRACT, --ledger and --out"
         raise InputError("--owner", rule)
     from exchange.owner.program import write_statement
 
-    write_statement(contract, owner, ledger, out)
+    write_statement(contract, stated.owner, stated.ledger, out)
 
 
 def settle_folder(
     contract: Contract, folder: Path, statements: Sequence[Path], *, unfinished: bool
 ) -> dict[str, Any]:
-    """Settle the exchange in a folder."""
+    """Settle the exchange in a folder, with one statement of each owner at most."""
     from exchange.learner.settling import read_exchange, settle_exchange
+    from exchange.statement import read_statement
 
     exchange = read_exchange(folder, contract)
-    stated = _read_statements(contract, statements)
-    return settle_exchange(exchange, stated, unfinished=unfinished)
+    found: dict[str, Statement] = {}
+    for path in statements:
+        statement = read_statement(path)
+        owner = contract.owner(statement.owner).name
+        if owner in found:
+            raise InputError("--statement", "must be one for an owner", f"two of {owner}")
+        found[owner] = statement
+    return settle_exchange(exchange, list(found.values()), unfinished=unfinished)
 
 
-def judge_model(
-    contract: Contract, folder: Path, public: Path | None, aside: Path | None
-) -> dict[str, Any] | None:
+def judge_model(contract: Contract, folder: Path, given: OwnRows) -> dict[str, Any] | None:
     """Judge the model in a folder by the learner's own rows; None where there is no model."""
     from exchange.learner.seen import judge_on_own_rows
     from exchange.learner.settling import own_rows_part, read_exchange
@@ -106,29 +149,15 @@ def judge_model(
     model = read_exchange(folder, contract).model
     if model is None:
         return None
-    if public is not None and aside is not None:
+    if given.public is not None and given.aside is not None:
         remedy = "Rows kept aside tell more: name them alone."
         raise InputError("--aside", "takes the place of --public", "both", remedy)
-    path = aside or public
+    path = given.aside or given.public
     assert path is not None
     rows = read_public_records(path, contract)
+    kept_aside = given.aside is not None
     theta = model.model.theta
-    kept_aside = aside is not None
     return own_rows_part(judge_on_own_rows(contract, theta, rows.x, rows.y, kept_aside=kept_aside))
-
-
-def _read_statements(contract: Contract, paths: Sequence[Path]) -> list[Statement]:
-    """Read owners' statements, one of each owner of the contract at most."""
-    from exchange.statement import read_statement
-
-    found: dict[str, Statement] = {}
-    for path in paths:
-        statement = read_statement(path)
-        owner = contract.owner(statement.owner).name
-        if owner in found:
-            raise InputError("--statement", "must be one for an owner", f"two of {owner}")
-        found[owner] = statement
-    return list(found.values())
 
 
 def write_settlement(content: Mapping[str, Any], folder: Path) -> Path:
@@ -172,7 +201,7 @@ def check_folder(folder: Path, key: str) -> None:
 
 def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     """Print the owners as a table, and the findings."""
-    from scenarios.command.terminal import PlainTable, in_title
+    from scenarios.command.console import in_title
     from scenarios.report.phrases import render_lines, render_phrase
 
     agreed = content["questions"]["agreed"]

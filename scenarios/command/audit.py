@@ -1,0 +1,49 @@
+"""`dpmarket audit`: a scenario's privacy claims put to the test."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from learning.program import expand_groups
+from scenarios.command.options import Changes, ScenarioArg
+from scenarios.command.progress import show_stages
+from scenarios.command.run import parse_budgets
+
+
+@expand_groups
+def audit(
+    scenario: ScenarioArg,
+    *,
+    epsilon: Annotated[
+        str | None,
+        Option(help="Budgets, one per owner or one for all [default: what the market settles on]."),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        Option(min=100, max=10**7, help="Draws of all answers, per world and half."),
+    ] = None,
+    out: Annotated[Path | None, Option(help="File for what is found, .json or .md.")] = None,
+    changes: Changes,
+) -> int:
+    """Put a scenario's claims to the test: its training is checked, its answers are attacked."""
+    from scenarios.command.audit_printed import check_out, print_audit, write_audit
+
+    if out is not None:
+        check_out(out)
+    chosen = changes.load_scenario(scenario)
+    from learning.audit.auditor import DRAWS
+    from scenarios.studies.audit import audit_scenario
+
+    budgets = None
+    if epsilon is not None:
+        budgets = partial(parse_budgets, epsilon, spent=chosen.owners.report)
+    with changes.placing_faults(scenario), show_stages() as progress:
+        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
+    print_audit(found)
+    if out is not None:
+        write_audit(found, scenario, chosen.seed, out)
+    return 3 if found.refuted else 0
