@@ -1,19 +1,21 @@
-"""A program of commands: options in groups, every fault of the input one line on stderr."""
+"""A program of commands: their declaration, and every fault of the input one line on stderr."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, getdoc, signature
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args, get_origin
 
 import typer
 
@@ -24,35 +26,66 @@ INTERRUPTED = 130
 # Writing to standard output.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 LONGEST = 1000  # characters of a message
+PARAMETERS = "\n\nParameters\n----------\n"  # begins a section of a docstring
+ENTRY = re.compile(r"^(\w+)(?: (\S+))? : ", re.MULTILINE)  # of that section
 # What is computed from a number lost is not told.
 NUMPY = "(overflow|divide by zero|invalid value) encountered"
 
 
-def expand_groups(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show typer the fields of each dataclass among a command's parameters, one by one.
+def declare_command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a function to typer as a command.
 
-    Such a class is a group of options that several commands have. Its fields are annotated as
-    parameters of commands are, and the command takes an instance of it.
+    Positional parameters are arguments, keyword-only ones are options, a bool without a --no. Each
+    is described in the docstring under Parameters, as ``name : help`` or ``name METAVAR : help``; so
+    are the fields of a dataclass among the parameters, which is a group of options, shown one by
+    one. What else there is to say of a parameter is in its annotation, as with typer itself.
     """
-    own = signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {}
-    shown: list[Parameter] = []
-    for name, one in own.items():
-        group = [one]
-        if is_dataclass(one.annotation):
-            groups[name] = one.annotation
-            group = list(signature(groups[name], eval_str=True).parameters.values())
-        shown += [part.replace(kind=Parameter.KEYWORD_ONLY) for part in group]
+    own = signature(function, eval_str=True).parameters
+    groups = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}
+    shown = list(_describe_parameters(function))
 
-    @wraps(command)
+    @wraps(function)
     def call(**given: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        return command(**given)
+            taken = {field.name: given.pop(field.name) for field in fields(group)}
+            given[name] = group(**taken)  # type: ignore[operator]
+        return function(**given)
 
+    call.__doc__ = _read_docstring(function)[0]
     call.__signature__ = Signature(shown)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in shown}
     return call
+
+
+def _describe_parameters(owner: Any) -> Iterator[Parameter]:
+    """Parameters of a command or a group of options, as typer takes them."""
+    described = _read_docstring(owner)[1]
+    for name, one in signature(owner, eval_str=True).parameters.items():
+        kind = one.annotation
+        if is_dataclass(kind):
+            yield from _describe_parameters(kind)
+            continue
+        info = typer.Argument()
+        if one.kind is Parameter.KEYWORD_ONLY:
+            info = typer.Option(*[f"--{name.replace('_', '-')}"] * (kind is bool))
+        if get_origin(kind) is Annotated:
+            kind, info = get_args(kind)
+            info = copy(info)
+        for key, text in described.get(name, {}).items():
+            setattr(info, key, text)
+        annotation: Any = Annotated[kind, info]  # type: ignore[valid-type]
+        yield one.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotation)
+
+
+def _read_docstring(owner: Any) -> tuple[str, dict[str, dict[str, str | None]]]:
+    """Read what a command does, and of each parameter its metavar and help."""
+    text, _, section = (getdoc(owner) or "").partition(PARAMETERS)
+    parts = iter(ENTRY.split(section)[1:])
+    described = {
+        name: {"metavar": metavar, "help": " ".join(said.split())}
+        for name, metavar, said in zip(parts, parts, parts, strict=True)
+    }
+    return text, described
 
 
 def make_app(**settings: Any) -> typer.Typer:

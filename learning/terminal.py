@@ -1,10 +1,12 @@
-"""Plain text and tables on a terminal, in which names can do nothing but be read."""
+"""Plain text, tables and the progress of work on a terminal; names can do nothing but be read."""
 
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.cells import cell_len
@@ -12,6 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Column, Table
 
 from learning.phrases import escape_control
+from learning.progress import Progress, ignore_progress
 
 TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # the title of a line
 # Not every terminal can show what a page can.
@@ -137,3 +140,39 @@ def group_columns(widths: Sequence[int], room: int) -> list[list[int]]:
             parts.append([])
         parts[-1].append(place)
     return parts
+
+
+@contextmanager
+def show_stages() -> Iterator[Progress]:
+    """Show the stages of the work in one line on stderr, and wipe it in the end.
+
+    Nothing is shown where stderr is no terminal.
+    """
+    if not sys.stderr.isatty():  # whatever FORCE_COLOR says: this is nothing to keep in a file
+        yield ignore_progress
+        return
+    from rich import progress as bars
+
+    console = Console(stderr=True)
+    if console.is_dumb_terminal or not console.is_terminal:
+        yield ignore_progress
+        return
+    names = Column(no_wrap=True, overflow="ellipsis")
+    line = bars.Progress(
+        bars.TextColumn("{task.description}", markup=False, table_column=names),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = line.add_task("starting", total=1.0)
+
+    def show_share(stage: str, share: float = 0.0, /) -> None:
+        if stage != line.tasks[0].description or share == 0:
+            line.reset(task, total=1.0, completed=share, description=stage)  # type: ignore[arg-type]
+        else:
+            line.update(task, completed=share)
+
+    with line:
+        yield show_share

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from learning.errors import InputError
-from learning.program import expand_groups
-from scenarios.command.options import DataFolder
-from scenarios.command.progress import show_stages
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages
+from scenarios.command.options import DataFolder, Workers
 
 if TYPE_CHECKING:
     from reproduction.book import Outcome
@@ -37,49 +37,46 @@ def list_keys() -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much is computed, and from which seeds."""
+    """How much is computed, and from which seeds.
 
-    quick: Annotated[bool, Option("--quick", help="Coarse grids and few runs.")] = False
-    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Of everything that items draw.")] = 1
-    seeds: Annotated[
-        int, Option(min=1, max=10_000, help="Seeds of each market, for calibration.")
-    ] = 40
-    workers: Annotated[
-        int | None, Option(min=1, max=1000, help="Processes [default: one a processor].")
-    ] = None
+    Parameters
+    ----------
+    quick : Coarse grids and few runs.
+    seed : Of everything that items draw.
+    seeds : Seeds of each market, for calibration.
+    """
+
+    quick: bool = False
+    seed: Annotated[int, Option(min=0, max=2**32 - 1)] = 1
+    seeds: Annotated[int, Option(min=1, max=10_000)] = 40
+    workers: Workers = None
 
 
-@expand_groups
+@declare_command
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="[ID]...",
-            help="Items such as VC-4, a source such as VC, all of them, or protocol or "
-            "calibration. [default: all]",
-            autocompletion=list_keys,
-        ),
-    ] = None,
+    ids: Annotated[list[str] | None, Argument(autocompletion=list_keys)] = None,
     *,
     data_folder: DataFolder = None,
-    out: Annotated[
-        Path, Option(help="Folder where what is done is kept; run again, it goes on there.")
-    ] = Path("reproduced"),
+    out: Path = Path("reproduced"),
     effort: Effort,
-    strict: Annotated[
-        bool, Option("--strict", help="Status 3 where anything is not reproduced.")
-    ] = False,
-    listing: Annotated[
-        bool, Option("--list", help="Print what there is, and compute nothing.")
-    ] = False,
+    strict: bool = False,
+    listing: Annotated[bool, Option("--list")] = False,
 ) -> int:
     """Compute published figures, tables, theorems and errata anew: numbers, figure and status of
     each, and a page of all.
 
     Without --data, generated stand-ins take the place of tables that do not come along, and figures
     say so. The studies protocol and calibration check the program's own promises.
+
+    Parameters
+    ----------
+    ids [ID]... : Items such as VC-4, a source such as VC, all of them, or protocol or calibration.
+        [default: all]
+    out : Folder where what is done is kept; run again, it goes on there.
+    strict : Status 3 where anything is not reproduced.
+    listing : Print what there is, and compute nothing.
     """
     from reproduction.study import Options
 
@@ -149,7 +146,6 @@ def _compute_items(items: Sequence[Item], options: Options, quick: bool, seed: i
 
 def _print_items(items: Sequence[Item]) -> None:
     """Print a line for each item."""
-    from learning.terminal import PlainTable, Terminal
 
     rows = PlainTable("", "item", "what", "where", left=3)
     for item in items:
@@ -159,7 +155,6 @@ def _print_items(items: Sequence[Item]) -> None:
 
 def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
     """Print a line for each item, and the checks that do not hold."""
-    from learning.terminal import PlainTable, Terminal
     from reproduction.item import limited_checks
     from reproduction.pages import describe_limits, format_digits
 
@@ -195,7 +190,6 @@ def _compute_studies(names: Sequence[str], options: Options) -> bool:
 
 def print_study(study: Study) -> None:
     """Print a reproduced table with its status."""
-    from learning.terminal import PlainTable, Terminal
 
     table = PlainTable(study.title, "", *study.columns, "reference", "status")
     for row in study.rows:

@@ -130,7 +130,6 @@ ROOMS = (
     "reproduction.book",
     "reproduction.pages",
     "scenarios.dashboard",
-    "scenarios.command.progress",
     "scenarios.command.options",
     "scenarios.command.console",
     "exchange.command",

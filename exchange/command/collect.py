@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING
 
 from exchange.command.options import EVERY, ContractArg, PollOption
 from learning.errors import InputError
 from learning.phrases import escape_control
+from learning.program import declare_command
 from learning.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -23,34 +22,15 @@ STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
 
 
+@declare_command
 def collect(
     contract: ContractArg,
-    answers: Annotated[
-        list[Path] | None,
-        Argument(
-            metavar="[ANSWERS]...",
-            help="Answers that came, or the exchange's folder; at first none.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        Option(help="The exchange's folder [default: the one among ANSWERS, else the contract's]."),
-    ] = None,
-    close: Annotated[
-        bool,
-        Option(
-            "--close",
-            help="Go on without who is missing, where the contract says so; they stay out.",
-        ),
-    ] = False,
-    accept: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Use this owner's answer though its numbers are suspicious."),
-    ] = None,
-    follow: Annotated[
-        bool,
-        Option("--follow", help="Take in each answer as it comes, until the model is made."),
-    ] = False,
+    answers: list[Path] | None = None,
+    *,
+    out: Path | None = None,
+    close: bool = False,
+    accept: list[str] | None = None,
+    follow: bool = False,
     every: PollOption = EVERY,
 ) -> int:
     """Check the owners' answers, weigh them, step, and write the next question; or the model with
@@ -59,6 +39,14 @@ def collect(
     Exit status 0: the next question was written, or the model is there. 4: it waits for answers. 3:
     answers came that it cannot use, or whose numbers are suspicious, and it waits for others. 2:
     refused; nothing was written.
+
+    Parameters
+    ----------
+    answers [ANSWERS]... : Answers that came, or the exchange's folder; at first none.
+    out : The exchange's folder [default: the one among ANSWERS, else the contract's].
+    close : Go on without who is missing, where the contract says so; they stay out.
+    accept NAME : Use this owner's answer though its numbers are suspicious.
+    follow : Take in each answer as it comes, until the model is made.
     """
     from exchange.contract import read_contract
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any
 
 from exchange.command.options import Limits
 from learning.errors import InputError
-from learning.program import expand_groups
+from learning.program import declare_command
 from learning.terminal import PlainTable, Terminal, titled
 
 if TYPE_CHECKING:
@@ -19,51 +17,44 @@ if TYPE_CHECKING:
 SHOW = "show"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Terms of a contract that a result does not say."""
+    """Terms of a contract that a result does not say.
 
-    missing: Annotated[
-        str,
-        Option(
-            help="When an owner does not answer: wait for it, or without it, as long as enough "
-            "have answered."
-        ),
-    ] = "wait"
-    at_least: Annotated[
-        int | None,
-        Option(help="How many must answer, with --missing without [default: more than half]."),
-    ] = None
-    hours: Annotated[
-        float | None,
-        Option(help="How long a question is answered, with --missing without [default: always]."),
-    ] = None
-    records: Annotated[
-        str | None,
-        Option(help="What ledgers call the records [default: the name of the scenario's table]."),
-    ] = None
+    Parameters
+    ----------
+    missing : When an owner does not answer: wait for it, or without it, as long as enough have
+        answered.
+    at_least : How many must answer, with --missing without [default: more than half].
+    hours : How long a question is answered, with --missing without [default: always].
+    records : What ledgers call the records [default: the name of the scenario's table].
+    """
+
+    missing: str = "wait"
+    at_least: int | None = None
+    hours: float | None = None
+    records: str | None = None
 
 
-@expand_groups
+@declare_command
 def contract(
-    source: Annotated[
-        str,
-        Argument(
-            metavar="RESULT",
-            help="A result folder; or the word show, and a contract to be shown.",
-        ),
-    ],
-    file: Annotated[
-        Path | None, Argument(metavar="[CONTRACT]", help="The contract to be shown.")
-    ] = None,
+    source: str,
+    file: Path | None = None,
     *,
-    out: Annotated[Path, Option(help="The file to be signed.")] = Path("contract.json"),
+    out: Path = Path("contract.json"),
     terms: Terms,
-    force: Annotated[bool, Option("--force", help="Write over another contract.")] = False,
+    force: bool = False,
     limits: Limits,
 ) -> None:
     """Make a contract of a result, for all parties to sign; or say what one says: contract show
     CONTRACT.
+
+    Parameters
+    ----------
+    source RESULT : A result folder; or the word show, and a contract to be shown.
+    file [CONTRACT] : The contract to be shown.
+    out : The file to be signed.
+    force : Write over another contract.
     """
     if source == SHOW:
         if file is None:

@@ -10,10 +10,9 @@ from typer import Option
 
 from learning.errors import check_extra
 from learning.phrases import format_percent
-from learning.program import expand_groups
-from learning.terminal import PlainTable, Terminal, titled
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages, titled
 from scenarios.command.options import Changes, ScenarioArg
-from scenarios.command.progress import show_stages
 
 if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario
@@ -21,28 +20,23 @@ if TYPE_CHECKING:
 SHOWN = 10  # exchanges that are printed
 
 
-@expand_groups
+@declare_command
 def exchange(
     scenario: ScenarioArg,
     *,
-    out: Annotated[
-        Path | None,
-        Option(help="Folder of the rehearsal [default: exchanges/NAME, changes in its name]."),
-    ] = None,
-    repeat: Annotated[
-        int, Option(min=1, max=1000, help="How many exchanges, each with new ledgers.")
-    ] = 1,
-    flower: Annotated[
-        bool,
-        Option(
-            "--flower",
-            help="Over Flower on this machine, not a folder; needs the extra federated.",
-        ),
-    ] = False,
+    out: Path | None = None,
+    repeat: Annotated[int, Option(min=1, max=1000)] = 1,
+    flower: bool = False,
     changes: Changes,
 ) -> None:
     """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
     program do its part.
+
+    Parameters
+    ----------
+    out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
+    repeat : How many exchanges, each with new ledgers.
+    flower : Over Flower on this machine, not a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
 

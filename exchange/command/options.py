@@ -12,47 +12,40 @@ EVERY = 0.5  # seconds between two looks
 ContractArg = Annotated[
     Path, Argument(metavar="CONTRACT", help="The contract that all parties signed.")
 ]
-OwnerOption = Annotated[
-    str, Option("--owner", metavar="NAME", help="Who it is, as the contract calls it.")
-]
+OwnerOption = Annotated[str, Option(metavar="NAME", help="Who it is, as the contract calls it.")]
 LedgerOption = Annotated[
-    Path,
-    Option("--ledger", metavar="FILE", help="What the owner has answered; on a disk that stays."),
+    Path, Option(metavar="FILE", help="What the owner has answered; on a disk that stays.")
 ]
 PollOption = Annotated[
     float, Option(min=0.05, max=3600, help="Seconds between two looks, with --follow.")
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnSide:
-    """Records of an owner, its name and its ledger."""
+    """Records of an owner, its name and its ledger.
 
-    data: Annotated[
-        Path,
-        Option(metavar="FILE", help="The owner's own records, with the columns of the contract."),
-    ]
+    Parameters
+    ----------
+    data FILE : The owner's own records, with the columns of the contract.
+    """
+
+    data: Path
     owner: OwnerOption
     ledger: LedgerOption
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that an owner loses by all contracts."""
+    """The most that an owner loses by all contracts.
 
-    max_epsilon: Annotated[
-        float | None,
-        Option(
-            metavar="EPSILON",
-            help="The most that all contracts about these records may spend "
-            "[default: 3, or what was accepted].",
-        ),
-    ] = None
-    max_delta: Annotated[
-        float | None,
-        Option(
-            metavar="DELTA",
-            help="The same for delta [default: 1/(10 n) of n records, at most 1e-4; "
-            "or what was accepted].",
-        ),
-    ] = None
+    Parameters
+    ----------
+    max_epsilon EPSILON : The most that all contracts about these records may spend
+        [default: 3, or what was accepted].
+    max_delta DELTA : The same for delta
+        [default: 1/(10 n) of n records, at most 1e-4; or what was accepted].
+    """
+
+    max_epsilon: float | None = None
+    max_delta: float | None = None

@@ -7,9 +7,6 @@ They are commands of `dpmarket`, and a program of their own with no simulator in
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Option
 
 from exchange.command.options import (
     EVERY,
@@ -21,24 +18,15 @@ from exchange.command.options import (
     PollOption,
 )
 from learning.errors import InputError
-from learning.program import expand_groups, make_app, run_program
+from learning.program import declare_command, make_app, run_program
 
 app = make_app()
 
 
 @app.command()
-@expand_groups
+@declare_command
 def accept(
-    contract: ContractArg,
-    own: OwnSide,
-    limits: Limits,
-    sold_before: Annotated[
-        bool,
-        Option(
-            "--sold-before",
-            help="Accept although these records were accepted elsewhere: budgets add up.",
-        ),
-    ] = False,
+    contract: ContractArg, *, own: OwnSide, limits: Limits, sold_before: bool = False
 ) -> None:
     """Accept a contract as an owner: try it on one's own records, say what is lost and earned, open
     the account.
@@ -46,6 +34,10 @@ def accept(
     Nothing is accepted beyond the owner's limits: epsilon 3, at which an even guess becomes 95 %
     sure; delta 1/(10 n), at which publishing each of n records with that chance publishes none of
     them nine times in ten.
+
+    Parameters
+    ----------
+    sold_before : Accept although these records were accepted elsewhere: budgets add up.
     """
     from exchange.contract import read_contract
     from exchange.owner.accepting import Permissions
@@ -56,33 +48,27 @@ def accept(
 
 
 @app.command()
-@expand_groups
+@declare_command
 def answer(
     contract: ContractArg,
-    query: Annotated[
-        Path,
-        Argument(
-            metavar="QUERY", help="A question; or the exchange's folder, whose latest is answered."
-        ),
-    ],
+    query: Path,
     *,
     own: OwnSide,
-    out: Annotated[
-        Path | None, Option(help="The answer's file [default: beside the question].")
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        Option("--dry-run", help="Say what would be lost and earned; answer and charge nothing."),
-    ] = False,
-    follow: Annotated[
-        bool,
-        Option("--follow", help="Answer each question as it comes, until the last or the model."),
-    ] = False,
+    out: Path | None = None,
+    dry_run: bool = False,
+    follow: bool = False,
     every: PollOption = EVERY,
     limits: Limits,
 ) -> None:
     """Answer a question about one's own records, once: clipped, under noise, charged to one's own
     ledger before it leaves.
+
+    Parameters
+    ----------
+    query QUERY : A question; or the exchange's folder, whose latest is answered.
+    out : The answer's file [default: beside the question].
+    dry_run : Say what would be lost and earned; answer and charge nothing.
+    follow : Answer each question as it comes, until the last or the model.
     """
     if follow:
         check_following(query, {"--dry-run": dry_run, "--out": out is not None})
@@ -116,16 +102,16 @@ def check_following(query: Path, others: dict[str, bool]) -> None:
 
 
 @app.command()
+@declare_command
 def state(
-    contract: ContractArg,
-    owner: OwnerOption,
-    ledger: LedgerOption,
-    out: Annotated[
-        Path | None,
-        Option(metavar="PATH", help="The statement's file [default: by the owner's name]."),
-    ] = None,
+    contract: ContractArg, *, owner: OwnerOption, ledger: LedgerOption, out: Path | None = None
 ) -> None:
-    """Write an owner's statement: what its ledger charged under a contract, for who settles it."""
+    """Write an owner's statement: what its ledger charged under a contract, for who settles it.
+
+    Parameters
+    ----------
+    out PATH : The statement's file [default: by the owner's name].
+    """
     from exchange.contract import read_contract
     from exchange.owner.program import write_statement
 

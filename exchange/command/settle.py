@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any
 
 from learning.errors import InputError
 from learning.phrases import format_number
-from learning.program import expand_groups
-from learning.terminal import PlainTable, Terminal
-from scenarios.command.progress import show_stages
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -23,68 +20,56 @@ if TYPE_CHECKING:
 REFUTED = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnRows:
-    """The learner's own rows, to judge the model by."""
+    """The learner's own rows, to judge the model by.
 
-    public: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="The learner's own rows that the plan was made with, to judge by.",
-        ),
-    ] = None
-    aside: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Rows of the learner that had no part in the plan, in their place.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    public FILE : The learner's own rows that the plan was made with, to judge by.
+    aside FILE : Rows of the learner that had no part in the plan, in their place.
+    """
+
+    public: Path | None = None
+    aside: Path | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stated:
-    """Owner whose statement is written, and its ledger."""
+    """Owner whose statement is written, and its ledger.
 
-    owner: Annotated[
-        str | None,
-        Option(
-            metavar="NAME", help="Write this owner's statement, out of its --ledger, and no more."
-        ),
-    ] = None
-    ledger: Annotated[Path | None, Option(metavar="FILE", help="The owner's ledger.")] = None
+    Parameters
+    ----------
+    owner NAME : Write this owner's statement, out of its --ledger, and no more.
+    ledger FILE : The owner's ledger.
+    """
+
+    owner: str | None = None
+    ledger: Path | None = None
 
 
-@expand_groups
+@declare_command
 def settle(
-    contract: Annotated[Path, Argument(metavar="CONTRACT", help="The contract of the exchange.")],
-    folder: Annotated[
-        Path | None,
-        Argument(metavar="FOLDER", help="The exchange's folder [default: the contract's]."),
-    ] = None,
+    contract: Path,
+    folder: Path | None = None,
     *,
     rows: OwnRows,
-    statement: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="What an owner's ledger says; may be repeated."),
-    ] = None,
-    unfinished: Annotated[
-        bool,
-        Option("--unfinished", help="Settle what was delivered although there is no model yet."),
-    ] = False,
+    statement: list[Path] | None = None,
+    unfinished: bool = False,
     stated: Stated,
-    out: Annotated[
-        Path | None,
-        Option(
-            metavar="PATH",
-            help="Folder of settlement.json and settlement.html [default: FOLDER]; of a statement "
-            "its file.",
-        ),
-    ] = None,
+    out: Path | None = None,
 ) -> int:
     """Settle an exchange: who delivered and is paid, whether its files fit, whether the model is
     what was forecast.
+
+    Parameters
+    ----------
+    contract CONTRACT : The contract of the exchange.
+    folder FOLDER : The exchange's folder [default: the contract's].
+    statement FILE : What an owner's ledger says; may be repeated.
+    unfinished : Settle what was delivered although there is no model yet.
+    out PATH : Folder of settlement.json and settlement.html [default: FOLDER]; of a statement its
+        file.
     """
     from exchange.contract import read_contract
 

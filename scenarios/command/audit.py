@@ -8,28 +8,29 @@ from typing import Annotated
 
 from typer import Option
 
-from learning.program import expand_groups
+from learning.program import declare_command
+from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
-from scenarios.command.progress import show_stages
 from scenarios.command.run import parse_budgets
 
 
-@expand_groups
+@declare_command
 def audit(
     scenario: ScenarioArg,
     *,
-    epsilon: Annotated[
-        str | None,
-        Option(help="Budgets, one per owner or one for all [default: what the market settles on]."),
-    ] = None,
-    draws: Annotated[
-        int | None,
-        Option(min=100, max=10**7, help="Draws of all answers, per world and half."),
-    ] = None,
-    out: Annotated[Path | None, Option(help="File for what is found, .json or .md.")] = None,
+    epsilon: str | None = None,
+    draws: Annotated[int | None, Option(min=100, max=10**7)] = None,
+    out: Path | None = None,
     changes: Changes,
 ) -> int:
-    """Put a scenario's claims to the test: its training is checked, its answers are attacked."""
+    """Put a scenario's claims to the test: its training is checked, its answers are attacked.
+
+    Parameters
+    ----------
+    epsilon : Budgets, one per owner or one for all [default: what the market settles on].
+    draws : Draws of all answers, per world and half.
+    out : File for what is found, .json or .md.
+    """
     from scenarios.command.audit_printed import check_out, print_audit, write_audit
 
     if out is not None:

@@ -6,12 +6,13 @@ import time
 from pathlib import Path
 
 from learning.errors import InputError
-from learning.program import expand_groups, fail
+from learning.program import declare_command, fail
+from learning.terminal import PlainTable, Terminal
 from scenarios.command.options import AllowCode, Changes, DataFolder, ScenarioArg
 
 
-@expand_groups
-def check(scenario: ScenarioArg, changes: Changes, allow_code: AllowCode = False) -> None:
+@declare_command
+def check(scenario: ScenarioArg, *, changes: Changes, allow_code: AllowCode = False) -> None:
     """Check all that a run would refuse, without running anything: a line for each fault."""
     from scenarios.checking import check_scenario
     from scenarios.schema.game import is_game_file
@@ -32,11 +33,11 @@ def check(scenario: ScenarioArg, changes: Changes, allow_code: AllowCode = False
     print_check(chosen, data, time.process_time() - began)
 
 
-def scenarios(data_folder: DataFolder = None) -> None:
+@declare_command
+def scenarios(*, data_folder: DataFolder = None) -> None:
     """List the scenarios, studies and games that come with the program, and say whose data is not
     there.
     """
-    from learning.terminal import PlainTable, Terminal
     from scenarios.schema.loading import library_games, library_scenarios, load
     from scenarios.sweeping.study import studies
     from scenarios.tables.paths import table_exists

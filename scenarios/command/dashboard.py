@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from learning.errors import check_extra
-from learning.program import expand_groups
-from scenarios.command.options import A_SCENARIO, Changes, library_names
-from scenarios.command.progress import show_stages
+from learning.program import declare_command
+from learning.terminal import show_stages
+from scenarios.command.options import Changes, ScenarioArg
 
 APP = "solara", "starlette", "uvicorn", "ipyvuetify"  # what the extra brings, as it is imported
 
 
-@expand_groups
+@declare_command
 def dashboard(
-    scenario: Annotated[
-        str, Argument(metavar="[SCENARIO]", help=A_SCENARIO, autocompletion=library_names)
-    ] = "three_insurers",
+    scenario: ScenarioArg = "three_insurers",
     *,
-    port: Annotated[
-        int, Option(min=0, max=65535, help="Port of the page; 0 is any that is free.")
-    ] = 8765,
-    host: Annotated[
-        str, Option(help="Address that the page is shown at: this machine alone.")
-    ] = "127.0.0.1",
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Open no browser; print where the page is.")
-    ] = False,
+    port: Annotated[int, Option(min=0, max=65535)] = 8765,
+    host: str = "127.0.0.1",
+    no_browser: bool = False,
     changes: Changes,
 ) -> None:
     """Show a market in the browser: move sliders, watch owners answer each other, train; until
     Ctrl-C.
+
+    Parameters
+    ----------
+    scenario [SCENARIO] : A scenario file, or a name of the library.
+    port : Port of the page; 0 is any that is free.
+    host : Address that the page is shown at: this machine alone.
+    no_browser : Open no browser; print where the page is.
     """
     check_extra("dashboard", "app", *APP)
     chosen = changes.load_scenario(scenario)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from learning.phrases import escape_control
-from learning.terminal import PlainTable, Terminal
+from learning.terminal import PlainTable, Terminal, show_stages
 from scenarios.command.console import in_title
 from scenarios.command.options import Changes
-from scenarios.command.progress import show_stages
 from scenarios.games.settling import game_of, settle_game, starts_of
 from scenarios.output.folders import write_together
 from scenarios.output.manifest import MANIFEST, write_manifest

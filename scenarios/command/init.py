@@ -7,36 +7,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
-from scenarios.command.progress import show_stages
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages
 
 if TYPE_CHECKING:
     from scenarios.starting.draft import Draft
 
 
+@declare_command
 def init(
-    table: Annotated[
-        Path, Argument(metavar="TABLE", help="A table, CSV (gzipped or not) or Parquet.")
-    ],
-    target: Annotated[str | None, Option(metavar="COLUMN", help="The column to predict.")] = None,
-    owner: Annotated[
-        str | None, Option(metavar="COLUMN", help="The column that says whose each row is.")
-    ] = None,
-    owners: Annotated[
-        int | None,
-        Option(min=1, max=10_000, help="Share the rows out at random to so many owners."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", help="The scenario to write [default: the table's name, .toml, here]."
-        ),
-    ] = None,
-    force: Annotated[bool, Option("--force", help="Write over a file that is there.")] = False,
+    table: Path,
+    *,
+    target: str | None = None,
+    owner: str | None = None,
+    owners: Annotated[int | None, Option(min=1, max=10_000)] = None,
+    out: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Write a first scenario for a table, guessed from the rows that become public, with a comment
     on every guess.
+
+    Parameters
+    ----------
+    table TABLE : A table, CSV (gzipped or not) or Parquet.
+    target COLUMN : The column to predict.
+    owner COLUMN : The column that says whose each row is.
+    owners : Share the rows out at random to so many owners.
+    out FILE : The scenario to write [default: the table's name, .toml, here].
+    force : Write over a file that is there.
     """
     from scenarios.starting.first import default_name, write_first
     from scenarios.starting.guesses import Wanted
@@ -57,7 +57,6 @@ def ask_user(question: str, guess: str) -> str:
 
 def print_draft(made: Draft, out: Path) -> None:
     """Print the guesses, how to overrule them, and the next commands."""
-    from learning.terminal import PlainTable, Terminal
     from scenarios.starting.entries import findings
 
     table = made.guesses.table

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from learning.errors import InputError
-from learning.program import expand_groups
+from learning.program import declare_command
 from learning.progress import Progress, count_progress
-from scenarios.command.progress import show_stages
+from learning.terminal import show_stages
 
 if TYPE_CHECKING:
     from market.procurement.mechanism import ProcurementProblem
@@ -23,30 +23,26 @@ MOST_PLAYED = 200  # owners in a market who learn: for more, too few markets wou
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Markets:
-    """Markets that mechanisms are compared on."""
+    """Markets that mechanisms are compared on.
 
-    budget: Annotated[float, Option(help="Money to spend, on average over markets.")] = 30.0
-    owners: Annotated[int, Option(min=1, max=MOST, help="Owners in a market.")] = 50
-    records: Annotated[int, Option(min=1, max=10**15, help="Records of each owner.")] = 1000
-    costs: Annotated[
-        str,
-        Option(
-            metavar="LAW",
-            help="A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.",
-        ),
-    ] = "bimodal"
-    value: Annotated[
-        float | None,
-        Option(
-            min=0,
-            max=1e15,
-            help="Money that ridding the learner of all its error is worth.  "
-            "[default: twice the budget]",
-        ),
-    ] = None
-    markets: Annotated[int, Option(min=1, max=MOST, help="Markets to average over.")] = 20
+    Parameters
+    ----------
+    budget : Money to spend, on average over markets.
+    owners : Owners in a market.
+    records : Records of each owner.
+    costs LAW : A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.
+    value : Money that ridding the learner of all its error is worth. [default: twice the budget]
+    markets : Markets to average over.
+    """
+
+    budget: float = 30.0
+    owners: Annotated[int, Option(min=1, max=MOST)] = 50
+    records: Annotated[int, Option(min=1, max=10**15)] = 1000
+    costs: str = "bimodal"
+    value: Annotated[float | None, Option(min=0, max=1e15)] = None
+    markets: Annotated[int, Option(min=1, max=MOST)] = 20
 
     def check_numbers(self, played: bool) -> None:
         """Refuse more owners than are compared in an hour.
@@ -97,25 +93,24 @@ class Markets:
         return at_budget(problem, names, did=count_progress(progress, stage, len(names)))
 
 
-@expand_groups
+@declare_command
 def mechanisms(
     *,
     market: Markets,
-    played: Annotated[
-        bool,
-        Option(
-            "--played",
-            help="Owners know the law and their own cost alone, and learn what to report.",
-        ),
-    ] = False,
-    only: Annotated[str | None, Option(metavar="A,B", help="Only these mechanisms.")] = None,
-    seed: Annotated[int, Option(min=0, max=10**15, help="Seed of costs and chances.")] = 0,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the table as CSV, all columns.")
-    ] = None,
+    played: bool = False,
+    only: str | None = None,
+    seed: Annotated[int, Option(min=0, max=10**15)] = 0,
+    out: Path | None = None,
 ) -> None:
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners,
     all spending alike.
+
+    Parameters
+    ----------
+    played : Owners know the law and their own cost alone, and learn what to report.
+    only A,B : Only these mechanisms.
+    seed : Seed of costs and chances.
+    out FILE : Write the table as CSV, all columns.
     """
     from scenarios.command import mechanisms_printed as printed
     from scenarios.output.places import check_file

@@ -23,9 +23,13 @@ def library_names() -> list[str]:
     return [*library_scenarios(), *library_games()]
 
 
-A_SCENARIO = "A scenario file, or a name of the library."
 ScenarioArg = Annotated[
-    str, Argument(metavar="SCENARIO", help=A_SCENARIO, autocompletion=library_names)
+    str,
+    Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or a name of the library.",
+        autocompletion=library_names,
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -40,20 +44,25 @@ DataFolder = Annotated[
 AllowCode = Annotated[
     bool, Option("--allow-code", help="Run the Python file that a policy of kind user names.")
 ]
-Seed = Annotated[
-    int | None, Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")
+Workers = Annotated[
+    int | None, Option(min=1, max=1000, help="Processes [default: one a processor].")
 ]
 Force = Annotated[
     bool, Option("--force", help="Write into a folder with other files, which are kept.")
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Changes:
-    """Changes of a scenario by the command line, and the folder of its data."""
+    """Changes of a scenario by the command line, and the folder of its data.
+
+    Parameters
+    ----------
+    seed : Change the scenario's seed.
+    """
 
     overrides: Overrides = None
-    seed: Seed = None
+    seed: Annotated[int | None, Option(min=0, max=10**15)] = None
     data_folder: DataFolder = None
 
     @property

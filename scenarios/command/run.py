@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING
 
 from learning.errors import InputError
-from learning.program import expand_groups
+from learning.program import declare_command
+from learning.terminal import show_stages
 from scenarios.command.options import AllowCode, Changes, ScenarioArg
-from scenarios.command.progress import show_stages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,32 +17,26 @@ if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario
 
 
-@expand_groups
+@declare_command
 def run(
     scenario: ScenarioArg,
     *,
-    out: Annotated[
-        Path | None,
-        Option(
-            help="Result folder [default: results/NAME, changes by --set or --seed in its name]."
-        ),
-    ] = None,
-    force: Annotated[
-        bool,
-        Option("--force", help="Write into a result folder with other files, which are kept."),
-    ] = False,
+    out: Path | None = None,
+    force: bool = False,
     changes: Changes,
-    no_train: Annotated[bool, Option("--no-train", help="Stop at the equilibrium.")] = False,
+    no_train: bool = False,
     allow_code: AllowCode = False,
-    strict: Annotated[
-        bool,
-        Option(
-            "--strict",
-            help="Status 3 when not certified, or training contradicts the forecast or the money.",
-        ),
-    ] = False,
+    strict: bool = False,
 ) -> int:
-    """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
+    """Settle the market of a scenario, train at its equilibrium, and check the forecast.
+
+    Parameters
+    ----------
+    out : Result folder [default: results/NAME, changes by --set or --seed in its name].
+    force : Write into a result folder with other files, which are kept.
+    no_train : Stop at the equilibrium.
+    strict : Status 3 when not certified, or training contradicts the forecast or the money.
+    """
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder
     from scenarios.schema.game import is_game_file
@@ -78,16 +70,14 @@ def _run_market(scenario: Scenario, folder: Path, *, training: bool, force: bool
     return promises_kept(result.content)
 
 
-@expand_groups
-def forecast(
-    scenario: ScenarioArg,
-    *,
-    epsilon: Annotated[
-        str, Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")
-    ],
-    changes: Changes,
-) -> None:
-    """Forecast the model at given budgets, without any game."""
+@declare_command
+def forecast(scenario: ScenarioArg, *, epsilon: str, changes: Changes) -> None:
+    """Forecast the model at given budgets, without any game.
+
+    Parameters
+    ----------
+    epsilon : Budgets, one per owner or one for all: 1,1,1 (inf: no noise).
+    """
     chosen = changes.load_scenario(scenario)
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
@@ -133,8 +123,14 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0) -> np.ndarray
     return np.broadcast_to(values, n_owners).copy()
 
 
-def report(folder: Annotated[Path, Argument(metavar="DIR", help="A result folder.")]) -> None:
-    """Draw the figures and write the report of a saved result again."""
+@declare_command
+def report(folder: Path) -> None:
+    """Draw the figures and write the report of a saved result again.
+
+    Parameters
+    ----------
+    folder DIR : A result folder.
+    """
     from learning.phrases import escape_control
     from scenarios.output.folders import write_together
     from scenarios.output.manifest import MANIFEST, write_manifest

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING
 
 from learning.errors import InputError
-from learning.program import expand_groups
+from learning.program import declare_command
+from learning.terminal import show_stages
 from scenarios.command.options import (
     AllowCode,
     Changes,
@@ -19,60 +18,52 @@ from scenarios.command.options import (
     Overrides,
     ScenarioArg,
 )
-from scenarios.command.progress import show_stages
 
 if TYPE_CHECKING:
     from scenarios.studies.comparison import Aim, Alternative
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AimOptions:
-    """What alternatives are made to have in common."""
+    """What alternatives are made to have in common.
 
-    spending: Annotated[
-        float | None,
-        Option("--at-spending", help="Set each policy's money so that so much is paid in all."),
-    ] = None
-    fitness: Annotated[
-        float | None,
-        Option(
-            "--at-fitness",
-            help="Set it so that the model is so good by the forecast: 0.02 is 2 % above best.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    at_spending : Set each policy's money so that so much is paid in all.
+    at_fitness : Set it so that the model is so good by the forecast: 0.02 is 2 % above best.
+    """
+
+    at_spending: float | None = None
+    at_fitness: float | None = None
 
 
-@expand_groups
+@declare_command
 def compare(
-    scenarios: Annotated[
-        list[str],
-        Argument(metavar="SCENARIO...", help="Scenario files, library names or result folders."),
-    ],
+    scenarios: list[str],
     *,
-    vary: Annotated[
-        list[str] | None,
-        Option(
-            metavar="KEY=V1,V2",
-            help="Compare the first scenario with each change by itself; may be repeated.",
-        ),
-    ] = None,
+    vary: list[str] | None = None,
     aim: AimOptions,
-    out: Annotated[
-        Path | None, Option(help="Folder of the comparison [default: results/compare-NAME].")
-    ] = None,
+    out: Path | None = None,
     force: Force = False,
     changes: Changes,
-    no_train: Annotated[bool, Option("--no-train", help="Stop at the equilibria.")] = False,
+    no_train: bool = False,
     allow_code: AllowCode = False,
 ) -> None:
     """Compare rules or scenarios: who gains, who loses, how owners would vote; a page, tables and a
     memo.
+
+    Parameters
+    ----------
+    scenarios SCENARIO... : Scenario files, library names or result folders.
+    vary KEY=V1,V2 : Compare the first scenario with each change by itself; may be repeated.
+    out : Folder of the comparison [default: results/compare-NAME].
+    no_train : Stop at the equilibria.
     """
     from scenarios.output.places import check_folder
     from scenarios.report.comparison_page import FILES
     from scenarios.studies.comparison import Aim, read_alternatives
 
-    common = Aim(aim.spending, aim.fitness)
+    common = Aim(aim.at_spending, aim.at_fitness)
     varied = [one for text in vary or [] for one in split_values(text)]
     folder = out or Path("results") / f"compare-{Path(scenarios[0]).stem}"
     check_folder(folder, FILES, force=force)
@@ -126,37 +117,34 @@ def split_values(text: str) -> list[tuple[str, str]]:
     return [(key.strip(), value) for value in found]
 
 
-@expand_groups
+@declare_command
 def design(
     scenario: ScenarioArg,
     *,
-    budget: Annotated[
-        float | None, Option(help="Money that may be paid at most [default: learner.budget].")
-    ] = None,
-    policies: Annotated[
-        str | None,
-        Option(metavar="K1,K2", help="Kinds of policy to try [default: all usual ones]."),
-    ] = None,
-    optimistic: Annotated[
-        bool,
-        Option("--optimistic", help="Count on the best of several equilibria, not on the worst."),
-    ] = False,
-    out: Annotated[
-        Path | None, Option(help="Folder of the design [default: results/design-NAME].")
-    ] = None,
+    budget: float | None = None,
+    policies: str | None = None,
+    optimistic: bool = False,
+    out: Path | None = None,
     force: Force = False,
     overrides: Overrides = None,
     data_folder: DataFolder = None,
 ) -> None:
     """Search policies and their money for what the learner gains most by, and whom to ask; writes
     the chosen scenario.
+
+    Parameters
+    ----------
+    budget : Money that may be paid at most [default: learner.budget].
+    policies K1,K2 : Kinds of policy to try [default: all usual ones].
+    optimistic : Count on the best of several equilibria, not on the worst.
+    out : Folder of the design [default: results/design-NAME].
     """
     from scenarios.command.studies_printed import print_design
     from scenarios.output.places import check_folder
     from scenarios.report.design_page import CHOSEN, FILES, save_design
     from scenarios.studies.design import design_part, design_scenario
 
-    changes = Changes(overrides, None, data_folder)
+    changes = Changes(overrides=overrides, data_folder=data_folder)
     folder = out or Path("results") / f"design-{Path(scenario).stem}"
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario)

@@ -8,15 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
 from learning.errors import InputError
-from learning.program import INTERRUPTED
-from scenarios.command.options import AllowCode, DataFolder, Overrides
-from scenarios.command.progress import show_stages
+from learning.program import INTERRUPTED, declare_command
+from learning.terminal import PlainTable, Terminal, show_stages
+from scenarios.command.options import AllowCode, DataFolder, Overrides, Workers
 
 if TYPE_CHECKING:
-    from learning.terminal import PlainTable
     from scenarios.sweeping.study import Study, StudyFile
     from scenarios.sweeping.sweep import Swept
 
@@ -31,32 +30,27 @@ def study_names() -> list[str]:
     return list(studies())
 
 
+@declare_command
 def sweep(
-    study: Annotated[
-        str,
-        Argument(
-            metavar="STUDY",
-            help="A study file, or a name of the library.",
-            autocompletion=study_names,
-        ),
-    ],
-    out: Annotated[Path | None, Option(help="Folder of the sweep [default: sweeps/NAME].")] = None,
-    workers: Annotated[
-        int | None, Option(min=1, max=1000, help="Processes [default: one a processor].")
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        Option(metavar="ADDRESS", help="A Dask cluster that runs, such as tcp://node:8786."),
-    ] = None,
+    study: Annotated[str, Argument(autocompletion=study_names)],
+    *,
+    out: Path | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     overrides: Overrides = None,
     data_folder: DataFolder = None,
     allow_code: AllowCode = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Print the cells, and compute none.")
-    ] = False,
+    dry_run: bool = False,
 ) -> None:
     """Compute a study: every combination of what varies, into one table. Run again, it goes on
     where it was.
+
+    Parameters
+    ----------
+    study STUDY : A study file, or a name of the library.
+    out : Folder of the sweep [default: sweeps/NAME].
+    scheduler ADDRESS : A Dask cluster that runs, such as tcp://node:8786.
+    dry_run : Print the cells, and compute none.
     """
     from scenarios.sweeping.sharing import begin_loading
 
@@ -113,7 +107,6 @@ def _open_cluster(scheduler: str | None) -> Iterator[tuple[Any, int | None]]:
 def print_cells(file: StudyFile, folder: Path) -> None:
     """Print every cell, which of them are done, and how many plans they share."""
     from learning.phrases import format_value
-    from learning.terminal import PlainTable, Terminal
     from scenarios.sweeping.cells import cells, groups
     from scenarios.sweeping.kept import done_in
 
@@ -137,7 +130,6 @@ def print_cells(file: StudyFile, folder: Path) -> None:
 
 def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
     """Print the first points, the indices, the standings, what failed, and the files."""
-    from learning.terminal import Terminal
     from scenarios.report.phrases import render_lines
 
     study = file.study
@@ -169,7 +161,6 @@ def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
 
 def _points_table(study: Study, swept: Swept) -> PlainTable:
     """Make a table of the first points of a study."""
-    from learning.terminal import PlainTable
     from scenarios.report.facts_study import name_column, reader_keys, show_interval, show_value
 
     places = reader_keys(study, swept.points)
@@ -187,7 +178,6 @@ def _points_table(study: Study, swept: Swept) -> PlainTable:
 
 def _indices_table(rows: list[dict[str, Any]]) -> PlainTable:
     """Make a table of Sobol's indices."""
-    from learning.terminal import PlainTable
 
     title = "Share of variance owed to a key: alone (S1), and with all others (ST)"
     table = PlainTable(title, "fact", "key", "S1", "ST")
@@ -200,7 +190,6 @@ def _indices_table(rows: list[dict[str, Any]]) -> PlainTable:
 
 def _standings_table(study: Study, swept: Swept) -> PlainTable:
     """Make a table of the policies of a tournament."""
-    from learning.terminal import PlainTable
     from scenarios.report.facts_study import STANDING_HEADS, standing_cells
 
     table = PlainTable("How the policies stand, by greatest regret", *STANDING_HEADS)

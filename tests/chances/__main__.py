@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from chances.reliability import study
+from learning.terminal import show_stages
 from reproduction.command import print_study
 from reproduction.study import Options
-from scenarios.command.progress import show_stages
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="chances", description=__doc__.splitlines()[0])
