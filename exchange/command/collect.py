@@ -59,33 +59,33 @@ def collect(
     given = answers or []
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)
-    step = _collect_answers(agreed, folder, given, accept or [], close, every if follow else None)
+    came = [place for place in given if place.resolve() != folder.resolve()]
+    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
     if step.is_done or step.wrote is not None:
         return 0
-    return STUCK if step.is_stuck else WAITING
+    return {True: STUCK, False: WAITING}[step.is_stuck]
 
 
 def _collect_answers(
     contract: Contract,
     folder: Path,
-    given: list[Path],
+    came: list[Path],
     accepted: list[str],
     close: bool,
-    every: float | None,
+    every: float,
 ) -> Step:
-    """Take answers into a folder, and the next step; follow it where ``every`` says how often."""
+    """Take answers into a folder, then the next step; those after it too, unless ``every`` is 0."""
     from exchange.learner import collecting
 
-    elsewhere = [place for place in given if place.resolve() != folder.resolve()]
-    came = collecting.read_answers(contract, elsewhere)  # before anything is written
+    read = collecting.read_answers(contract, came)  # before anything is written
     collecting.prepare_folder(contract, folder)
-    collecting.admit_answers(came, folder)
+    collecting.admit_answers(read, folder)
     printer = StepPrinter(contract, folder)
     now = datetime.now(UTC)
-    closes = close and every is None
+    closes = close and not every
     step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
     printer.print_step(step)
-    if every is None:
+    if not every:
         return step
     return collecting.follow_exchange(
         contract,
@@ -150,20 +150,20 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         doubt = f"{name}'s answer is not used: its numbers are suspicious."
         yield f"{doubt} With --accept it is used all the same."
     if step.wrote is not None and found.used:
-        yield used_words(contract, found)
+        yield describe_used(contract, found)
     if query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}, made from the answers of {owners}."
-        yield claim_words(contract, found)
+        yield describe_claims(contract, found)
     elif step.wrote is None:
-        yield waiting_words(contract, found)
+        yield describe_waiting(contract, found)
     else:
         until = f", until {query.until}" * bool(query.until)
         question = f"question {query.round} of {contract.rounds} is in {folder / step.wrote}"
         yield f"{question}, for {', '.join(query.asked)} to answer{until}."
 
 
-def used_words(contract: Contract, found: Collected) -> str:
+def describe_used(contract: Contract, found: Collected) -> str:
     """Describe the answers of the last step, and the noise in their mean."""
     from exchange.learner.collector import noise_in_mean
 
@@ -179,7 +179,7 @@ def used_words(contract: Contract, found: Collected) -> str:
     return f"{words}, {whole:.3g} if everybody had answered. Left out: {gone}."
 
 
-def waiting_words(contract: Contract, found: Collected) -> str:
+def describe_waiting(contract: Contract, found: Collected) -> str:
     """Describe the missing answers and the remedy."""
     assert found.query is not None
     query = found.query
@@ -191,14 +191,13 @@ def waiting_words(contract: Contract, found: Collected) -> str:
         return f"{words}: the contract waits for everybody."
     if came < rule.at_least:
         return f"{words}: the contract asks for {rule.at_least} answers at least."
-    after = f" after {query.until}" if query.until else ""
-    return f"{words}; --close goes on without{after}."
+    return f"{words}; --close goes on without{f' after {query.until}' * bool(query.until)}."
 
 
-def claim_words(contract: Contract, found: Collected) -> str:
+def describe_claims(contract: Contract, found: Collected) -> str:
     """Describe the claims of the model."""
     sold = {owner.name: owner.epsilon for owner in contract.owners}
     promised = ", ".join(f"{sold[name]:.4g} ({name})" for name in found.owners)
-    delta = f", delta {contract.noise.delta:g}" if contract.noise.delta else ""
+    delta = f", delta {contract.noise.delta:g}" * bool(contract.noise.delta)
     claimed = "Claimed of it, as of all answers together"
     return f"{claimed}: epsilon {promised}{delta}; no simulation."

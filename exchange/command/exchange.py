@@ -84,11 +84,14 @@ def lifted_words(folder: Path) -> list[str]:
 
 def simulation_words(facts: Mapping[str, Any]) -> str:
     """Compare the exchanged models with the simulation of the same plan."""
-    made = len(facts["exchanges"])
-    how = "in the exchange" if made == 1 else f"on average of {made}"
+    how = "in the exchange"
+    if len(facts["exchanges"]) > 1:
+        how = f"on average of {len(facts['exchanges'])}"
     measured = f"measured     {format_percent(facts['mean'])} {how}"
     words = f"{measured}, where the simulation of the same plan says {format_percent(facts['law'])}"
-    return words if facts["z_score"] is None else f"{words}: z = {facts['z_score']:.2f}"
+    if facts["z_score"] is not None:
+        words += f": z = {facts['z_score']:.2f}"
+    return words
 
 
 def wire_words(exchanges: Sequence[Mapping[str, Any]]) -> str:

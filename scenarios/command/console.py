@@ -13,7 +13,7 @@ from learning.forecast.planner import Planner
 from learning.terminal import PlainTable, Terminal, titled
 from scenarios.report.facts_learning import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
-from scenarios.report.phrases import render_phrase
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.report.topics import terminal_lines
 from scenarios.report.wording import (
     currency_of,
@@ -63,6 +63,12 @@ def _owners_table(content: Mapping[str, Any]) -> PlainTable:
 def summary_lines(content: Mapping[str, Any]) -> list[str]:
     """Render what came out, with a title for each topic."""
     return [titled(title, *lines) for title, lines in terminal_lines(content)]
+
+
+def say_phrases(out: Terminal, topic: str, names: str, *values: Any) -> None:
+    """Print phrases of a topic by their names, which blanks part."""
+    for name in names.split():
+        out.say(*render_lines(topic, name, *values))
 
 
 def in_title(title: str, content: Mapping[str, Any]) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 
 from learning.phrases import escape_control
 from learning.terminal import PlainTable, Terminal, show_stages
-from scenarios.command.console import in_title
+from scenarios.command.console import in_title, say_phrases
 from scenarios.command.options import Changes
 from scenarios.games.settling import game_of, settle_game, starts_of
 from scenarios.output.folders import write_together
 from scenarios.output.manifest import MANIFEST, write_manifest
 from scenarios.output.places import check_folder
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
-from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import count_noun, format_number
 from scenarios.result import naming_damage
 from scenarios.schema.game import GameFile, read_game
@@ -79,13 +79,13 @@ def draw_again(folder: Path) -> None:
 
 def print_game(content: Mapping[str, Any], folder: Path) -> None:
     """Print each equilibrium with the starts that lead there, and what is said of the game."""
-    names = [owner["name"] for owner in content["owners"]]
-    few = len(names) <= WIDEST
+    columns = [owner["name"] for owner in content["owners"]]
+    few = len(columns) <= WIDEST
     if not few:
-        names = ["least eps", "mean eps", "most eps"]
+        columns = ["least eps", "mean eps", "most eps"]
     title = in_title(content["title"] or "Equilibria", content)
     heads = ("paid in all", "left to owners", "starts", "near it")
-    rows = PlainTable(title, "equilibrium", *names, *heads)
+    rows = PlainTable(title, "equilibrium", *columns, *heads)
     for place, one in enumerate(content["equilibria"], 1):
         shown = epsilon = one["epsilon"]
         if not few:
@@ -98,13 +98,6 @@ def print_game(content: Mapping[str, Any], folder: Path) -> None:
     out = Terminal()
     out.print(rows)
     out.print()
-    out.say(
-        render_phrase("game", "answer", content),
-        render_phrase("game", "larger_lower", content),
-        render_phrase("game", "unsettled", content),
-        render_phrase("game", "certificate", content),
-        *render_lines("game", "turns", content),
-        *render_lines("game", "remarkable", content),
-        render_phrase("game", "no_table"),
-        f"\nreport: {folder / 'report.html'}",
-    )
+    names = "answer larger_lower unsettled certificate turns remarkable"
+    say_phrases(out, "game", names, content)
+    out.say(render_phrase("game", "no_table"), f"\nreport: {folder / 'report.html'}")

@@ -148,13 +148,15 @@ def design(
     folder = out or Path("results") / f"design-{Path(scenario).stem}"
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario)
-    kinds = [kind.strip() for kind in policies.split(",")] if policies else []
+    kinds = [kind.strip() for kind in (policies or "").split(",") if policies]
     with changes.placing_faults(scenario), show_stages() as progress:
         found = design_scenario(
             chosen, kinds=kinds, budget=budget, optimistic=optimistic, progress=progress
         )
         content = design_part(found, optimistic=optimistic)
         progress("writing the report")
-        text = "" if found.scenario is None else found.scenario.to_toml(absolute=True)
+        text = ""
+        if found.scenario is not None:
+            text = found.scenario.to_toml(absolute=True)
         save_design(content, text, folder, force=force)
-    print_design(content, folder, folder / CHOSEN if text else None)
+    print_design(content, folder, f"run it: dpmarket run {folder / CHOSEN}" * bool(text))

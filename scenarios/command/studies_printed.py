@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from learning.terminal import PlainTable, Terminal
-from scenarios.command.console import in_title
+from scenarios.command.console import in_title, say_phrases
 from scenarios.report.facts_outcome import alternative_name, policy_name
-from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.report.wording import format_number, format_percent
 
 
@@ -24,14 +23,8 @@ def print_comparison(content: dict[str, Any], folder: Path) -> None:
         table.add_row(*row.values())
     out.print(table)
     out.print()
-    out.say(
-        render_phrase("comparison", "aim", content),
-        *render_lines("comparison", "missed", content),
-        render_phrase("comparison", "best", content),
-        render_phrase("comparison", "vote", content),
-        *render_lines("comparison", "cautions", content),
-        f"\nreport: {folder / 'report.html'}",
-    )
+    say_phrases(out, "comparison", "aim missed best vote cautions", content)
+    out.say(f"\nreport: {folder / 'report.html'}")
 
 
 def _table_cells(row: dict[str, Any]) -> dict[str, str]:
@@ -48,8 +41,8 @@ def _table_cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> None:
-    """Print the best of each kind of policy, the offer, whom to ask, and the files."""
+def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
+    """Print the best of each kind of policy, the offer, whom to ask, the page, and advice."""
     out = Terminal()
     title = in_title(content["title"], content["chosen"])
     table = PlainTable(title, "policy", "paid", "error", "gain", "will do")
@@ -61,12 +54,5 @@ def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> 
             table.add_row(policy_name(row), *numbers, feasible)
     out.print(table)
     out.print()
-    out.say(
-        render_phrase("design", "answer", content),
-        render_phrase("design", "what_would_change", content),
-        *render_lines("design", "joining", content),
-        render_phrase("design", "not_bought", content),
-        render_phrase("design", "frontier", content),
-        f"\nreport: {folder / 'report.html'}",
-        f"run it: dpmarket run {chosen}" * bool(chosen),
-    )
+    say_phrases(out, "design", "answer what_would_change joining not_bought frontier", content)
+    out.say(f"\nreport: {folder / 'report.html'}", advice)

@@ -167,8 +167,10 @@ def _points_table(study: Study, swept: Swept) -> PlainTable:
     keys = (study.keys[i] for i in places)
     table = PlainTable(study.title, "point", *keys, *map(name_column, study.show))
     for point in swept.points[:SHOWN]:
-        values = [point.values[i] for i in places]
-        cells = ["" if value is None else show_value(value) for value in values]
+        cells = [""] * len(places)
+        for at, i in enumerate(places):
+            if point.values[i] is not None:
+                cells[at] = show_value(point.values[i])
         shown = ["failed"]
         if point.facts:
             shown = [show_interval(fact, point.facts.get(fact)) for fact in study.show]
