@@ -32,7 +32,7 @@ def described_columns(data: MarketData, scenario: Scenario) -> dict[str, Any]:
     """
     content = describe_encoder(data.encoder)
     table = data.table
-    content["target"]["labels"] = None if table.labels is None else list(table.labels)
+    content["target"]["labels"] = table.labels and list(table.labels)
     names = [*data.encoder.numbers.names, table.target_name]
     written = {name: table.meaning.written[name] for name in names}
     doubtful = [name for name in names if _is_doubtful(table, name)]

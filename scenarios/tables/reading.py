@@ -56,7 +56,9 @@ class Table:
 
     def rows_of_file(self, rows: Rows) -> Rows:
         """Rows of the file that some rows are."""
-        return rows if self.places is None else self.places[rows]
+        if self.places is None:
+            return rows
+        return self.places[rows]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -191,10 +193,8 @@ def column_of(series: pd.Series) -> np.ndarray:
     if pd.api.types.is_datetime64_any_dtype(kind):
         return texts(series.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00"))
     is_float = pd.api.types.is_float_dtype(kind)
-    if is_float or (pd.api.types.is_numeric_dtype(kind) and not _has_large(series)):
+    if is_float or (_has_numbers(series) and not _has_large(series)):
         return series.to_numpy(dtype=float, na_value=np.nan)
-    if _has_numbers(series) and not _has_large(series):
-        return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
     cells = texts(series)
     if all(cell is None for cell in cells):
         return np.full(len(cells), np.nan)
