@@ -66,4 +66,6 @@ class FittedClassifier(ClassifierMixin, _Fitted):
 
 def estimator(model: Any) -> FittedRegressor | FittedClassifier:
     """The estimator of a trained model."""
-    return FittedRegressor(model) if model.made.labels is None else FittedClassifier(model)
+    if model.made.labels is None:
+        return FittedRegressor(model)
+    return FittedClassifier(model)
