@@ -14,7 +14,7 @@ from learning.progress import Progress, ignore_progress
 from scenarios.output.unfinished import put_file
 from scenarios.starting.draft import Draft, draft
 from scenarios.starting.guesses import Ask, Wanted, guess
-from scenarios.tables.parts import open_table
+from scenarios.tables.paths import open_table
 
 
 @check_arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,12 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.away import Away
-from scenarios.tables.parts import Parts, open_table
-from scenarios.tables.paths import table_path
+from scenarios.tables.paths import open_table, table_path
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
+
+if TYPE_CHECKING:
+    from scenarios.tables.parts import Parts
 
 # Owners up to which each own model is fitted, where sums over its records do not suffice.
 ALONE = 200
@@ -260,7 +262,9 @@ def pool_records(
     """Encode the records of all owners, and the rows held out: in memory, or in the file."""
     learning = scenario.learning
     meaning = table.meaning
-    if isinstance(raw, Parts):
+    if not isinstance(raw, Table):
+        from scenarios.tables.away import Away  # what a table in memory need not wait for
+
         away = Away(raw, meaning, encoder, division)
         if not learning.keeps_sums or scenario.owners.report:
             return away.spool_records(learning.objective, learning.regularisation)

@@ -16,9 +16,9 @@ from learning.cells import Columns, as_text
 from learning.data.division import RowLabels, Rows
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.table_file import PARQUET, ROW_LABELS, check_kinds, check_names
+from learning.table_file import ROW_LABELS, check_kinds, check_names
 from scenarios.schema.fields import suggest_name
-from scenarios.tables.reading import Table, column_of, read_table
+from scenarios.tables.reading import Table, column_of
 
 WHOLE = 2**25  # cells up to which a table is read at once, a quarter of a gibibyte of numbers
 BLOCK = 2**16  # rows read at a time otherwise
@@ -176,36 +176,18 @@ def _encode_cells(cells: Any) -> Any:
     return cells.dictionary_encode()
 
 
-def open_table(path: str | Path) -> Table | Parts:
-    """Open a table as it lies on disk: Parquet is looked at, of anything else the cells are read.
+def open_parts(path: Path) -> Parts:
+    """Open a folder or a file of Parquet.
 
     Raises
     ------
     InputError
-        If it is missing, empty, no table, or its parts are not of one kind.
+        If it is empty, damaged, or its parts are not of one kind.
     """
-    return open_parts(path) or read_table(path)
-
-
-def open_parts(path: str | Path) -> Parts | None:
-    """Open a folder or a file of Parquet; None where it is something else.
-
-    Raises
-    ------
-    InputError
-        As `open_table`.
-    """
-    path = Path(path)
-    if os.path.isdir(path):
-        return _open_files(_list_parts(path), str(path))
-    if os.path.isfile(path):
-        try:
-            with path.open("rb") as file:
-                if file.read(4) == PARQUET:
-                    return _open_files((path,), str(path))
-        except OSError:
-            pass  # the reader says what is wrong
-    return None
+    paths: tuple[Path, ...] = (path,)
+    if path.is_dir():
+        paths = _list_parts(path)
+    return _open_files(paths, str(path))
 
 
 def _list_parts(folder: Path) -> tuple[Path, ...]:
@@ -216,9 +198,8 @@ def _list_parts(folder: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise InputError(key, "must be readable", error.strerror or "an error") from None
     found = sorted(name for name in entries if not name.startswith(IGNORED))
-    others = [
-        name for name in found if not name.endswith(".parquet") or not (folder / name).is_file()
-    ]
+    parts = {path.name for path in folder.glob("*.parquet") if path.is_file()}
+    others = [name for name in found if name not in parts]
     if others:
         kind = "a file that is none"
         if os.path.isdir(folder / others[0]):

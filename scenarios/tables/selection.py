@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,10 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.schema.data import Data
 from scenarios.schema.fields import suggest_name
-from scenarios.tables.parts import Parts
 from scenarios.tables.reading import Table
+
+if TYPE_CHECKING:
+    from scenarios.tables.parts import Parts
 
 MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, names the rows
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
