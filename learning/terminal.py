@@ -43,7 +43,9 @@ def hanging(line: str, width: int) -> str:
                  best possible error
     """
     title = TITLE.match(line)
-    start = title.end() if title else 0
+    start = 0
+    if title:
+        start = title.end()
     parts = textwrap.wrap(
         line[start:],
         max(width, start + 20),
@@ -79,7 +81,9 @@ class Terminal(Console):
         """Print lines of text, without empty ones."""
         for text in filter(None, texts):
             for line in plain(text).split("\n"):
-                self.print(hanging(line, self.width) if self.is_terminal else line)
+                if self.is_terminal:
+                    line = hanging(line, self.width)
+                self.print(line)
 
 
 class PlainTable(Table):
@@ -101,8 +105,10 @@ class PlainTable(Table):
         super().__init__(
             title=name, title_justify="left", box=None, pad_edge=False, header_style="bold"
         )
-        for i, head in enumerate(columns):
-            self.add_column(head, justify="left" if i < left else "right")
+        for head in columns[:left]:
+            self.add_column(head)
+        for head in columns[left:]:
+            self.add_column(head, justify="right")
 
     def add_row(self, *cells: Any, **style: Any) -> None:
         super().add_row(*(escape_control(plain(str(cell))) for cell in cells), **style)
@@ -170,7 +176,8 @@ def show_stages() -> Iterator[Progress]:
 
     def show_share(stage: str, share: float = 0.0, /) -> None:
         if stage != line.tasks[0].description or share == 0:
-            line.reset(task, total=1.0, completed=share, description=stage)  # type: ignore[arg-type]
+            # Rich counts shares too.
+            line.reset(task, total=1, completed=share, description=stage)  # type: ignore[arg-type]
         else:
             line.update(task, completed=share)
 

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from learning.errors import InputError
 from learning.program import declare_command
 from learning.terminal import PlainTable, Terminal, show_stages
-from scenarios.command.options import DataFolder, Workers
+from scenarios.command.options import UNMET, DataFolder, Workers
 
 if TYPE_CHECKING:
     from reproduction.book import Outcome
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reproduction.study import Options, Study
 
 ALL = "all"
-UNMET = 3  # exit status with --strict
 STATUS = {True: "holds", False: "FAILS", None: "-"}
 
 
@@ -95,7 +94,7 @@ def reproduce(
         met = _compute_items(items, options, effort.quick, effort.seed)
     if studies:
         met = _compute_studies(studies, options) and met
-    return UNMET if strict and not met else 0
+    return UNMET * (strict and not met)
 
 
 def _select_ids(ids: Sequence[str]) -> tuple[list[Item], list[str]]:

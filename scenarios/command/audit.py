@@ -13,6 +13,8 @@ from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
 from scenarios.command.run import parse_budgets
 
+REFUTED = 3  # exit status
+
 
 @declare_command
 def audit(
@@ -47,4 +49,4 @@ def audit(
     print_audit(found)
     if out is not None:
         write_audit(found, scenario, chosen.seed, out)
-    return 3 if found.refuted else 0
+    return REFUTED * found.refuted

@@ -9,7 +9,7 @@ from typing import Any
 from learning.phrases import escape_control
 from learning.terminal import PlainTable, Terminal, show_stages
 from scenarios.command.console import in_title, say_phrases
-from scenarios.command.options import Changes
+from scenarios.command.options import UNMET, Changes
 from scenarios.games.settling import game_of, settle_game, starts_of
 from scenarios.output.folders import write_together
 from scenarios.output.manifest import MANIFEST, write_manifest
@@ -37,7 +37,7 @@ def run_game(scenario: str, changes: Changes, folder: Path, *, force: bool, stri
         save_game(result, folder, force=force)
     print_game(result.content, folder)
     lost = any(start["equilibrium"] is None for start in result.content["starts"])
-    return 3 if strict and (lost or not result.content["equilibria"]) else 0
+    return UNMET * (strict and (lost or not result.content["equilibria"]))
 
 
 def check_game(scenario: str, changes: Changes) -> None:

@@ -81,7 +81,9 @@ class Markets:
     @property
     def worth(self) -> float:
         """Money that a model without error is worth."""
-        return 2 * self.budget if self.value is None else self.value
+        if self.value is None:
+            return 2 * self.budget
+        return self.value
 
     def tune(
         self, problem: ProcurementProblem, names: Sequence[str], progress: Progress

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario
 
 
+UNMET = 3  # exit status with --strict
+
+
 def library_names() -> list[str]:
     """List the scenarios of the library, for completion in a shell."""
     from scenarios.schema.loading import library_games, library_scenarios

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from learning.errors import InputError
 from learning.program import declare_command
 from learning.terminal import show_stages
-from scenarios.command.options import AllowCode, Changes, ScenarioArg
+from scenarios.command.options import UNMET, AllowCode, Changes, ScenarioArg
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ def run(
     chosen = changes.load_scenario(scenario, allow_code=allow_code)
     with changes.placing_faults(scenario):
         kept = _run_market(chosen, folder, training=not no_train, force=force)
-    return 3 if strict and not kept else 0
+    return UNMET * (strict and not kept)
 
 
 def _run_market(scenario: Scenario, folder: Path, *, training: bool, force: bool) -> bool:

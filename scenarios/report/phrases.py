@@ -200,6 +200,7 @@ TOPICS = {
     name: Phrases(name)
     for name in (
         "ahead",
+        "audit",
         "behaviours",
         "buying",
         "choice",

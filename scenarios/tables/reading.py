@@ -30,8 +30,9 @@ from scenarios.schema.fields import suggest_name
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")
 # Every decimal is read to the nearest float; from pandas 3.1 on that is the default and asking for
 # it warns.
-_NEW_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
-_PRECISE: dict[str, str] = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
+_PRECISE: dict[str, str] = {}
+if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
+    _PRECISE["float_precision"] = "round_trip"
 
 
 @dataclass(frozen=True)
