@@ -136,7 +136,8 @@ class Result:
 
         Frames of several results go under one another by ``pandas.concat``.
         """
-        return pd.DataFrame([_flatten(self.raw.content)])
+        facts = pd.json_normalize(self.raw.content)
+        return facts[[name for name in facts if not isinstance(facts.at[0, name], (list, tuple))]]
 
     @check_arguments
     def to_csv(self, path: str | Path | None = None) -> str | None:
@@ -295,17 +296,6 @@ def _use_name(result: Result) -> None:
     result.to_latex()
     for name in FIGURES:
         result.drawing(name)
-
-
-def _flatten(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """The numbers, texts and truths of nested tables, under dotted names."""
-    found: dict[str, Any] = {}
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            found |= _flatten(value, f"{above}{key}.")
-        elif not isinstance(value, (list, tuple)):
-            found[above + key] = value
-    return found
 
 
 def _latex_number(value: Any) -> str:
