@@ -1,4 +1,4 @@
-"""Output of `dpmarket audit`: on the terminal, and as a file of all numbers or of the same words."""
+"""Output of `dpmarket audit` on the terminal, and as a file of all numbers or the same words."""
 
 from __future__ import annotations
 

@@ -95,9 +95,9 @@ def print_forecast(
     prediction: the forecast with its intervals.
     """
     oracle = part["oracle"]
-    pooled = {"exact": "the same law on the pooled records"}.get(
-        part["kind"], "trained on the pooled records at other noise"
-    )
+    pooled = "trained on the pooled records at other noise"
+    if part["kind"] == "exact":
+        pooled = "the same law on the pooled records"
     error = ""
     if oracle["std_error"]:
         error = f"+- {format_percent(oracle['std_error'])} (std. error)"
@@ -107,9 +107,8 @@ def print_forecast(
     interval = render_phrase("model", "interval", part)
     alone = format_interval(*prediction.outside_interval(), show=format_percent)
     rows = PlainTable("", zero, "value", "interval")
-    rows.add_row(
-        f"model at these budgets ({made})", format_percent(part["relative_fitness"]), interval
-    )
+    fitness = format_percent(part["relative_fitness"])
+    rows.add_row(f"model at these budgets ({made})", fitness, interval)
     rows.add_row("  left to optimise", format_percent(part["bias"]))
     rows.add_row("  noise that survives", format_percent(part["noise"]))
     rows.add_row(f"{pooled} (oracle)", format_percent(oracle["relative_fitness"]), error)

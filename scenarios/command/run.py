@@ -14,8 +14,6 @@ from scenarios.command.options import UNMET, AllowCode, Changes, ScenarioArg
 if TYPE_CHECKING:
     import numpy as np
 
-    from scenarios.schema.scenario import Scenario
-
 
 @declare_command
 def run(
@@ -38,7 +36,7 @@ def run(
     strict : Status 3 when not certified, or training contradicts the forecast or the money.
     """
     from scenarios.output.places import check_folder
-    from scenarios.result import FILES, default_folder
+    from scenarios.result import FILES, default_folder, save_result
     from scenarios.schema.game import is_game_file
 
     folder = out or default_folder(scenario, changes.assignments)
@@ -48,26 +46,18 @@ def run(
         return run_game(scenario, changes, folder, force=force, strict=strict)
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario, allow_code=allow_code)
-    with changes.placing_faults(scenario):
-        kept = _run_market(chosen, folder, training=not no_train, force=force)
-    return UNMET * (strict and not kept)
-
-
-def _run_market(scenario: Scenario, folder: Path, *, training: bool, force: bool) -> bool:
-    """Run a scenario, save and print its result; True where what was promised is kept."""
     from scenarios.report.page import write_report
-    from scenarios.result import save_result
     from scenarios.runner import run as run_scenario
     from scenarios.summary.verdict import promises_kept
 
-    with show_stages() as progress:
-        result = run_scenario(scenario, training=training, progress=progress)
+    with changes.placing_faults(scenario), show_stages() as progress:
+        result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
         save_result(result, folder, partial(write_report, result=result.content), force=force)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
-    return promises_kept(result.content)
+    return UNMET * (strict and not promises_kept(result.content))
 
 
 @declare_command

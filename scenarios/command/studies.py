@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from learning.errors import InputError
 from learning.program import declare_command
@@ -18,9 +17,6 @@ from scenarios.command.options import (
     Overrides,
     ScenarioArg,
 )
-
-if TYPE_CHECKING:
-    from scenarios.studies.comparison import Aim, Alternative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,37 +55,22 @@ def compare(
     out : Folder of the comparison [default: results/compare-NAME].
     no_train : Stop at the equilibria.
     """
+    from scenarios.command.studies_printed import print_comparison
     from scenarios.output.places import check_folder
-    from scenarios.report.comparison_page import FILES
-    from scenarios.studies.comparison import Aim, read_alternatives
+    from scenarios.report.comparison_page import FILES, save_comparison
+    from scenarios.studies import comparison
 
-    common = Aim(aim.at_spending, aim.at_fitness)
+    common = comparison.Aim(aim.at_spending, aim.at_fitness)
     varied = [one for text in vary or [] for one in split_values(text)]
     folder = out or Path("results") / f"compare-{Path(scenarios[0]).stem}"
     check_folder(folder, FILES, force=force)
-    read = read_alternatives(
+    read = comparison.read_alternatives(
         scenarios, changes.assignments, allow_code=allow_code, data_folder=changes.data_folder
     )
-    _compare_alternatives(read, varied, common, folder, training=not no_train, force=force)
-
-
-def _compare_alternatives(
-    read: list[Alternative],
-    varied: list[tuple[str, str]],
-    aim: Aim,
-    folder: Path,
-    *,
-    training: bool,
-    force: bool,
-) -> None:
-    """Carry out alternatives, save their comparison and print it."""
-    from scenarios.command.studies_printed import print_comparison
-    from scenarios.report.comparison_page import save_comparison
-    from scenarios.studies import comparison
-
     with show_stages() as progress:
-        carried = comparison.compare(read, varied, aim, training=training, progress=progress)
-        content = comparison.comparison(carried, aim)
+        training = not no_train
+        carried = comparison.compare(read, varied, common, training=training, progress=progress)
+        content = comparison.comparison(carried, common)
         progress("writing the report")
         save_comparison(content, folder, force=force)
     print_comparison(content, folder)
