@@ -10,7 +10,7 @@ PACKAGES = {
     "learning": "What gradients cost",
     "market": "Who wants what",
     "agents": "The market as a Mesa model",
-    "scenarios": "What a person runs",
+    "scenarios": "Scenarios as a person runs them",
     "exchange": "The exchange",
     "reproduction": "Reproduction of the sources",
 }  # with the first words of each package's own __init__.py

@@ -38,7 +38,7 @@ def list_keys() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much is computed, and from which seeds.
+    """Extent of what is computed, and its seeds.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def _as_toml(value: Any) -> str:
 
 
 class Design:
-    """What the learner should offer.
+    """Offer that the learner should make.
 
     ``design["owners"]`` and the like are the content of design.json.
 

@@ -59,7 +59,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found: the content of result.json, and the tables beside it.
+    """Findings of a run: the content of result.json, and the tables beside it.
 
     Parameters
     ----------

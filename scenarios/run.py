@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # Mesa and what it loads take half a second
 
 @dataclass(frozen=True)
 class Accounts:
-    """What each owner sells, is paid, loses and has in the end.
+    """Sales, payments, losses and surplus of each owner.
 
     Every column (n_owners,), in money but for the budgets.
 
@@ -180,7 +180,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of a scenario comes to, piece by piece.
+    """Outcome of a run of a scenario, piece by piece.
 
     Parameters
     ----------

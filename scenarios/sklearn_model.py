@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 
 class _Fitted(BaseEstimator):
-    """What regressor and classifier share; X is a frame with the table's columns.
+    """Regressor or classifier of a trained model; X is a frame with the table's columns.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from scenarios.command.options import (
 
 @dataclass(frozen=True, kw_only=True)
 class AimOptions:
-    """What alternatives are made to have in common.
+    """An aim that all alternatives are made to meet.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whose a file is: a folder that is written here holds a list of its files with their sums.
+"""Owners of files: a folder that is written here holds a list of its files with their sums.
 
 All else in it is somebody's.
 """

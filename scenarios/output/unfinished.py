@@ -1,4 +1,4 @@
-"""What is being written lies beside its place, under a hidden name, until it is whole.
+"""Unfinished files lie beside their place, under a hidden name, until they are whole.
 
 What kills leave is cleared.
 """
