@@ -150,10 +150,13 @@ def column_names(kind: type[Any]) -> list[str]:
 
 def write_rows(rows: Sequence[Any], path: Path) -> None:
     """Write rows as CSV, numbers in full, each estimate followed by its standard error."""
-    cells = []
+    cells: list[list[Any]] = []
     for row in rows:
-        values = (getattr(row, field.name) for field in fields(row))
-        parts = (value if isinstance(value, Estimate) else (value,) for value in values)
-        cells.append([cell for part in parts for cell in part])
+        cells.append([])
+        for field in fields(row):
+            value = getattr(row, field.name)
+            if not isinstance(value, Estimate):
+                value = [value]
+            cells[-1] += value
     table = pd.DataFrame(cells, columns=column_names(type(rows[0])))
     put_file(path, table.to_csv(index=False, lineterminator="\r\n", na_rep="nan"))
