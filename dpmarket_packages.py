@@ -1,4 +1,4 @@
-"""Refuse to start where the names of dpmarket's packages lead to somebody else's: a file beside a script, another package."""
+"""Refusal to start where names of dpmarket's packages lead to another file or package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PACKAGES = {
     "learning": "What gradients cost",
     "market": "Who wants what",
     "agents": "The market as a Mesa model",
-    "scenarios": "What a person runs",
+    "scenarios": "Scenarios as a person runs them",
     "exchange": "The exchange",
     "reproduction": "Reproduction of the sources",
 }  # with the first words of each package's own __init__.py
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _file_of(name: str) -> str:
-    """The file that importing a name runs, or the folder where there is no such file; empty where there is neither."""
+    """File that importing a name runs, or its folder; empty where there is neither."""
     try:
         spec = find_spec(name)
     except ValueError:  # imported before, by something that left no trace of where
@@ -57,7 +57,7 @@ def _file_of(name: str) -> str:
 
 
 def _is_own(file: str, opening: str) -> bool:
-    """Whether a file is the beginning of one of dpmarket's packages."""
+    """Test whether a file is the beginning of one of dpmarket's packages."""
     path = Path(file)
     if path.name != "__init__.py":
         return False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from learning.errors import InputError
-from scenarios.command.options import DataFolder
-from scenarios.command.progress import stages
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages
+from scenarios.command.options import UNMET, DataFolder, Workers
 
 if TYPE_CHECKING:
     from reproduction.book import Outcome
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from reproduction.study import Options, Study
 
 ALL = "all"
-UNMET = 3  # exit status with --strict
+STATUS = {True: "holds", False: "FAILS", None: "-"}
 
 
 def list_keys() -> list[str]:
@@ -34,64 +36,65 @@ def list_keys() -> list[str]:
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """Extent of what is computed, and its seeds.
+
+    Parameters
+    ----------
+    quick : Coarse grids and few runs.
+    seed : Of everything that items draw.
+    seeds : Seeds of each market, for calibration.
+    """
+
+    quick: bool = False
+    seed: Annotated[int, Option(min=0, max=2**32 - 1)] = 1
+    seeds: Annotated[int, Option(min=1, max=10_000)] = 40
+    workers: Workers = None
+
+
+@declare_command
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID]...",
-            help="Items such as VC-4, a source such as VC, all of them, or protocol or "
-            "calibration. [default: all]",
-            autocompletion=list_keys,
-        ),
-    ] = None,
+    ids: Annotated[list[str] | None, Argument(autocompletion=list_keys)] = None,
+    *,
     data_folder: DataFolder = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder where what is done is kept; run again, it goes on there.")
-    ] = Path("reproduced"),
-    quick: Annotated[bool, typer.Option("--quick", help="Coarse grids and few runs.")] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of everything that items draw.")
-    ] = 1,
-    seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")
-    ] = 40,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Status 3 where anything is not reproduced.")
-    ] = False,
-    listing: Annotated[
-        bool, typer.Option("--list", help="Print what there is, and compute nothing.")
-    ] = False,
+    out: Path = Path("reproduced"),
+    effort: Effort,
+    strict: bool = False,
+    listing: Annotated[bool, Option("--list")] = False,
 ) -> int:
     """Compute published figures, tables, theorems and errata anew: numbers, figure and status of
     each, and a page of all.
 
     Without --data, generated stand-ins take the place of tables that do not come along, and figures
     say so. The studies protocol and calibration check the program's own promises.
+
+    Parameters
+    ----------
+    ids [ID]... : Items such as VC-4, a source such as VC, all of them, or protocol or calibration.
+        [default: all]
+    out : Folder where what is done is kept; run again, it goes on there.
+    strict : Status 3 where anything is not reproduced.
+    listing : Print what there is, and compute nothing.
     """
-    from reproduction.items import STUDIES
     from reproduction.study import Options
 
     items, studies = _select_ids(ids or [ALL])
     if listing:
         _print_items(items)
         return 0
-    folder = _find_data(data_folder)
-    options = Options(folder, out, seeds, workers or os.cpu_count() or 1)
+    workers = effort.workers or os.cpu_count() or 1
+    options = Options(_find_data(data_folder), out, effort.seeds, workers)
     if "calibration" in studies:
         from reproduction.calibration import check_outcomes
 
         check_outcomes(out)
     met = True
     if items:
-        met = _compute_items(items, options, quick, seed)
+        met = _compute_items(items, options, effort.quick, effort.seed)
     if studies:
-        with stages() as progress:
-            found = [STUDIES[name](options, progress) for name in studies]
-        met = _print_studies(found) and met
-    return UNMET if strict and not met else 0
+        met = _compute_studies(studies, options) and met
+    return UNMET * (strict and not met)
 
 
 def _select_ids(ids: Sequence[str]) -> tuple[list[Item], list[str]]:
@@ -131,7 +134,7 @@ def _compute_items(items: Sequence[Item], options: Options, quick: bool, seed: i
 
     page, table = check_page(options.out)
     setting = Setting(options.data, quick, seed)
-    with stages() as progress:
+    with show_stages() as progress:
         outcomes = compute_items(items, setting, options.out, options.workers, progress)
     held = list(all_kept(options.out))
     write_text(page, render_page(held))
@@ -142,12 +145,8 @@ def _compute_items(items: Sequence[Item], options: Options, quick: bool, seed: i
 
 def _print_items(items: Sequence[Item]) -> None:
     """Print a line for each item."""
-    from exchange.terminal import Terminal
-    from scenarios.command.terminal import PlainTable
 
-    rows = PlainTable("", "item", "what", "where")
-    for column in rows.columns:
-        column.justify = "left"
+    rows = PlainTable("", "item", "what", "where", left=3)
     for item in items:
         rows.add_row(item.key, item.title, item.where)
     Terminal().print(rows)
@@ -155,18 +154,14 @@ def _print_items(items: Sequence[Item]) -> None:
 
 def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
     """Print a line for each item, and the checks that do not hold."""
-    from exchange.terminal import Terminal
     from reproduction.item import limited_checks
     from reproduction.pages import describe_limits, format_digits
-    from scenarios.command.terminal import PlainTable
 
-    rows = PlainTable("", "item", "what", "status", "hold")
+    rows = PlainTable("", "item", "what", "status", "hold", left=3)
     failed = []
-    for column in rows.columns[:3]:
-        column.justify = "left"
     for one in outcomes:
         key = one.item.key
-        status = one.status + (", stand-in" if one.stand_in and not one.reason else "")
+        status = one.status + ", stand-in" * (one.stand_in and not one.reason)
         limited = limited_checks(one.checks)
         holding = sum(check.holds for check in limited)
         rows.add_row(key, one.item.title, status, f"{holding}/{len(limited)}")
@@ -181,20 +176,19 @@ def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
     out.say(*failed, f"Page with every figure: {page}")
 
 
-def _print_studies(found: Sequence[Study]) -> bool:
-    """Print studies; True where every row holds."""
+def _compute_studies(names: Sequence[str], options: Options) -> bool:
+    """Compute and print studies; True where every row holds."""
+    from reproduction.items import STUDIES
+
+    with show_stages() as progress:
+        found = [STUDIES[name](options, progress) for name in names]
     for study in found:
         print_study(study)
     return all(row.holds is not False for study in found for row in study.rows)
 
 
-STATUS = {True: "holds", False: "FAILS", None: "-"}
-
-
 def print_study(study: Study) -> None:
     """Print a reproduced table with its status."""
-    from exchange.terminal import Terminal
-    from scenarios.command.terminal import PlainTable
 
     table = PlainTable(study.title, "", *study.columns, "reference", "status")
     for row in study.rows:

@@ -1,1 +1,1 @@
-"""What a person runs: scenario files, tables, the loop, reports and the command."""
+"""Scenarios as a person runs them: scenario files, tables, the loop, reports and the command."""

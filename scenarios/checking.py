@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -14,13 +15,12 @@ from scenarios.features.network import find_sight
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
-from scenarios.settling.game import check_fears, market_owners
+from scenarios.settling.game import check_fears, market_game, market_owners
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.user_policy import is_written, load_policy
 
-COUNTED = (
-    100  # a budget that every accounting covers; whether one covers more takes seconds to tell
-)
+# A budget that every accounting covers; whether one covers more takes seconds to tell.
+COUNTED = 100
 
 
 def check_scenario(scenario: Scenario) -> MarketData:
@@ -38,13 +38,15 @@ def check_scenario(scenario: Scenario) -> MarketData:
     collect_errors(partial(load_policy, scenario), lambda: found.append(market_data(scenario)))
     (data,) = found
     ordered = data.in_order(scenario)
-    collect_errors(
+    checks: list[Callable[[], object]] = [
         partial(check_market, ordered, data),
         partial(find_sight, ordered, data.names),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
-        *([partial(arriving, ordered, ordered.time, data)] if ordered.time else []),
-    )
+    ]
+    if ordered.time:
+        checks.append(partial(arriving, ordered, ordered.time, data))
+    collect_errors(*checks)
     return data
 
 
@@ -54,14 +56,11 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
     Payments of a user's function are tried at the forecast.
     """
     owners = market_owners(scenario, data)
-    if not is_written(scenario):
-        Game(
-            owners, make_declared(scenario.policy), None, scenario.learner.per_unit
-        ).policy.check_owners(owners)
+    if is_written(scenario):
+        market_game(scenario, data, prepare(scenario, data).planner)
         return
-    from scenarios.settling.game import market_game
-
-    market_game(scenario, data, prepare(scenario, data).planner)
+    game = Game(owners, make_declared(scenario.policy), None, scenario.learner.per_unit)
+    game.policy.check_owners(owners)
 
 
 def check_plan(scenario: Scenario, data: MarketData) -> None:

@@ -1,4 +1,4 @@
-"""How long a run takes: told from sizes, without forecasting, settling or training anything."""
+"""Duration of a run, from sizes alone: nothing is forecast, settled or trained."""
 
 from __future__ import annotations
 
@@ -36,31 +36,38 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
     reading : seconds that these took.
     """
     learning = scenario.learning
-    width = data.encoder.n_parameters
-    records = int(data.sizes.sum())
-    runs = scenario.validation.runs
-    decided = learning.decided
-    rounds = learning.horizon if isinstance(learning.horizon, int) else ROUNDS
-    planning = max(_planning_seconds(one, data) for one in decided) + LOOK * (
-        len(decided) if learning.opened else 0
-    )
-    passes = 0 if learning.keeps_sums else PASSED * records
-    training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
-    periods, planned = (
-        (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
-    )
-    return START + reading + planning * planned + (OWNER * len(data.owners) + training) * periods
+    rounds = learning.horizon
+    if not isinstance(rounds, int):
+        rounds = ROUNDS
+    planning = max(_planning_seconds(one, data) for one in learning.decided)
+    if learning.opened:
+        planning += LOOK * len(learning.decided)
+    drawn = DRAWN * len(data.owners)
+    if not learning.keeps_sums:
+        drawn += PASSED * int(data.sizes.sum())
+    training = scenario.validation.runs * rounds * data.encoder.n_parameters * drawn
+    market = OWNER * len(data.owners) + training
+    if scenario.time is not None:
+        planning *= scenario.time.planned
+        market *= scenario.time.periods
+    return START + reading + planning + market
 
 
 def _planning_seconds(learning: Learning, data: MarketData) -> float:
     """Seconds that planning one way to train takes."""
-    algorithm = learning.trains_by
     width = data.encoder.n_parameters
-    horizon = learning.horizon
     if learning.by_law:
         return LAW + LAW_SQUARE * width**2
-    rows = int(data.sizes.sum()) if data.public is None else data.public.n_records
-    kind = CLOCKED if algorithm.clocked else 1.0 if algorithm.sums_answers else ONE_BY_ONE
-    again = kind * (1.0 if learning.mechanism == "laplace" else QUIETER)
-    stated = horizon / TRIED if isinstance(horizon, int) else 1.0
-    return REHEARSAL + REHEARSED * rows * width * again * stated
+    rows = int(data.sizes.sum())
+    if data.public is not None:
+        rows = data.public.n_records
+    seconds = REHEARSED * rows * width
+    if learning.trains_by.clocked:
+        seconds *= CLOCKED
+    elif not learning.trains_by.sums_answers:
+        seconds *= ONE_BY_ONE
+    if learning.mechanism != "laplace":
+        seconds *= QUIETER
+    if isinstance(learning.horizon, int):
+        seconds *= learning.horizon / TRIED
+    return REHEARSAL + seconds

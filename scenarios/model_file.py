@@ -55,7 +55,7 @@ class HandedOver:
 
 def try_model(model: Model, fresh: Fresh) -> dict[str, Any]:
     """A model's error on rows that nobody trained on."""
-    measure = "error" if model.loss.labels else "mse"
+    measure = {True: "error", False: "mse"}[model.loss.labels]
     return {"records": fresh.n_records, measure: fresh.error(model.loss, model.theta[None])}
 
 
@@ -74,10 +74,8 @@ def to_json(made: HandedOver) -> str:
         "basis": made.basis,
         "holdout": made.holdout,
     }
-    return (
-        json.dumps(content, indent=1, ensure_ascii=False, default=lambda array: array.tolist())
-        + "\n"
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False, default=np.ndarray.tolist)
+    return text + "\n"
 
 
 def from_json(path: Path) -> HandedOver:
@@ -92,22 +90,18 @@ def from_json(path: Path) -> HandedOver:
         content = json.loads(read_bytes(path))
         if content["schema"] != SCHEMA or content["loss"]["name"] not in LOSSES:
             found = f"schema {content['schema']!r:.20}, loss {content['loss']['name']!r:.40}"
-            raise InputError(
-                str(path), f"must be of schema {SCHEMA} and of a loss that is known here", found
-            )
-        return _read_number(content)
+            rule = f"must be of schema {SCHEMA} and of a loss that is known here"
+            raise InputError(str(path), rule, found)
+        labels = content["target"]["labels"]
+        encoder = read_encoder(content)
+        model = Model(encoder, make_loss(**content["loss"]), np.array(content["theta"]))
+        asked = tuple(content["asked"])
+        said = (asked, tuple(content["claims"]), content["basis"], content["holdout"])
+        return HandedOver(model, labels and tuple(labels), *said)
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        remedy = "Run the scenario again."
+        rule = "must be a whole model"
         raise InputError(
-            str(path), "must be a whole model", "one that is damaged", remedy
+            str(path), rule, "one that is damaged", "Run the scenario again."
         ) from None
-
-
-def _read_number(content: dict[str, Any]) -> HandedOver:
-    labels = content["target"]["labels"]
-    encoder = read_encoder(content)
-    model = Model(encoder, make_loss(**content["loss"]), np.array(content["theta"]))
-    said = (tuple(content["asked"]), tuple(content["claims"]), content["basis"], content["holdout"])
-    return HandedOver(model, None if labels is None else tuple(labels), *said)

@@ -1,8 +1,9 @@
-"""A result in the hand: run a scenario or open a folder, and have pandas frames, a picture, LaTeX, and the model."""
+"""A result in the hand, of a run or a folder: pandas frames, a picture, LaTeX, and the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,18 +29,18 @@ from scenarios.trained_model import TrainedModel
 
 TABLES = ("trajectory", "validation", "payoff_curves", "periods", "paths", "talks")
 # What a table on paper shows of an owner.
-SHOWN = {
-    "records": "records",
-    "epsilon": "epsilon",
+MONEY = {
     "payment": "payment",
     "privacy_cost": "privacy cost",
+    "benefit": "benefit",
+    "surplus": "surplus",
 }
-SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
-MONEY = ("payment", "privacy_cost", "benefit", "surplus")
 
 
 class Result:
-    """What a run found; ``result["learner"]["surplus"]`` and the like are the content of result.json.
+    """Findings of a run.
+
+    ``result["learner"]["surplus"]`` and the like are the content of result.json.
 
     Parameters
     ----------
@@ -66,7 +67,10 @@ class Result:
 
     @property
     def claims(self) -> pd.DataFrame:
-        """A row for each privacy claim: of whose records, its epsilon and delta, over how many rounds, against whom."""
+        """A row for each privacy claim.
+
+        It has whose records it is of, its epsilon and delta, over how many rounds, against whom.
+        """
         return pd.DataFrame(self["claims"])
 
     @property
@@ -81,7 +85,7 @@ class Result:
 
     @property
     def payoff_curves(self) -> pd.DataFrame:
-        """A row for each owner and budget: its surplus there, the others staying where they settled."""
+        """A row for each owner and budget: its surplus there, the others as they settled."""
         return pd.DataFrame(list(self.raw.payoff_curves))
 
     @property
@@ -91,12 +95,18 @@ class Result:
 
     @property
     def paths(self) -> pd.DataFrame:
-        """A row for each round and point: quartiles of relative fitness over all trainings, with validation.paths."""
+        """A row for each round and point, with validation.paths.
+
+        It has quartiles of relative fitness over all trainings.
+        """
         return pd.DataFrame(list(self.raw.paths))
 
     @property
     def talks(self) -> pd.DataFrame:
-        """A row for each tick of the first asynchronous training: when it was and who talked, with validation.paths."""
+        """A row for each tick of the first asynchronous training, with validation.paths.
+
+        It has when it was and who talked.
+        """
         return pd.DataFrame(list(self.raw.talks))
 
     @property
@@ -105,7 +115,9 @@ class Result:
 
         None without training.
         """
-        return None if self.raw.model is None else TrainedModel(self.raw.model)
+        if self.raw.model is None:
+            return None
+        return TrainedModel(self.raw.model)
 
     @property
     def headline(self) -> str:
@@ -120,11 +132,12 @@ class Result:
         return " ".join(filter(None, said))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with every number, text and yes or no of result.json but lists, under dotted names.
+        """One row with every number, text and truth of result.json but lists, by dotted names.
 
         Frames of several results go under one another by ``pandas.concat``.
         """
-        return pd.DataFrame([_flatten(self.raw.content)])
+        facts = pd.json_normalize(self.raw.content)
+        return facts[[name for name in facts if not isinstance(facts.at[0, name], (list, tuple))]]
 
     @check_arguments
     def to_csv(self, path: str | Path | None = None) -> str | None:
@@ -133,7 +146,10 @@ class Result:
 
     @check_arguments
     def to_latex(self, path: str | Path | None = None) -> str | None:
-        """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
+        """The owners as a LaTeX table (booktabs).
+
+        Written to a file, or given back as text where none is named.
+        """
         shown = self._shown().rename_axis("owner").reset_index()
         numbers = dict.fromkeys(shown.columns[1:], _latex_number)
         style = (
@@ -141,13 +157,13 @@ class Result:
             .format(numbers, escape="latex")
             .format_index(escape="latex", axis=1)
         )
-        return style.to_latex(
-            None if path is None else str(path), hrules=True, column_format="l" + "r" * len(numbers)
-        )
+        columns = "l" + "r" * len(numbers)
+        return style.to_latex(path and str(path), hrules=True, column_format=columns)
 
     def _shown(self) -> pd.DataFrame:
         """The owners as a table on paper has them, money with its currency."""
-        heads = SHOWN | {name: money_heading(self.raw.content, SHOWN[name]) for name in MONEY}
+        heads = {"records": "records", "epsilon": "epsilon"}
+        heads |= {key: money_heading(self.raw.content, head) for key, head in MONEY.items()}
         return self.owners[[name for name in heads if name in self.owners]].rename(columns=heads)
 
     @check_arguments
@@ -172,14 +188,16 @@ class Result:
         return Path(folder)
 
     def __repr__(self) -> str:
-        by_hand = f" (changed by hand: {', '.join(self.changed)})" if self.changed else ""
+        by_hand = f" (changed by hand: {', '.join(self.changed)})" * bool(self.changed)
         return f"<Result of {self['title'] or 'a data market'!r}{by_hand}: {self.headline}>"
 
     def _repr_html_(self) -> str:
         """Title, headline, owners and their path, as a notebook shows them."""
         table = self._shown().to_html(float_format=format_number, max_rows=20, border=0)
         title = escape(self["title"] or "A data market")
-        return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
+        drawn = self.drawing()
+        words = f"<h3>{title}</h3><p>{escape(self.headline)}</p>"
+        return words + table + drawn[drawn.find("<svg") :]
 
 
 @check_arguments
@@ -210,7 +228,9 @@ def run(
     InputError
         On the first rule that the scenario or its data breaks.
     """
-    told = [*as_overrides(changes), *([] if seed is None else [f"seed={seed}"])]
+    told = as_overrides(changes)
+    if seed is not None:
+        told.append(f"seed={seed}")
     chosen = read_scenario(scenario, told, allow_code=allow_code, data_folder=data_folder)
     return Result(run_scenario(chosen, training=training))
 
@@ -226,9 +246,11 @@ def read_scenario(
     scenario: str | Path | Scenario, overrides: Sequence[str], **options: Any
 ) -> Scenario:
     """A scenario by name or file, or one read before, with changes."""
-    if isinstance(scenario, Scenario):
-        return change_scenario(scenario, overrides) if overrides else scenario
-    return load(scenario, overrides, **options)
+    if not isinstance(scenario, Scenario):
+        return load(scenario, overrides, **options)
+    if overrides:
+        scenario = change_scenario(scenario, overrides)
+    return scenario
 
 
 @check_arguments
@@ -253,14 +275,17 @@ def open_result(folder: str | Path) -> Result:
 def _read_folder(place: Path, content: dict[str, Any]) -> saved.Result:
     """Content of the files of a result folder."""
     tables = {name: read_table(place / f"{name}.csv").to_dict("records") for name in TABLES}
+    found = saved.Result(content, **tables)
     scenario = place / "scenario.toml"
-    text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
-    model = from_json(place / MODEL) if (place / MODEL).is_file() else None
+    if scenario.is_file():
+        found = replace(found, scenario_toml=scenario.read_text(encoding="utf-8"))
+    if (place / MODEL).is_file():
+        found = replace(found, model=from_json(place / MODEL))
     announced = place / saved.PROTOCOL
-    protocol = (
-        parse_canonical(announced.read_bytes(), str(announced)) if announced.is_file() else None
-    )
-    return saved.Result(content, **tables, scenario_toml=text, model=model, protocol=protocol)
+    if announced.is_file():
+        protocol = parse_canonical(announced.read_bytes(), str(announced))
+        found = replace(found, protocol=protocol)
+    return found
 
 
 def _use_name(result: Result) -> None:
@@ -273,18 +298,9 @@ def _use_name(result: Result) -> None:
         result.drawing(name)
 
 
-def _flatten(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """The numbers, texts and truths of nested tables, under dotted names."""
-    found: dict[str, Any] = {}
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            found |= _flatten(value, f"{above}{key}.")
-        elif not isinstance(value, (list, tuple)):
-            found[above + key] = value
-    return found
-
-
 def _latex_number(value: Any) -> str:
     """A number as the report writes it, in LaTeX."""
-    text = format_number(value) if isinstance(value, float) else f"{value:,}"
+    text = f"{value:,}"
+    if isinstance(value, float):
+        text = format_number(value)
     return text.replace("−", "$-$").replace("∞", r"$\infty$").replace("–", "--")

@@ -1,4 +1,4 @@
-"""Studies in the hand: compare scenarios, or design an offer, and have pandas frames, a picture and the words."""
+"""Studies in the hand: a comparison or a design as pandas frames, a picture and words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pandas as pd
 
 from learning.calls import check_arguments
 from learning.phrases import toml_value
-from scenarios import result as saved
 from scenarios.opened import as_overrides, read_scenario
 from scenarios.report.comparison_page import (
     alternatives_frame,
@@ -21,6 +20,7 @@ from scenarios.report.comparison_page import (
 )
 from scenarios.report.design_page import draw_design, save_design
 from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.result import to_plain
 from scenarios.schema.scenario import Scenario
 from scenarios.studies.comparison import Aim, comparison, read_alternatives
 from scenarios.studies.comparison import compare as compare_alternatives
@@ -28,7 +28,9 @@ from scenarios.studies.design import design_part, design_scenario
 
 
 class Comparison:
-    """Alternatives side by side; ``comparison["vote"]`` and the like are the content of comparison.json.
+    """Alternatives side by side.
+
+    ``comparison["vote"]`` and the like are the content of comparison.json.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Comparison:
 
     @property
     def memo(self) -> str:
-        """What came out, in plain words (Markdown)."""
+        """The outcome in plain words (Markdown)."""
         return render_memo(self.content)
 
     @check_arguments
@@ -101,11 +103,13 @@ def compare(
 
 def _as_toml(value: Any) -> str:
     """A value as the command line has it: a text without quotes."""
-    return value if isinstance(value, str) else toml_value(saved.to_plain(value))
+    if isinstance(value, str):
+        return value
+    return toml_value(to_plain(value))
 
 
 class Design:
-    """What the learner should offer.
+    """Offer that the learner should make.
 
     ``design["owners"]`` and the like are the content of design.json.
 
@@ -133,7 +137,11 @@ class Design:
 
     @property
     def frontier(self) -> pd.DataFrame:
-        """A row for each policy tried: what is paid, the model's relative fitness, whether no other pays less for as good."""
+        """A row for each policy tried.
+
+        It has what is paid, the model's relative fitness, and whether no other pays less for as
+        good a model.
+        """
         return pd.DataFrame(self["frontier"])
 
     @property
@@ -149,7 +157,9 @@ class Design:
     @check_arguments
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, with page and chosen scenario, whole or not at all."""
-        text = "" if self.scenario is None else self.scenario.to_toml(absolute=True)
+        text = ""
+        if self.scenario is not None:
+            text = self.scenario.to_toml(absolute=True)
         save_design(self.content, text, Path(folder), force=force)
         return Path(folder)
 
@@ -168,7 +178,7 @@ def design(
     optimistic: bool = False,
     data_folder: str | Path | None = None,
 ) -> Design:
-    """Search policies and the money in them for what the learner gains most by, the owners in equilibrium.
+    """Search policies and their money for what the learner gains most by, owners in equilibrium.
 
     Parameters
     ----------

@@ -69,6 +69,9 @@ def planning_inputs(
         data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows
     )
     decided = tuple(one.settings for one in scenario.ways)
+    compared = decided
+    if len(decided) == 1:
+        compared = ()
     return PlanningInputs(
         decided[0],
         owners,
@@ -79,7 +82,7 @@ def planning_inputs(
         scenario.seed,
         collect_loss_reports(scenario, data),
         progress,
-        decided if len(decided) > 1 else (),
+        compared,
         scenario.trusts,
     )
 
@@ -115,7 +118,9 @@ def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
 def choose_measure(scenario: Scenario, planner: Planner) -> Measure:
     """Measure that money is counted of: relative fitness, or the unit of the learner's value."""
     worth = scenario.learner.worth
-    return RELATIVE if worth is None else planner.measure(worth.decisions)
+    if worth is None:
+        return RELATIVE
+    return planner.measure(worth.decisions)
 
 
 def check_size(
@@ -133,8 +138,9 @@ def check_size(
     ------
     InputError
     """
-    stated = scenario.learning.horizon
-    rounds = horizon or (stated if isinstance(stated, int) else 1)
+    rounds = horizon or scenario.learning.horizon
+    if not isinstance(rounds, int):
+        rounds = 1
     runs = scenario.validation.runs
     if runs * rounds * n_owners * n_parameters > MOST_DRAWN:
         rule = (

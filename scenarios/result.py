@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pydantic_core
 
-from agents.networks.files import result_graph
 from learning.canonical import encode_canonical
 from learning.errors import InputError
 from scenarios.model_file import MODEL, HandedOver, to_json
@@ -60,7 +59,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found: the content of result.json, and the tables beside it.
+    """Findings of a run: the content of result.json, and the tables beside it.
 
     Parameters
     ----------
@@ -96,16 +95,17 @@ class Result:
 
 def to_plain(value: Any) -> Any:
     """Value as JSON can hold it: arrays become lists, numbers that are not finite become null."""
-    kind = type(value)
-    if kind is float:  # as most are, of thousands of owners
-        return value if math.isfinite(value) else None
-    if kind is str or kind is int or kind is bool:
-        return value
     if isinstance(value, (np.ndarray, np.generic)):
         return to_plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, Mapping):
         return {str(k): to_plain(v) for k, v in value.items()}
-    return [to_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [to_plain(v) for v in value]
+    return value
 
 
 def default_folder(scenario: str, changes: Sequence[str]) -> Path:
@@ -164,6 +164,8 @@ def _write_files(result: Result, folder: Path) -> None:
     if result.content.get("network"):
         import networkx as nx  # a tenth of a second, which who has no network need not wait for
 
+        from agents.networks.files import result_graph
+
         nx.write_graphml_xml(result_graph(result.content), folder / NETWORK)
     _write_table(folder / "owners.csv", result.content["owners"])
     _write_table(folder / "trajectory.csv", result.trajectory)
@@ -180,33 +182,35 @@ def _write_table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
         # which would end a line.
         lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
         writer = csv.writer(lines, lineterminator="\r\n")
-        writer.writerow(rows[0] if rows else header)
-        text = lru_cache(maxsize=2**17)(text_cell)  # names come again, round by round
-        writer.writerows(
-            [v if type(v) is float else _format_cell(v, text) for v in row.values()] for row in rows
-        )
+        writer.writerow(next(iter(rows), header))
+        writer.writerows(map(_format_cell, row.values()) for row in rows)
 
 
-def _format_cell(value: Any, text: Callable[[str], str]) -> Any:
+def _format_cell(value: Any) -> Any:
     if isinstance(value, str):
-        return text(value)
-    return float(value) if isinstance(value, np.floating) else value
+        return text_cell(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    return value
 
 
+@lru_cache(maxsize=2**17)  # names come again, round by round
 def text_cell(text: str) -> str:
-    """A text as a table holds it: a quote before one that a spreadsheet would compute."""
-    return f"'{text}" if FORMULA.match(text) else text
+    """Write a text as a table holds it: a quote before one that a spreadsheet would compute."""
+    return "'" * bool(FORMULA.match(text)) + text
 
 
 def cell_text(cell: str) -> str:
-    """A text as it was before it was written to a table.
+    """Read a text as it was before it was written to a table.
 
     One that a spreadsheet would compute has a quote before it.
 
     >>> cell_text("'=1+1"), cell_text("'s-Hertogenbosch"), cell_text("North")
     ('=1+1', "'s-Hertogenbosch", 'North')
     """
-    return cell[1:] if cell[:1] == "'" and FORMULA.match(cell) else cell
+    if FORMULA.match(cell):
+        return cell.removeprefix("'")
+    return cell
 
 
 def changed_facts(folder: Path) -> list[str]:
@@ -246,15 +250,17 @@ def load_result(folder: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         rule = f"must be a result folder with {CONTENT}"
-        found = "none" if isinstance(error, OSError) else "one that is no JSON"
+        found = "one that is no JSON"
+        if isinstance(error, OSError):
+            found = "none"
         raise InputError(str(folder), rule, found, "Make one with dpmarket run.") from None
-    content = content if isinstance(content, dict) else {}
-    if content.get("schema") != SCHEMA or not content.get("owners"):
+    if not isinstance(content, dict):
+        content = {}
+    schema = content.get("schema")
+    if schema != SCHEMA or not content.get("owners"):
         rule = f"must hold the result of a market in {CONTENT}, of schema {SCHEMA}"
-        found = (
-            "no owners"
-            if content.get("schema") == SCHEMA
-            else f"schema {content.get('schema')!r:.20}"
-        )
+        found = "no owners"
+        if schema != SCHEMA:
+            found = f"schema {schema!r:.20}"
         raise InputError(str(folder), rule, found, "Run the scenario again.")
     return content

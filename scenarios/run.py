@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # Mesa and what it loads take half a second
 
 @dataclass(frozen=True)
 class Accounts:
-    """What each owner sells, is paid, loses and has in the end.
+    """Sales, payments, losses and surplus of each owner.
 
     Every column (n_owners,), in money but for the budgets.
 
@@ -180,7 +180,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of a scenario comes to, piece by piece.
+    """Outcome of a run of a scenario, piece by piece.
 
     Parameters
     ----------
@@ -214,7 +214,9 @@ class Run:
     @property
     def written(self) -> Scenario:
         """Scenario as written; ``scenario`` has the price that a learner kept."""
-        return self.scenario if self.priced is None else self.priced.written
+        if self.priced is None:
+            return self.scenario
+        return self.priced.written
 
     @property
     def epsilon(self) -> np.ndarray:
@@ -273,9 +275,10 @@ class Run:
 
     def possible_gains(self, payments: float) -> np.ndarray:
         """Learner's gain in each possible world after payments of that amount, (m,)."""
-        return self.prediction.gain(
-            self.game.value, payments, self.measure if self.asks else RELATIVE
-        )
+        measure: Measure = RELATIVE
+        if self.asks:
+            measure = self.measure
+        return self.prediction.gain(self.game.value, payments, measure)
 
     @cached_property
     def fitness(self) -> np.ndarray:
@@ -287,7 +290,9 @@ class Run:
     def errors(self) -> np.ndarray:
         """Error of each trained model in the learner's measure, on all records, (runs,)."""
         assert self.trained is not None
-        return self.fitness if self.measure is RELATIVE else self.counted(self.trained.theta)
+        if self.measure is RELATIVE:
+            return self.fitness
+        return self.counted(self.trained.theta)
 
     @cached_property
     def own_error(self) -> float:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 
 class _Fitted(BaseEstimator):
-    """What regressor and classifier share; X is a frame with the table's columns.
+    """Regressor or classifier of a trained model; X is a frame with the table's columns.
 
     Parameters
     ----------
@@ -66,4 +66,6 @@ class FittedClassifier(ClassifierMixin, _Fitted):
 
 def estimator(model: Any) -> FittedRegressor | FittedClassifier:
     """The estimator of a trained model."""
-    return FittedRegressor(model) if model.made.labels is None else FittedClassifier(model)
+    if model.made.labels is None:
+        return FittedRegressor(model)
+    return FittedClassifier(model)

@@ -1,4 +1,4 @@
-"""The trained model in the hand: it says what it predicts of a table's rows, and what is claimed of it."""
+"""A trained model in the hand: its predictions of a table's rows, and its claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from scenarios.tables.reading import texts
 
 
 class TrainedModel:
-    """A trained model, used as those of scikit-learn are: `predict`, `decision_function`, ``coef_``, ``intercept_``.
+    """A trained model, used as those of scikit-learn are.
+
+    It has `predict`, `decision_function`, ``coef_`` and ``intercept_``.
 
     Parameters
     ----------
@@ -66,15 +68,16 @@ class TrainedModel:
         owners that answered without noise, and where the plan was made from the records themselves,
         see ``made``.
         """
-        return (
-            pd.DataFrame(list(self.made.claims)).set_index("party")
-            if self.made.claims
-            else pd.DataFrame()
-        )
+        if not self.made.claims:
+            return pd.DataFrame()
+        return pd.DataFrame(list(self.made.claims)).set_index("party")
 
     @property
     def holdout(self) -> Mapping[str, Any] | None:
-        """Its error on rows that nobody trained on: mean squared error, or the share of labels it gets wrong; or None."""
+        """Its error on rows that nobody trained on, or None.
+
+        The mean squared error, or the share of labels that it gets wrong.
+        """
         return self.made.holdout
 
     @check_arguments
@@ -103,9 +106,8 @@ class TrainedModel:
         labels = self.made.labels
         if labels is None:
             return said
-        return pd.Series(
-            np.where(said >= 0, labels[1], labels[0]), index=frame.index, name=self.target
-        )
+        found = np.where(said >= 0, labels[1], labels[0])
+        return pd.Series(found, index=frame.index, name=self.target)
 
     def to_sklearn(self) -> Any:
         """A fitted estimator of scikit-learn, for its tools of inspection and its metrics.
@@ -124,10 +126,10 @@ class TrainedModel:
         return found
 
     def _read(self, frame: pd.DataFrame) -> dict[str, np.ndarray]:
-        """The columns as they were read for training: floats, or texts without blanks at their ends."""
+        """Columns as they were read for training: floats, or texts without blanks at their ends."""
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
-            found = f"no {', '.join(map(repr, missing[:5]))}" + (" ..." if len(missing) > 5 else "")
+            found = f"no {', '.join(map(repr, missing[:5]))}" + " ..." * (len(missing) > 5)
             raise InputError("predict", "needs every column that the model looks at", found)
         encoder = self.made.model.encoder
         numbers = {name: _read_floats(frame[name]) for name in encoder.numbers.names}
@@ -135,32 +137,24 @@ class TrainedModel:
 
     def __repr__(self) -> str:
         made = self.made
-        encoder = self.made.model.encoder
-        said = (
-            f"from the answers of {len(made.asked)} owners"
-            if made.asked
-            else "from public rows alone"
-        )
-        noisy = (
-            f", {len(made.asked) - len(made.unprotected)} of them under noise" if made.asked else ""
-        )
-        return (
-            f"<{made.model.loss.name} model of {self.target!r}, {encoder.n_parameters} "
-            f"parameters, {said}{noisy}>"
-        )
+        said = "from public rows alone"
+        if made.asked:
+            noisy = len(made.asked) - len(made.unprotected)
+            said = f"from the answers of {len(made.asked)} owners, {noisy} of them under noise"
+        kind = f"{made.model.loss.name} model of {self.target!r}"
+        return f"<{kind}, {made.model.encoder.n_parameters} parameters, {said}>"
 
 
 def _read_texts(cells: pd.Series) -> np.ndarray:
     """Texts as a table has them: a whole number without a decimal point."""
-    numbers = pd.api.types.is_float_dtype(cells.dtype)
-    return texts(cells.map(as_text, na_action="ignore").astype(object) if numbers else cells)
+    if pd.api.types.is_float_dtype(cells.dtype):
+        cells = cells.map(as_text, na_action="ignore").astype(object)
+    return texts(cells)
 
 
 def _read_floats(cells: pd.Series) -> np.ndarray:
     """Numbers, NaN where a cell is none or infinite; true and false count as 1 and 0."""
     if cells.dtype == object or pd.api.types.is_string_dtype(cells.dtype):
-        cells = cells.map(
-            lambda cell: TRUTH.get(cell.strip(), cell) if isinstance(cell, str) else cell
-        )
+        cells = cells.map(lambda cell: TRUTH.get(str(cell).strip(), cell))
     found = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     return np.where(np.isfinite(found), found, np.nan)

@@ -31,14 +31,10 @@ def watching(
         return None
     rounds = len(planner.forecast.plan(epsilon).steps)
     learning = planner.inputs.settings
-    every = learning.loss.quadratic and not learning.clips_gradients
-    steps = (
-        None
-        if every
-        else frozenset(
-            np.linspace(0, rounds, min(rounds, WATCHED) + 1).round().astype(int).tolist()
-        )
-    )
+    steps = None  # every one
+    if learning.clips_gradients or not learning.loss.quadratic:
+        watched = np.linspace(0, rounds, min(rounds, WATCHED) + 1)
+        steps = frozenset(watched.round().astype(int).tolist())
     return Paths(planner.coordinates.model, data.fitness, steps)
 
 
@@ -67,9 +63,9 @@ def train_at(
         return untrained_result(planner.own_model, plan, runs=scenario.validation.runs)
     did = count_progress(planner.inputs.progress, "training at the equilibrium", 1)
     task = training_task(scenario, planner, epsilon, learner, conducts, period)
-    return train(
-        replace(task, did=did, watch=watch, data="" if ledger is None else data_of(period)), ledger
-    )
+    if ledger is not None:
+        task = replace(task, data=data_of(period))
+    return train(replace(task, did=did, watch=watch), ledger)
 
 
 def charge_at(
@@ -97,9 +93,9 @@ def training_task(
     period: int = 1,
 ) -> Task:
     """Training at given budgets: clients, plan, noise law and streams."""
-    whose = (
-        f" of learner {learner + 1}" if learner else f" of period {period}" if period > 1 else ""
-    )
+    whose = f" of period {period}" * (period > 1)
+    if learner:
+        whose = f" of learner {learner + 1}"
     owners, weights, plan = planner.clients(epsilon, conducts=conducts)
     check_size(scenario, len(owners), len(planner.own_model), plan.horizon)
     return Task(

@@ -32,6 +32,7 @@ from scenarios.schema.kinds import User
 from scenarios.schema.scenario import Scenario
 
 FLAG = "--allow-code"
+FILE = "policy.file"
 
 
 @dataclass(frozen=True)
@@ -69,21 +70,19 @@ class UserPolicy(ProfilePolicy):
             with np.errstate(all="ignore"):  # what comes out is checked below
                 paid = np.array(self.function(epsilon.copy(), game, **self.parameters), dtype=float)
         except Exception as error:
-            raise InputError("policy.file", f"{self.place} must not fail", _words(error)) from None
+            raise self.error("must not fail", describe_error(error)) from None
         if paid.shape != epsilon.shape:
-            found = f"an array of shape {paid.shape}"
-            raise InputError(
-                "policy.file",
-                f"{self.place} must return one number per owner, {len(epsilon)}",
-                found,
-            )
-        if not np.isfinite(paid).all():
-            found = (
-                f"{paid[~np.isfinite(paid)][0]} at epsilon = "
-                f"{np.array2string(epsilon, precision=4, threshold=6)}"
-            )
-            raise InputError("policy.file", f"{self.place} must return finite numbers", found)
+            rule = f"must return one number per owner, {len(epsilon)}"
+            raise self.error(rule, f"an array of shape {paid.shape}")
+        odd = paid[~np.isfinite(paid)]
+        if len(odd):
+            at = np.array2string(epsilon, precision=4, threshold=6)
+            raise self.error("must return finite numbers", f"{odd[0]} at epsilon = {at}")
         return paid
+
+    def error(self, rule: str, found: str) -> InputError:
+        """Make the error of a function that breaks a rule."""
+        return InputError(FILE, f"{self.place} {rule}", found)
 
 
 def is_written(scenario: Scenario) -> bool:
@@ -123,23 +122,19 @@ def load_policy(scenario: Scenario) -> UserPolicy | None:
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
-        raise InputError(
-            "policy.file", f"{path.name} must be Python that runs", _words(error)
-        ) from None
+        rule = f"{path.name} must be Python that runs"
+        raise InputError(FILE, rule, describe_error(error)) from None
     function = getattr(module, name, None)
+    key = "policy.function"
     if not callable(function):
         known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        raise InputError(
-            "policy.function", f"must be a function in {path.name}", name, suggest_name(name, known)
-        )
+        rule = f"must be a function in {path.name}"
+        raise InputError(key, rule, name, suggest_name(name, known))
     try:
         inspect.signature(function).bind(None, None, **given)
     except TypeError as error:
-        wanted = (
-            f"{name}{inspect.signature(function)} must take (epsilon, game) and the keys of "
-            "[policy.parameters]"
-        )
-        raise InputError("policy.function", wanted, str(error)) from None
+        wanted = f"{name}{inspect.signature(function)} must take (epsilon, game) and the keys of "
+        raise InputError(key, f"{wanted}[policy.parameters]", str(error)) from None
     except ValueError:  # some functions written in C do not tell what they take
         pass
     return UserPolicy(function, given, f"{name} in {path.name}")
@@ -159,10 +154,8 @@ def check_policy(policy: UserPolicy, game: Game) -> None:
         first = policy.settle(profile, game)
         second = policy.settle(profile, game)
         if not np.array_equal(first, second):
-            found = "other ones the second time"
-            raise InputError(
-                "policy.file", f"{policy.place} must pay the same for the same budgets", found
-            )
+            rule = "must pay the same for the same budgets"
+            raise policy.error(rule, "other ones the second time")
 
 
 def fingerprint(scenario: Scenario) -> dict[str, str] | None:
@@ -182,10 +175,14 @@ def _read(scenario: Scenario) -> tuple[Path, bytes]:
             return path, path.read_bytes()
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
-    raise InputError("policy.file", "must be a readable Python file", f"{path}: {found}")
+    raise InputError(FILE, "must be a readable Python file", f"{path}: {found}")
 
 
-def _words(error: BaseException) -> str:
-    where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
+def describe_error(error: BaseException) -> str:
+    """Describe what a user's code raised, in one line."""
+    where = ""
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        text = error.msg
+        where = f" in line {error.lineno}" * bool(error.lineno)
     return " ".join(f"{type(error).__name__}{where}: {text}".split())

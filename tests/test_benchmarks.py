@@ -145,7 +145,8 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
 def test_check_loads_no_library_that_it_does_not_use():
     """Mesa takes half a second to load, Matplotlib too, SciPy's special functions and Arrow's file systems a tenth each."""
     unused = (
-        "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats'"
+        "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats', "
+        "'exchange', 'reproduction', 'scenarios.tables.parts'"
     )
     run = "app(['check', 'three_insurers'], standalone_mode=False)"
     told = f"print([name for name in ({unused}) if name in sys.modules])"

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exchange.command.options import (
-    AcceptName,
-    AnswersArg,
-    Close,
-    ContractArg,
-    FolderOut,
-    FollowAnswers,
-    PollOption,
-)
-from exchange.terminal import Terminal
+from exchange.command.options import EVERY, ContractArg, PollOption
 from learning.errors import InputError
 from learning.phrases import escape_control
+from learning.program import declare_command
+from learning.terminal import Terminal
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -28,16 +20,17 @@ if TYPE_CHECKING:
 
 STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
-EVERY = 0.5  # seconds
 
 
+@declare_command
 def collect(
     contract: ContractArg,
-    answers: AnswersArg = None,
-    out: FolderOut = None,
-    close: Close = False,
-    accept: AcceptName = None,
-    follow: FollowAnswers = False,
+    answers: list[Path] | None = None,
+    *,
+    out: Path | None = None,
+    close: bool = False,
+    accept: list[str] | None = None,
+    follow: bool = False,
     every: PollOption = EVERY,
 ) -> int:
     """Check the owners' answers, weigh them, step, and write the next question; or the model with
@@ -46,35 +39,64 @@ def collect(
     Exit status 0: the next question was written, or the model is there. 4: it waits for answers. 3:
     answers came that it cannot use, or whose numbers are suspicious, and it waits for others. 2:
     refused; nothing was written.
+
+    Parameters
+    ----------
+    answers [ANSWERS]... : Answers that came, or the exchange's folder; at first none.
+    out : The exchange's folder [default: the one among ANSWERS, else the contract's].
+    close : Go on without who is missing, where the contract says so; they stay out.
+    accept NAME : Use this owner's answer though its numbers are suspicious.
+    follow : Take in each answer as it comes, until the model is made.
     """
     from exchange.contract import read_contract
-    from exchange.learner import collecting
 
     agreed = read_contract(contract)
-    given = answers or []
-    accepted = accept or []
-    folders = [place for place in given if place.is_dir()]
-    folder = out or next(iter(folders), contract.parent)
-    for name in accepted:
+    for name in accept or []:
         agreed.owner(name)
     if follow and close and agreed.missing.hours is None:
         rule = "goes with --follow only where the contract gives owners hours"
         raise InputError("--close", rule, "none", "Give --close alone, when it is time.")
-    elsewhere = [place for place in given if place.resolve() != folder.resolve()]
-    came = collecting.read_answers(agreed, elsewhere)  # before anything is written
-    collecting.prepare_folder(agreed, folder)
-    collecting.admit_answers(came, folder)
-    printer = StepPrinter(agreed, folder)
-    look = partial(collecting.take_step, agreed, folder, accepted=accepted)
-    step = look(close=close and not follow, now=datetime.now(UTC))
-    printer.print_step(step)
-    if follow:
-        follow_on = partial(collecting.follow_exchange, agreed, folder, step, accepted=accepted)
-        said = printer.print_step
-        step = follow_on(close=close, every=every, said=said, held=printer.print_once)
+    given = answers or []
+    folders = [place for place in given if place.is_dir()]
+    folder = out or next(iter(folders), contract.parent)
+    came = [place for place in given if place.resolve() != folder.resolve()]
+    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
     if step.is_done or step.wrote is not None:
         return 0
-    return STUCK if step.is_stuck else WAITING
+    return {True: STUCK, False: WAITING}[step.is_stuck]
+
+
+def _collect_answers(
+    contract: Contract,
+    folder: Path,
+    came: list[Path],
+    accepted: list[str],
+    close: bool,
+    every: float,
+) -> Step:
+    """Take answers into a folder, then the next step; those after it too, unless ``every`` is 0."""
+    from exchange.learner import collecting
+
+    read = collecting.read_answers(contract, came)  # before anything is written
+    collecting.prepare_folder(contract, folder)
+    collecting.admit_answers(read, folder)
+    printer = StepPrinter(contract, folder)
+    now = datetime.now(UTC)
+    closes = close and not every
+    step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
+    printer.print_step(step)
+    if not every:
+        return step
+    return collecting.follow_exchange(
+        contract,
+        folder,
+        step,
+        accepted=accepted,
+        close=close,
+        every=every,
+        said=printer.print_step,
+        held=printer.print_once,
+    )
 
 
 class StepPrinter:
@@ -128,20 +150,20 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         doubt = f"{name}'s answer is not used: its numbers are suspicious."
         yield f"{doubt} With --accept it is used all the same."
     if step.wrote is not None and found.used:
-        yield used_words(contract, found)
+        yield describe_used(contract, found)
     if query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}, made from the answers of {owners}."
-        yield claim_words(contract, found)
+        yield describe_claims(contract, found)
     elif step.wrote is None:
-        yield waiting_words(contract, found)
+        yield describe_waiting(contract, found)
     else:
         until = f", until {query.until}" * bool(query.until)
         question = f"question {query.round} of {contract.rounds} is in {folder / step.wrote}"
         yield f"{question}, for {', '.join(query.asked)} to answer{until}."
 
 
-def used_words(contract: Contract, found: Collected) -> str:
+def describe_used(contract: Contract, found: Collected) -> str:
     """Describe the answers of the last step, and the noise in their mean."""
     from exchange.learner.collector import noise_in_mean
 
@@ -157,7 +179,7 @@ def used_words(contract: Contract, found: Collected) -> str:
     return f"{words}, {whole:.3g} if everybody had answered. Left out: {gone}."
 
 
-def waiting_words(contract: Contract, found: Collected) -> str:
+def describe_waiting(contract: Contract, found: Collected) -> str:
     """Describe the missing answers and the remedy."""
     assert found.query is not None
     query = found.query
@@ -169,14 +191,13 @@ def waiting_words(contract: Contract, found: Collected) -> str:
         return f"{words}: the contract waits for everybody."
     if came < rule.at_least:
         return f"{words}: the contract asks for {rule.at_least} answers at least."
-    after = f" after {query.until}" if query.until else ""
-    return f"{words}; --close goes on without{after}."
+    return f"{words}; --close goes on without{f' after {query.until}' * bool(query.until)}."
 
 
-def claim_words(contract: Contract, found: Collected) -> str:
+def describe_claims(contract: Contract, found: Collected) -> str:
     """Describe the claims of the model."""
     sold = {owner.name: owner.epsilon for owner in contract.owners}
     promised = ", ".join(f"{sold[name]:.4g} ({name})" for name in found.owners)
-    delta = f", delta {contract.noise.delta:g}" if contract.noise.delta else ""
+    delta = f", delta {contract.noise.delta:g}" * bool(contract.noise.delta)
     claimed = "Claimed of it, as of all answers together"
     return f"{claimed}: epsilon {promised}{delta}; no simulation."

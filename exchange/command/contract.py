@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exchange.command.options import (
-    AtLeast,
-    ContractOut,
-    Force,
-    Hours,
-    MaxDelta,
-    MaxEpsilon,
-    Missing,
-    RecordsName,
-    ResultArg,
-    ShownContract,
-)
-from exchange.terminal import Terminal, titled
+from exchange.command.options import Limits
 from learning.errors import InputError
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, titled
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -26,27 +17,51 @@ if TYPE_CHECKING:
 SHOW = "show"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Terms of a contract that a result does not say.
+
+    Parameters
+    ----------
+    missing : When an owner does not answer: wait for it, or without it, as long as enough have
+        answered.
+    at_least : How many must answer, with --missing without [default: more than half].
+    hours : How long a question is answered, with --missing without [default: always].
+    records : What ledgers call the records [default: the name of the scenario's table].
+    """
+
+    missing: str = "wait"
+    at_least: int | None = None
+    hours: float | None = None
+    records: str | None = None
+
+
+@declare_command
 def contract(
-    source: ResultArg,
-    file: ShownContract = None,
-    out: ContractOut = Path("contract.json"),
-    missing: Missing = "wait",
-    at_least: AtLeast = None,
-    hours: Hours = None,
-    records: RecordsName = None,
-    force: Force = False,
-    max_epsilon: MaxEpsilon = None,
-    max_delta: MaxDelta = None,
+    source: str,
+    file: Path | None = None,
+    *,
+    out: Path = Path("contract.json"),
+    terms: Terms,
+    force: bool = False,
+    limits: Limits,
 ) -> None:
     """Make a contract of a result, for all parties to sign; or say what one says: contract show
     CONTRACT.
+
+    Parameters
+    ----------
+    source RESULT : A result folder; or the word show, and a contract to be shown.
+    file [CONTRACT] : The contract to be shown.
+    out : The file to be signed.
+    force : Write over another contract.
     """
     if source == SHOW:
         if file is None:
             raise InputError("CONTRACT", "must be named", "", "Say dpmarket contract show FILE.")
         from exchange.contract import read_contract
 
-        print_contract(read_contract(file), max_epsilon, max_delta)
+        print_contract(read_contract(file), limits.max_epsilon, limits.max_delta)
         return
     if file is not None:
         rule = f"takes one result, or the word {SHOW} and a contract"
@@ -55,9 +70,7 @@ def contract(
     from scenarios.result import load_result
 
     folder = Path(source)
-    made = contract_from_result(
-        folder, missing=missing, at_least=at_least, hours=hours, records=records
-    )
+    made = contract_from_result(folder, **asdict(terms))
     write_contract(made, out, force=force)
     print_made(made, out, load_result(folder), read_protocol(folder)["left_out"])
 
@@ -98,7 +111,6 @@ def print_contract(
 ) -> None:
     """Print a contract in plain words, with the owner limits that it exceeds."""
     from exchange import sentences
-    from scenarios.command.terminal import PlainTable
 
     refused = sentences.find_exceeded(made, max_epsilon, max_delta)
     terminal = Terminal()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from exchange.command.options import OverFlower, RehearsalOut, Repeat
-from exchange.terminal import Terminal, titled
+from typer import Option
+
 from learning.errors import check_extra
 from learning.phrases import format_percent
-from scenarios.command.options import DataFolder, Overrides, ScenarioArg, Seed, changes, naming
-from scenarios.command.progress import stages
+from learning.program import declare_command
+from learning.terminal import PlainTable, Terminal, show_stages, titled
+from scenarios.command.options import Changes, ScenarioArg
 
 if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario
@@ -19,38 +20,40 @@ if TYPE_CHECKING:
 SHOWN = 10  # exchanges that are printed
 
 
+@declare_command
 def exchange(
     scenario: ScenarioArg,
-    out: RehearsalOut = None,
-    repeat: Repeat = 1,
-    flower: OverFlower = False,
-    overrides: Overrides = None,
-    seed: Seed = None,
-    data_folder: DataFolder = None,
+    *,
+    out: Path | None = None,
+    repeat: Annotated[int, Option(min=1, max=1000)] = 1,
+    flower: bool = False,
+    changes: Changes,
 ) -> None:
     """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
     program do its part.
+
+    Parameters
+    ----------
+    out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
+    repeat : How many exchanges, each with new ledgers.
+    flower : Over Flower on this machine, not a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
-    from scenarios.schema.loading import load
 
-    changed = changes(overrides, seed)
     if flower:
         check_extra("--flower", "federated", "flwr")
-    chosen = load(scenario, changed, data_folder=data_folder)
-    folder = out or Path("exchanges") / default_folder(scenario, changed).name
+    chosen = changes.load_scenario(scenario)
+    folder = out or Path("exchanges") / default_folder(scenario, changes.assignments).name
     from exchange.rehearsal.rehearsal import check_place_of, rehearse_exchange
 
     check_place_of(folder)
-    with naming(scenario, changed), stages() as progress:
+    with changes.placing_faults(scenario), show_stages() as progress:
         facts = rehearse_exchange(chosen, folder, repeat=repeat, flower=flower, progress=progress)
     print_rehearsal(chosen, facts, folder)
 
 
 def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) -> None:
     """Print the error of the exchanged models, the simulation's, and the search of the files."""
-    from scenarios.command.terminal import PlainTable
-
     rows = PlainTable(scenario.title, "exchange in", "seconds", "above the best error, measured")
     exchanges = facts["exchanges"]
     for one in exchanges[:SHOWN]:
@@ -81,11 +84,14 @@ def lifted_words(folder: Path) -> list[str]:
 
 def simulation_words(facts: Mapping[str, Any]) -> str:
     """Compare the exchanged models with the simulation of the same plan."""
-    made = len(facts["exchanges"])
-    how = "in the exchange" if made == 1 else f"on average of {made}"
+    how = "in the exchange"
+    if len(facts["exchanges"]) > 1:
+        how = f"on average of {len(facts['exchanges'])}"
     measured = f"measured     {format_percent(facts['mean'])} {how}"
     words = f"{measured}, where the simulation of the same plan says {format_percent(facts['law'])}"
-    return words if facts["z_score"] is None else f"{words}: z = {facts['z_score']:.2f}"
+    if facts["z_score"] is not None:
+        words += f": z = {facts['z_score']:.2f}"
+    return words
 
 
 def wire_words(exchanges: Sequence[Mapping[str, Any]]) -> str:

@@ -158,7 +158,7 @@ def _check_asked(party: Party, query: Query) -> None:
     if account is not None and 0 < query.round - 1 <= account.answered:
         rule = f"must name {party.name}, which answered question {query.round - 1}"
         remedy = "The learner went on without it. "
-        remedy += "Keep the answer, and a statement of the ledger: dpmarket settle --owner."
+        remedy += "Keep the answer, and a statement of the ledger: dpmarket state."
         raise InputError("query.asked", rule, "others alone", remedy)
 
 

@@ -16,8 +16,8 @@ from learning.data.rows import Rows
 from learning.errors import InputError
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import divide_scenario, label_owners, market_data
-from scenarios.tables.parts import Parts, open_table
-from scenarios.tables.paths import table_path
+from scenarios.tables.parts import Parts
+from scenarios.tables.paths import open_table, table_path
 from scenarios.tables.reading import Table, cells_as_written
 
 OWN = "own.csv"

@@ -303,7 +303,7 @@ def settle_deliveries(contract: Contract, places: Places) -> None:
     stating = []
     for name, out in statements.items():
         own = f"--owner={name}", f"--ledger={places.kept_by(name, LEDGER)}", f"--out={out}"
-        words = ("settle", str(places.contract), *own)
+        words = ("state", str(places.contract), *own)
         stating.append(Program(name, words, places.kept_by(name, LOG)))
     run_all(stating)
     given = [f"--statement={path}" for path in statements.values()]

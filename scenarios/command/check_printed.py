@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from exchange.terminal import Terminal
 from learning.phrases import escape_control
-from scenarios.command.terminal import PlainTable, noted
+from learning.terminal import PlainTable, Terminal, list_names
 from scenarios.duration import expected_seconds
 from scenarios.features.behaviours import kind_by_owner
 from scenarios.report.phrases import render_phrase
@@ -63,8 +62,8 @@ def _describe_data(scenario: Scenario, data: MarketData) -> list[str]:
         f"{escape_control(scenario.title) or 'scenario'}: good. {len(data.owners)} owners, "
         f"{data.sizes.sum():,} records, {len(division.public):,} public rows, "
         f"{len(division.holdout):,} held out, {data.encoder.n_parameters} parameters.",
-        noted("columns constant in the public rows, dropped", data.encoder.dropped),
-        noted("owners with too few records left out", division.too_small),
+        list_names("columns constant in the public rows, dropped", data.encoder.dropped),
+        list_names("owners with too few records left out", division.too_small),
         *(f"warning: {warning}" for warning in warnings if warning),
         render_phrase("privacy", "persons_left_out", persons, scenario.data.most_rows),
         f"public rows dropped for missing cells: {dropped:,}" * bool(dropped),

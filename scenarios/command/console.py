@@ -1,4 +1,4 @@
-"""Output of the command on a result, a forecast or a reproduced table."""
+"""Output of the command on a result or a forecast."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from exchange.terminal import Terminal
 from learning.forecast.bootstrap import Prediction
 from learning.forecast.planner import Planner
-from learning.forecast.weighting import best_coalition
-from learning.training.algorithms import ALGORITHMS
-from scenarios.command.terminal import PlainTable, in_title
+from learning.terminal import PlainTable, Terminal, titled
 from scenarios.report.facts_learning import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
-from scenarios.report.phrases import render_phrase
+from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.report.topics import terminal_lines
-from scenarios.report.wording import format_interval, format_number, format_percent
+from scenarios.report.wording import (
+    currency_of,
+    format_interval,
+    format_number,
+    format_percent,
+)
 from scenarios.tables.dataset import MarketData
 
 WIDEST = 20  # owners printed; all owners are in owners.csv
-MOST_NAMED = 5  # owners of a coalition that are named
 
 
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
@@ -64,11 +65,16 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     return [titled(title, *lines) for title, lines in terminal_lines(content)]
 
 
-def titled(title: str, *lines: str) -> str:
-    """Put a title before the first of some lines and indent the others; skip empty lines."""
-    there = [line for line in lines if line]
-    titles = [title, *[""] * len(there)]
-    return "\n".join(f"{head:12} {line}" for head, line in zip(titles, there, strict=False))
+def say_phrases(out: Terminal, topic: str, names: str, *values: Any) -> None:
+    """Print phrases of a topic by their names, which blanks part."""
+    for name in names.split():
+        out.say(*render_lines(topic, name, *values))
+
+
+def in_title(title: str, content: Mapping[str, Any]) -> str:
+    """Title of a table, with the currency that its money is in."""
+    currency = currency_of(content)
+    return title + f" (money in {currency})" * bool(currency)
 
 
 def print_forecast(
@@ -89,9 +95,9 @@ def print_forecast(
     prediction: the forecast with its intervals.
     """
     oracle = part["oracle"]
-    pooled = {"exact": "the same law on the pooled records"}.get(
-        part["kind"], "trained on the pooled records at other noise"
-    )
+    pooled = "trained on the pooled records at other noise"
+    if part["kind"] == "exact":
+        pooled = "the same law on the pooled records"
     error = ""
     if oracle["std_error"]:
         error = f"+- {format_percent(oracle['std_error'])} (std. error)"
@@ -101,9 +107,8 @@ def print_forecast(
     interval = render_phrase("model", "interval", part)
     alone = format_interval(*prediction.outside_interval(), show=format_percent)
     rows = PlainTable("", zero, "value", "interval")
-    rows.add_row(
-        f"model at these budgets ({made})", format_percent(part["relative_fitness"]), interval
-    )
+    fitness = format_percent(part["relative_fitness"])
+    rows.add_row(f"model at these budgets ({made})", fitness, interval)
     rows.add_row("  left to optimise", format_percent(part["bias"]))
     rows.add_row("  noise that survives", format_percent(part["noise"]))
     rows.add_row(f"{pooled} (oracle)", format_percent(oracle["relative_fitness"]), error)
@@ -116,35 +121,5 @@ def print_forecast(
         render_phrase("model", "published_bound", part),
         render_phrase("model", "may_bind", part),
         render_phrase("privacy", "unlike_owners", part),
-        describe_coalition(data, planner, budgets),
         *(f"{name} adds no noise: nothing is promised about its records" for name in open_owners),
     )
-
-
-def describe_coalition(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:
-    """Name owners who add more noise than data, where answers count by records; else empty."""
-    algorithm = ALGORITHMS[planner.forecast.plan(budgets).algorithm]
-    by_size = planner.forecast.weighting.kind == "size" and algorithm.takes_steps
-    if not by_size or planner.inputs.trust.secure:
-        return ""
-    term = np.where(budgets > 0, planner.mechanism.noise_term(budgets), np.inf)
-    kept = best_coalition(data.sizes, term)
-    left_out = (budgets > 0) & ~np.asarray(kept, dtype=bool)
-    out = [name for name, away in zip(data.names, left_out, strict=True) if away]
-    if not out:
-        return ""
-    with_all = _noise_variance(term, data.sizes, budgets > 0)
-    if with_all == 0:
-        return ""
-    without = _noise_variance(term, data.sizes, kept)
-    names = ", ".join(out[:MOST_NAMED])
-    if without == 0:
-        return f"{names} would add noise to answers that carry none"
-    if len(out) > MOST_NAMED:
-        names += " and others"
-    times = f"{with_all / without:.3g} times lower"
-    return f"{names} would add more noise than data: without, the noise is {times}"
-
-
-def _noise_variance(term: np.ndarray, sizes: np.ndarray, owners: np.ndarray) -> float:
-    return term[owners].sum() / sizes[owners].sum() ** 2

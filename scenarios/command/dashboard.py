@@ -4,44 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from learning.errors import check_extra
-from scenarios.command.options import DataFolder, Overrides, Seed, changes, library_names, naming
-from scenarios.command.progress import stages
+from learning.program import declare_command
+from learning.terminal import show_stages
+from scenarios.command.options import Changes, ScenarioArg
 
-PORT = 8765
 APP = "solara", "starlette", "uvicorn", "ipyvuetify"  # what the extra brings, as it is imported
 
 
+@declare_command
 def dashboard(
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SCENARIO]",
-            help="A scenario file, or a name of the library.",
-            autocompletion=library_names,
-        ),
-    ] = "three_insurers",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the page; 0 is any that is free.")
-    ] = PORT,
-    host: Annotated[
-        str, typer.Option(help="Address that the page is shown at: this machine alone.")
-    ] = "127.0.0.1",
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser; print where the page is.")
-    ] = False,
-    overrides: Overrides = None,
-    seed: Seed = None,
-    data_folder: DataFolder = None,
+    scenario: ScenarioArg = "three_insurers",
+    *,
+    port: Annotated[int, Option(min=0, max=65535)] = 8765,
+    host: str = "127.0.0.1",
+    no_browser: bool = False,
+    changes: Changes,
 ) -> None:
-    """Show a market in the browser: move sliders, watch owners answer each other, train; until Ctrl-C."""
-    from scenarios.schema.loading import load
+    """Show a market in the browser: move sliders, watch owners answer each other, train; until
+    Ctrl-C.
 
+    Parameters
+    ----------
+    scenario [SCENARIO] : A scenario file, or a name of the library.
+    port : Port of the page; 0 is any that is free.
+    host : Address that the page is shown at: this machine alone.
+    no_browser : Open no browser; print where the page is.
+    """
     check_extra("dashboard", "app", *APP)
-    changed = changes(overrides, seed)
-    chosen = load(scenario, changed, data_folder=data_folder)
+    chosen = changes.load_scenario(scenario)
     from scenarios.dashboard.serve import address, application, listening, serve
 
     made = listening(host, port)
@@ -50,14 +43,11 @@ def dashboard(
     from scenarios.dashboard.state import Opened, check_shown
     from scenarios.planning import prepare
 
-    with naming(scenario, changed), stages() as progress:
+    with changes.placing_faults(scenario), show_stages() as progress:
         check_shown(chosen)
         prepared = prepare(chosen, progress=progress)
         progress("settling the market")
         put_up(open_screen(Opened(scenario, chosen, prepared)))
     url = address(made, host)
-    told = (
-        f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this "
-        "machine."
-    )
-    serve(app, made, url, told, browser=not no_browser)
+    shown = f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it)"
+    serve(app, made, url, f"{shown}. Nothing leaves this machine.", browser=not no_browser)

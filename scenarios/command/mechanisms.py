@@ -1,174 +1,198 @@
-"""The command that compares ways to buy privacy from owners whose costs are their own secret."""
+"""`dpmarket mechanisms`: ways to buy privacy from owners whose costs are their own secret."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from learning.errors import InputError
-from learning.progress import Progress
-from scenarios.command.progress import stages
+from learning.program import declare_command
+from learning.progress import Progress, count_progress
+from learning.terminal import show_stages
+
+if TYPE_CHECKING:
+    from market.procurement.mechanism import ProcurementProblem
+    from market.procurement.spending import AtBudget
 
 MOST = 100_000  # owners in all markets together; all mechanisms for so many take about an hour
 MOST_PLAYED = 200  # owners in a market who learn: for more, too few markets would be drawn
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
 
-def mechanisms(
-    budget: Annotated[float, typer.Option(help="Money to spend, on average over markets.")] = 30.0,
-    owners: Annotated[int, typer.Option(min=1, max=MOST, help="Owners in a market.")] = 50,
-    records: Annotated[int, typer.Option(min=1, max=10**15, help="Records of each owner.")] = 1000,
-    costs: Annotated[
-        str,
-        typer.Option(
-            metavar="LAW",
-            help="A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.",
-        ),
-    ] = "bimodal",
-    value: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1e15,
-            help=(
-                "Money that ridding the learner of all its error is worth.  [default: twice the "
-                "budget]"
-            ),
-        ),
-    ] = None,
-    markets: Annotated[int, typer.Option(min=1, max=MOST, help="Markets to average over.")] = 20,
-    played: Annotated[
-        bool,
-        typer.Option(
-            "--played",
-            help="Owners know the law and their own cost alone, and learn what to report.",
-        ),
-    ] = False,
-    only: Annotated[str | None, typer.Option(metavar="A,B", help="Only these mechanisms.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=10**15, help="Seed of costs and chances.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, all columns.")
-    ] = None,
-) -> None:
-    """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners, all spending alike."""
-    from learning.progress import count_progress
-    from market.procurement import (
-        MECHANISMS,
-        MeanEstimate,
-        PrecisionValuation,
-        ProcurementProblem,
-        at_budget,
-    )
-    from market.procurement.comparison import ComparisonRow
-    from market.procurement.manipulation import PlayedRow
-    from scenarios.command.mechanisms_table import column_names
-    from scenarios.output.places import check_file
-    from scenarios.schema.laws import read_law
+@dataclass(frozen=True, kw_only=True)
+class Markets:
+    """Markets that mechanisms are compared on.
 
-    law = read_law(costs)
-    names = wanted(only, list(MECHANISMS))
-    if owners * markets > MOST:
-        found = f"{owners:,} in each of {markets:,} markets"
-        raise InputError("--owners", f"must be at most {MOST:,} in all markets together", found)
-    if played and owners > MOST_PLAYED:
-        raise InputError(
-            "--owners", f"must be at most {MOST_PLAYED:,} with --played", f"{owners:,}"
-        )
-    if out is not None:
-        out = check_file(
-            out, ",".join(column_names(PlayedRow) if played else column_names(ComparisonRow))
-        )
-    forecast = MeanEstimate(float(records), public_records=PUBLIC_PART * records)
-    worth = 2 * budget if value is None else value
-    with stages() as progress:
+    Parameters
+    ----------
+    budget : Money to spend, on average over markets.
+    owners : Owners in a market.
+    records : Records of each owner.
+    costs LAW : A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.
+    value : Money that ridding the learner of all its error is worth. [default: twice the budget]
+    markets : Markets to average over.
+    """
+
+    budget: float = 30.0
+    owners: Annotated[int, Option(min=1, max=MOST)] = 50
+    records: Annotated[int, Option(min=1, max=10**15)] = 1000
+    costs: str = "bimodal"
+    value: Annotated[float | None, Option(min=0, max=1e15)] = None
+    markets: Annotated[int, Option(min=1, max=MOST)] = 20
+
+    def check_numbers(self, played: bool) -> None:
+        """Refuse more owners than are compared in an hour.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.owners * self.markets > MOST:
+            found = f"{self.owners:,} in each of {self.markets:,} markets"
+            raise InputError("--owners", f"must be at most {MOST:,} in all markets together", found)
+        if played and self.owners > MOST_PLAYED:
+            rule = f"must be at most {MOST_PLAYED:,} with --played"
+            raise InputError("--owners", rule, f"{self.owners:,}")
+
+    def make_problem(self) -> ProcurementProblem:
+        """Make the problem of a learner that estimates a mean.
+
+        Raises
+        ------
+        InputError
+        """
+        from market.procurement.mechanism import ProcurementProblem
+        from market.procurement.valuation import MeanEstimate, PrecisionValuation
+        from scenarios.schema.laws import read_law
+
+        law = read_law(self.costs)
+        records = float(self.records)
+        forecast = MeanEstimate(records, public_records=PUBLIC_PART * self.records)
+        worth = PrecisionValuation(1.0, records=records)
         try:
-            problem = ProcurementProblem(
-                budget, owners, law, PrecisionValuation(1.0, records=float(records)), forecast
-            )
+            return ProcurementProblem(self.budget, self.owners, law, worth, forecast)
         except InputError as error:
             raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
-        tuned = count_progress(
-            progress, f"tuning mechanisms until they spend {budget:g}", len(names)
-        )
-        made = at_budget(problem, names, did=tuned)
-        show = play_them if played else compare_them
-        print_them = show(made, problem, worth, markets, seed, out, progress)
-    print_them()
+
+    @property
+    def worth(self) -> float:
+        """Money that a model without error is worth."""
+        if self.value is None:
+            return 2 * self.budget
+        return self.value
+
+    def tune(
+        self, problem: ProcurementProblem, names: Sequence[str], progress: Progress
+    ) -> dict[str, AtBudget]:
+        """Tune mechanisms until they spend the budget."""
+        from market.procurement.spending import at_budget
+
+        stage = f"tuning mechanisms until they spend {self.budget:g}"
+        return at_budget(problem, names, did=count_progress(progress, stage, len(names)))
 
 
-def compare_them(
-    made: Any,
-    problem: Any,
-    worth: float,
-    markets: int,
-    seed: int,
-    out: Path | None,
-    progress: Progress,
-) -> Callable[[], None]:
-    """Every mechanism at the truth, or where owners who know one another's costs come to rest; gives what prints it."""
-    from learning.progress import count_progress
-    from learning.randomness import Streams
-    from market.procurement import compare_mechanisms
-    from scenarios.command.mechanisms_table import print_comparison, write_rows
+@declare_command
+def mechanisms(
+    *,
+    market: Markets,
+    played: bool = False,
+    only: str | None = None,
+    seed: Annotated[int, Option(min=0, max=10**15)] = 0,
+    out: Path | None = None,
+) -> None:
+    """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners,
+    all spending alike.
 
+    Parameters
+    ----------
+    played : Owners know the law and their own cost alone, and learn what to report.
+    only A,B : Only these mechanisms.
+    seed : Seed of costs and chances.
+    out FILE : Write the table as CSV, all columns.
+    """
+    from scenarios.command import mechanisms_printed as printed
+    from scenarios.output.places import check_file
+
+    names = choose_names(only)
+    market.check_numbers(played)
+    row: type = printed.ComparisonRow
+    compare = _compare_at_truth
+    if played:
+        row = printed.PlayedRow
+        compare = _compare_learned
+    if out is not None:
+        out = check_file(out, ",".join(printed.column_names(row)))
+    problem = market.make_problem()
     outside = problem.forecast.outside
+    with show_stages() as progress:
+        made = market.tune(problem, names, progress)
+        rows = compare(made, problem, market, seed, progress)
+    if played:
+        printed.print_played(rows, made, outside, problem.n_owners)
+    else:
+        printed.print_comparison(rows, made, outside, market.worth)
+    if out is not None:
+        printed.write_rows(rows, out)
+
+
+def _compare_at_truth(
+    made: Mapping[str, AtBudget],
+    problem: ProcurementProblem,
+    market: Markets,
+    seed: int,
+    progress: Progress,
+) -> list[Any]:
+    """Compare at the truth, or where owners who know one another's costs come to rest."""
+    from learning.randomness import Streams
+    from market.procurement.comparison import compare_mechanisms
+
+    rng = Streams(seed, "mechanisms").rng("costs")
     rows = compare_mechanisms(
         made,
-        problem.law.draw((markets, problem.n_owners), rng=Streams(seed, "mechanisms").rng("costs")),
+        problem.law.draw((market.markets, problem.n_owners), rng=rng),
         forecast=problem.forecast,
-        value=worth / outside,
+        value=market.worth / problem.forecast.outside,
         seed=seed,
         did=count_progress(progress, "buying, and trying to lie", len(made)),
     )
-    rows.sort(key=lambda row: row.fitness.mean)
-
-    def show() -> None:
-        print_comparison(rows, made, outside, worth)
-        if out is not None:
-            write_rows(rows, out)
-
-    return show
+    return sorted(rows, key=lambda row: row.fitness.mean)
 
 
-def play_them(
-    made: Any,
-    problem: Any,
-    worth: float,
-    markets: int,
+def _compare_learned(
+    made: Mapping[str, AtBudget],
+    problem: ProcurementProblem,
+    market: Markets,
     seed: int,
-    out: Path | None,
     progress: Progress,
-) -> Callable[[], None]:
-    """Every mechanism where owners who know their own cost alone learned what to report; gives what prints it."""
-    from learning.progress import count_progress
+) -> list[Any]:
+    """Compare where owners who know their own cost alone learned what to report."""
     from market.procurement.manipulation import compare_played
-    from scenarios.command.mechanisms_table import write_rows
-    from scenarios.command.played_table import print_played
 
-    outside = problem.forecast.outside
-    did = count_progress(progress, "owners learn what to report", len(made))
-    rows = compare_played(made, problem, value=worth / outside, markets=markets, seed=seed, did=did)
-    rows.sort(key=lambda row: (row.manipulable, row.lie.mean, row.fitness.mean))
-
-    def show() -> None:
-        print_played(rows, made, outside, problem.n_owners)
-        if out is not None:
-            write_rows(rows, out)
-
-    return show
+    rows = compare_played(
+        made,
+        problem,
+        value=market.worth / problem.forecast.outside,
+        markets=market.markets,
+        seed=seed,
+        did=count_progress(progress, "owners learn what to report", len(made)),
+    )
+    return sorted(rows, key=lambda row: (row.manipulable, row.lie.mean, row.fitness.mean))
 
 
-def wanted(only: str | None, known: list[str]) -> list[str]:
-    """The mechanisms named, with commas between; all of them without names."""
+def choose_names(only: str | None) -> list[str]:
+    """Read the mechanisms that are named, with commas between; all of them without names."""
+    from market.procurement.spending import MECHANISMS
     from scenarios.schema.fields import suggest_name
 
-    names = known if only is None else [name.strip() for name in only.split(",")]
+    if only is None:
+        return list(MECHANISMS)
+    names = [name.strip() for name in only.split(",")]
     for name in names:
-        if name not in known:
-            raise InputError(
-                "--only", "must name mechanisms", repr(name), suggest_name(name, known)
-            )
+        if name not in MECHANISMS:
+            remedy = suggest_name(name, list(MECHANISMS))
+            raise InputError("--only", "must name mechanisms", repr(name), remedy)
     return names

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from learning.errors import InputError, InputErrors
 
+if TYPE_CHECKING:
+    from scenarios.schema.scenario import Scenario
+
+
+UNMET = 3  # exit status with --strict
+
 
 def library_names() -> list[str]:
-    """Scenarios of the library, for completion in a shell."""
+    """List the scenarios of the library, for completion in a shell."""
     from scenarios.schema.loading import library_games, library_scenarios
 
     return [*library_scenarios(), *library_games()]
@@ -20,7 +28,7 @@ def library_names() -> list[str]:
 
 ScenarioArg = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="SCENARIO",
         help="A scenario file, or a name of the library.",
         autocompletion=library_names,
@@ -28,33 +36,59 @@ ScenarioArg = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500."),
+    Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500."),
 ]
 DataFolder = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."
     ),
 ]
 AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+    bool, Option("--allow-code", help="Run the Python file that a policy of kind user names.")
 ]
-Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")
+Workers = Annotated[
+    int | None, Option(min=1, max=1000, help="Processes [default: one a processor].")
+]
+Force = Annotated[
+    bool, Option("--force", help="Write into a folder with other files, which are kept.")
 ]
 
 
-@contextmanager
-def naming(source: str, overrides: list[str]):
-    """Puts where it is before a fault: a change of the command line, or the scenario's name where none is told yet."""
-    from scenarios.schema.loading import place_error
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """Changes of a scenario by the command line, and the folder of its data.
 
-    try:
-        yield
-    except InputError as error:
-        raise InputErrors([place_error(one, source, overrides) for one in error.all]) from None
+    Parameters
+    ----------
+    seed : Change the scenario's seed.
+    """
 
+    overrides: Overrides = None
+    seed: Annotated[int | None, Option(min=0, max=10**15)] = None
+    data_folder: DataFolder = None
 
-def changes(overrides: list[str] | None, seed: int | None = None) -> list[str]:
-    """What the command line changes of a scenario."""
-    return [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
+    @property
+    def assignments(self) -> list[str]:
+        """Changes as assignments to keys."""
+        changed = list(self.overrides or [])
+        if self.seed is not None:
+            changed.append(f"seed={self.seed}")
+        return changed
+
+    def load_scenario(self, scenario: str, **options: Any) -> Scenario:
+        """Load a scenario with these changes."""
+        from scenarios.schema.loading import load
+
+        return load(scenario, self.assignments, data_folder=self.data_folder, **options)
+
+    @contextmanager
+    def placing_faults(self, scenario: str) -> Iterator[None]:
+        """Put its place before a fault: a change of the command line, or the scenario's name."""
+        from scenarios.schema.loading import place_error
+
+        try:
+            yield
+        except InputError as error:
+            placed = [place_error(one, scenario, self.assignments) for one in error.all]
+            raise InputErrors(placed) from None

@@ -12,8 +12,7 @@ from learning.phrases import format_value
 from scenarios.features.time import Time
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
-from scenarios.tables.parts import open_table
-from scenarios.tables.paths import table_path
+from scenarios.tables.paths import open_table, table_path
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from scenarios.output.places import check_contents, check_folder
 from scenarios.output.unfinished import clear_unfinished, lock_folder, temporary_path
 
 KEY = "--out"
+WRITABLE = "must be a folder that can be written to"
 
 
 @contextmanager
@@ -53,9 +54,7 @@ def replace_folder(out: Path, names: Collection[str], *, force: bool = False) ->
         if isinstance(error, OSError):
             found = f"{out}: {error.strerror or error}"
             remedy = "Free some space or name another folder."
-            raise InputError(
-                KEY, "must be a folder that can be written to", found, remedy
-            ) from None
+            raise InputError(KEY, WRITABLE, found, remedy) from None
         raise
 
 
@@ -90,9 +89,8 @@ def write_together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]
             written = [name for name in names if not _is_same(new / name, folder / name)]
             _move_together(new, folder, written)
     except OSError as error:
-        rule = "must be a folder that can be written to"
         remedy = "What was there is kept: free some space, and give the same command again."
-        raise InputError(str(folder), rule, error.strerror or error, remedy) from None
+        raise InputError(str(folder), WRITABLE, error.strerror or error, remedy) from None
 
 
 @contextmanager
@@ -145,10 +143,7 @@ def _keep_files(path: Path, new: Path) -> None:
 def _link_files(path: str | Path, new: str | Path) -> None:
     try:
         os.link(path, new, follow_symlinks=False)
-    except (
-        OSError,
-        NotImplementedError,
-    ):  # a file system or a system without links, or another's file
+    except (OSError, NotImplementedError):  # a disk or a system without links, or another's file
         shutil.copy2(path, new, follow_symlinks=False)
 
 

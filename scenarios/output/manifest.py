@@ -1,4 +1,4 @@
-"""Whose a file is: a folder that is written here holds a list of its files with their sums.
+"""Owners of files: a folder that is written here holds a list of its files with their sums.
 
 All else in it is somebody's.
 """
@@ -29,10 +29,14 @@ def write_manifest(folder: Path, only: Collection[Path] | None = None) -> None:
     only : files of a folder with a manifest that were written anew; others keep the sums that they
         have.
     """
-    kept = _list_files(folder) if only is not None else {}
-    if only is not None and not kept:
-        return  # of an earlier version
-    paths = [path for path in folder.rglob("*") if path.is_file()] if only is None else only
+    kept: dict[str, str] = {}
+    paths = only
+    if paths is None:
+        paths = [path for path in folder.rglob("*") if path.is_file()]
+    else:
+        kept = _list_files(folder)
+        if not kept:
+            return  # all in it is somebody's
     sums = kept | {path.relative_to(folder).as_posix(): file_checksum(path) for path in paths}
     made = {"program": PROGRAM, "version": version("dpmarket"), "files": dict(sorted(sums.items()))}
     put_file(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
@@ -47,12 +51,9 @@ def written_files(folder: Path, names: Collection[str]) -> dict[str, str]:
     files = _list_files(folder)
     if files:
         return {name: files[name] for name in names if name in files} | {MANIFEST: ""}
-    earlier = _read_manifest(folder / "result.json")
-    return (
-        dict.fromkeys(names, "")
-        if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier)
-        else {}
-    )
+    if {"schema", "scenario_sha256", "equilibrium"} <= set(_read_json(folder / "result.json")):
+        return dict.fromkeys(names, "")  # of an earlier version
+    return {}
 
 
 def changed_files(folder: Path, names: Collection[str]) -> list[str]:
@@ -66,17 +67,18 @@ def changed_files(folder: Path, names: Collection[str]) -> list[str]:
 
 
 def _list_files(folder: Path) -> dict[str, str]:
-    """The files of a folder's manifest, with their sums."""
-    found = _read_manifest(folder / MANIFEST)
-    files = found.get("files")
-    return files if found.get("program") == PROGRAM and isinstance(files, dict) else {}
+    """Files of a folder's manifest, with their sums; none where it is no manifest of ours."""
+    found = _read_json(folder / MANIFEST)
+    if found.get("program") == PROGRAM and isinstance(found.get("files"), dict):
+        return dict(found["files"])
+    return {}
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    """Content of a JSON file, if a table."""
-    with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_bytes()) if path.is_file() else None
-        return found if isinstance(found, dict) else {}
+def _read_json(path: Path) -> dict[str, Any]:
+    """Content of a JSON file; empty where it is no table."""
+    with suppress(OSError, ValueError, TypeError, RecursionError):
+        if path.is_file():  # a pipe would be waited for
+            return dict(json.loads(path.read_bytes()))
     return {}
 
 
@@ -97,11 +99,10 @@ def other_files(
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = above + entry.name
-        if entry.is_dir(follow_symlinks=False) and any(
-            name.startswith(f"{path}/") for name in (*written, *names)
-        ):
+        inside = any(name.startswith(f"{path}/") for name in (*written, *names))
+        if inside and entry.is_dir(follow_symlinks=False):
             yield from other_files(Path(entry), written, names, f"{path}/")
-        elif not (
-            entry.is_file(follow_symlinks=False) and (path in written or LEFT.fullmatch(entry.name))
-        ):
+            continue
+        ours = path in written or LEFT.fullmatch(entry.name)
+        if not ours or not entry.is_file(follow_symlinks=False):
             yield path

@@ -1,4 +1,4 @@
-"""Whether a place will do to write to: asked before any work is done, and answered in one line."""
+"""Places to write to, checked before any work is done; a refusal is one line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from learning.errors import InputError
 from scenarios.output.manifest import MANIFEST, file_checksum, other_files, written_files
 from scenarios.output.unfinished import lock_folder, temporary_path
 
-OF_THE_DESKTOP = {
-    ".DS_Store",
-    "Thumbs.db",
-    "desktop.ini",
-}  # laid into a folder by whoever looks at it
+# Laid into a folder by whoever looks at it.
+OF_THE_DESKTOP = {".DS_Store", "Thumbs.db", "desktop.ini"}
+RULE = "must be a new folder, an empty one, or an earlier result just as it was written"
 REMEDY = "Name another one."
 
 
@@ -31,19 +29,16 @@ def check_file(out: Path, header: str) -> Path:
     place = check_place(out)
     if not place.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
-    if os.path.lexists(place) and not (
-        place.is_file() and os.access(place, os.R_OK | os.W_OK) and _begins_with(place, header)
-    ):
-        raise InputError(
-            "--out",
-            "must be a new file, or an earlier table of this kind, which is replaced",
-            out,
-            REMEDY,
-        )
+    if os.path.lexists(place) and not _is_earlier(place, header):
+        rule = "must be a new file, or an earlier table of this kind, which is replaced"
+        raise InputError("--out", rule, out, REMEDY)
     return place
 
 
-def _begins_with(place: Path, header: str) -> bool:
+def _is_earlier(place: Path, header: str) -> bool:
+    """Test whether a file is empty, or begins with a header, and may be replaced."""
+    if not place.is_file() or not os.access(place, os.R_OK | os.W_OK):
+        return False
     with place.open("rb") as file:
         return file.read(len(header.encode()) + 1).rstrip() in (b"", header.encode())
 
@@ -75,9 +70,8 @@ def check_folder(
             check_contents(place, out, names, force=force, key=key)
             tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
-        raise InputError(
-            key, "must be a folder that can be written to", f"{out}: {error.strerror}", REMEDY
-        ) from None
+        rule = "must be a folder that can be written to"
+        raise InputError(key, rule, f"{out}: {error.strerror}", REMEDY) from None
     return place
 
 
@@ -85,44 +79,29 @@ def check_contents(
     place: Path, out: Path, names: Collection[str], *, force: bool, key: str
 ) -> list[str]:
     """Foreign files in a folder; refused where they may be lost."""
-    rule = "must be a new folder, an empty one, or an earlier result just as it was written"
     if not place.is_dir():
-        raise InputError(key, rule, f"a file: {out}", REMEDY)
+        raise InputError(key, RULE, f"a file: {out}", REMEDY)
     if os.path.ismount(place) or _stands_in(place):
+        rule = "must be a folder that a new one can take the place of"
         found = f"{out}, which is a disk or the folder you are in"
-        raise InputError(
-            key,
-            "must be a folder that a new one can take the place of",
-            found,
-            "Name a folder in it.",
-        )
+        raise InputError(key, rule, found, "Name a folder in it.")
     ours = written_files(place, names)
-    strange = list(other_files(place, ours, {*names, MANIFEST}))
-    blocking = [
-        path
-        for path in strange
-        if any(f"{name}/".startswith(f"{path}/") for name in (*names, MANIFEST))
-    ]
-    unlike = (
-        blocking if force else [path for path in strange if Path(path).name not in OF_THE_DESKTOP]
-    )
-    changed = [
-        path
-        for path, digest in ours.items()
-        if digest and file_checksum(place / path) not in ("", digest)
-    ]
-    if unlike or (changed and not force):
-        found = (
-            f"{_list_few(unlike)} in {out}"
-            if unlike
-            else f"{_list_few(changed)} in {out}, changed since"
-        )
-        keeps = (
-            ""
-            if blocking or key != "--out"
-            else " --force keeps files that are no part of it, and replaces the others."
-        )
-        raise InputError(key, rule, found, REMEDY + keeps)
+    every = {*names, MANIFEST}
+    strange = list(other_files(place, ours, every))
+    blocking = [path for path in strange if any(f"{n}/".startswith(f"{path}/") for n in every)]
+    remedy = REMEDY
+    if key == "--out" and not blocking:
+        remedy += " --force keeps files that are no part of it, and replaces the others."
+    unlike = blocking
+    changed = []
+    if not force:
+        unlike = [path for path in strange if Path(path).name not in OF_THE_DESKTOP]
+        checked = {path: file_checksum(place / path) for path, digest in ours.items() if digest}
+        changed = [path for path, digest in checked.items() if digest not in ("", ours[path])]
+    if unlike:
+        raise InputError(key, RULE, f"{_list_few(unlike)} in {out}", remedy)
+    if changed:
+        raise InputError(key, RULE, f"{_list_few(changed)} in {out}, changed since", remedy)
     return strange
 
 
@@ -135,4 +114,5 @@ def _stands_in(place: Path) -> bool:
 
 
 def _list_few(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:3]) + (f" and {len(paths) - 3:,} more" if len(paths) > 3 else "")
+    more = len(paths) - 3
+    return ", ".join(paths[:3]) + f" and {more:,} more" * (more > 0)

@@ -1,4 +1,4 @@
-"""What is being written lies beside its place, under a hidden name, until it is whole.
+"""Unfinished files lie beside their place, under a hidden name, until they are whole.
 
 What kills leave is cleared.
 """
@@ -24,7 +24,9 @@ def temporary_path(folder: Path) -> Path:
 
 def put_file(path: Path, content: str | bytes) -> Path:
     """Write a file, a text or bytes: at any moment it is the old one or the new one."""
-    raw = content.encode() if isinstance(content, str) else content
+    raw = content
+    if isinstance(raw, str):
+        raw = raw.encode()
     with lock_folder(path.parent):
         unfinished = temporary_path(path.parent)
         try:
@@ -44,9 +46,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """
     handle = None
     try:
-        with suppress(
-            ImportError, OSError
-        ):  # a system, or a disk, that cannot lock: nothing is cleared there
+        # Where a system, or a disk, cannot lock, nothing is cleared.
+        with suppress(ImportError, OSError):
             import fcntl
 
             handle = os.open(folder, os.O_RDONLY)

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo, OptionInfo
 
-from scenarios.command.main import app
+from scenarios.command.main import COMMANDS, find_command
 from scenarios.reference.keys import table_row
 
 TAKES = {int: "N", float: "X", Path: "PATH", str: "TEXT", bool: ""}
@@ -17,18 +17,12 @@ TAKES = {int: "N", float: "X", Path: "PATH", str: "TEXT", bool: ""}
 
 def command_lines() -> Iterator[str]:
     """Yield a heading for each command, its purpose, and a table of what it takes."""
-    for command in sorted(app.registered_commands, key=name_of):
-        function = command.callback
-        assert function is not None
+    for name in sorted(COMMANDS):
+        function = find_command(name)
         said = (inspect.getdoc(function) or "").split("\n\n")[0]
-        yield from (f"### `dpmarket {name_of(command)}`", "", " ".join(said.split()), "")
+        yield from (f"### `dpmarket {name}`", "", " ".join(said.split()), "")
         yield from option_lines(function)
         yield ""
-
-
-def name_of(command: Any) -> str:
-    """Name a command as it is called."""
-    return command.name or command.callback.__name__
 
 
 def option_lines(function: Callable[..., Any]) -> Iterator[str]:

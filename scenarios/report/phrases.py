@@ -202,6 +202,7 @@ TOPICS = {
     name: Phrases(name)
     for name in (
         "ahead",
+        "audit",
         "behaviours",
         "buying",
         "choice",

@@ -79,6 +79,9 @@ def market_owners(
     if links is not None:  # an owner linked to no learner has nothing to choose
         low, high = np.where(links.any(axis=1), (low, high), 0.0)
     benefit = own.benefits(n_owners)
+    alone: np.ndarray | float = 0.0
+    if benefit.any():
+        alone = isolated()
     owners = Owners(
         data.names,
         data.sizes.astype(float),
@@ -86,7 +89,7 @@ def market_owners(
         high,
         count(make_declared(own.cost)),
         benefit,
-        isolated() if benefit.any() else 0.0,
+        alone,
         values_per_owner(own.fixed_cost, n_owners, "owners.fixed_cost"),
         own.model_goes_to == "all",
     )

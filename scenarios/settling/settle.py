@@ -28,15 +28,19 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     equilibrium, no other is looked for. Features may settle the game otherwise: owners who may
     leave, unions, behaviours, externalities.
     """
-    starts = scenario.market.starts if others else 1
     return settle_features(
         scenario,
         game,
         lambda now: settle_rational(scenario, now, others=others),
         rng=Streams(scenario.seed, "starts").rng(),
-        starts=starts,
+        starts=count_starts(scenario, others),
         **scenario.market.stopping_rules,
     )
+
+
+def count_starts(scenario: Scenario, others: bool) -> int:
+    """Number of starts of a search: one where no other equilibrium is looked for."""
+    return max(scenario.market.starts * others, 1)
 
 
 def search_equilibrium(
@@ -71,7 +75,7 @@ def settle_rational(scenario: Scenario, game: Game, *, others: bool) -> Equilibr
     rules = scenario.market.stopping_rules
     starts = scenario.market.starts
     if len(game.owners) > scenario.market.agents:
-        found = solve(game, rng=search, starts=starts if others else 1, **rules)
+        found = solve(game, rng=search, starts=count_starts(scenario, others), **rules)
         if found.converged or others:
             return found
         return settle_rational(scenario, game, others=True)
@@ -91,4 +95,6 @@ def settle_rational(scenario: Scenario, game: Game, *, others: bool) -> Equilibr
 
 def rounds_for(n_owners: int, most: int) -> int:
     """Largest number of rounds that agents play; in large markets as many as take seconds."""
-    return most if n_owners <= MANY else min(most, MOVES // n_owners)
+    if n_owners <= MANY:
+        return most
+    return min(most, MOVES // n_owners)

@@ -23,7 +23,7 @@ from scenarios.starting.entries import render_scenario
 from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
 from scenarios.starting.money import TRIAL, Offer, choose_mechanism, is_enough, make_offer
 from scenarios.tables.dataset import market_data
-from scenarios.tables.parts import open_table
+from scenarios.tables.paths import open_table
 
 
 @dataclass(frozen=True)

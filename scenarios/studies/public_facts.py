@@ -20,8 +20,7 @@ from learning.forecast.planner import Planner
 from scenarios.planning import Prepared, prepare
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
-from scenarios.tables.parts import open_table
-from scenarios.tables.paths import table_path
+from scenarios.tables.paths import open_table, table_path
 from scenarios.tables.reading import Table
 
 RELATIVE = 1e-11  # of a number: as much is rounding

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,15 +24,15 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.away import Away
-from scenarios.tables.parts import Parts, open_table
-from scenarios.tables.paths import table_path
+from scenarios.tables.paths import open_table, table_path
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
 
-ALONE = (
-    200  # owners up to which each own model is fitted, where sums over its records do not suffice
-)
+if TYPE_CHECKING:
+    from scenarios.tables.parts import Parts
+
+# Owners up to which each own model is fitted, where sums over its records do not suffice.
+ALONE = 200
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class MarketData:
     @property
     def holdout(self) -> Fresh | None:
         """Rows kept to test the model on, or None where no such row has a target."""
-        return self.fresh if self.fresh and self.fresh.n_records else None
+        if self.fresh and self.fresh.n_records:
+            return self.fresh
+        return None
 
     @property
     def owners(self) -> Sequence[Holding]:
@@ -138,7 +141,6 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         On the first rule that the file or the division breaks.
     """
     data = scenario.data
-    learning = scenario.learning
     raw = raw or open_table(table_path(scenario))
     if raw.is_large:
         check_parted(raw, scenario)
@@ -150,20 +152,13 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     division, persons = divide_records(scenario, raw, holders)
     public = raw.read_rows(division.public)
     places = np.arange(public.n_rows)
-    table = select_columns(public, data, places, labels=learning.labels)
-    parts = np.split(places, [data.check_rows])
-    kept, own = (part[table.usable[part]] for part in parts)
+    table = select_columns(public, data, places, labels=scenario.learning.labels)
+    kept, own = (rows[table.usable[rows]] for rows in np.split(places, [data.check_rows]))
     division = replace(division, public=division.public[own])
-    encoder = fit_encoder(
-        table.columns,
-        target=table.target_name,
-        features=tuple(table.features),
-        public=own,
-        bounds=data.bounds,
-        encoding=data.encoding,
-        components=data.components,
-        labels=learning.labels,
-    )
+    encoder = _fit_encoder(scenario, table, own)
+    aside = None
+    if len(kept):
+        aside = encode_owners(encoder, table.columns, {"aside": kept})[0]
     # Refuses lists without one value per owner.
     scenario.in_order_of(list(division.owners), division.too_small)
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
@@ -174,10 +169,25 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         encoder=encoder,
         division=division,
         table=table,
-        loss=learning.objective,
+        loss=scenario.learning.objective,
         n_rows=raw.n_rows,
-        aside=encode_owners(encoder, table.columns, {"aside": kept})[0] if len(kept) else None,
+        aside=aside,
         persons=persons,
+    )
+
+
+def _fit_encoder(scenario: Scenario, table: Selection, public: Rows) -> Encoder:
+    """Fit the encoder of a scenario to public rows."""
+    data = scenario.data
+    return fit_encoder(
+        table.columns,
+        target=table.target_name,
+        features=tuple(table.features),
+        public=public,
+        bounds=data.bounds,
+        encoding=data.encoding,
+        components=data.components,
+        labels=scenario.learning.labels,
     )
 
 
@@ -194,7 +204,9 @@ def _public_sample(
         return None
     learning = scenario.learning
     shown = encode_owners(encoder, table.columns, {"public": rows})[0]
-    whose = None if holders is None else holders.texts(division.public).astype(str)
+    whose = None
+    if holders is not None:
+        whose = holders.texts(division.public).astype(str)
     drawn = scenario.data.order == "shuffled"
     return PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose, drawn)
 
@@ -228,9 +240,12 @@ def divide_records(
 def divide_scenario(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> Division:
     """Divide the rows of a table before owners leave out any rows of a person."""
     data = scenario.data
+    rng = None
+    if data.order == "shuffled":
+        rng = row_shuffler(scenario.seed)
     return divide_rows(
         raw.n_rows,
-        rng=row_shuffler(scenario.seed) if data.order == "shuffled" else None,
+        rng=rng,
         sizes=data.split,
         labels=holders,
         names=data.names,
@@ -246,12 +261,17 @@ def pool_records(
     """Encode the records of all owners, and the rows held out: in memory, or in the file."""
     learning = scenario.learning
     meaning = table.meaning
-    if isinstance(raw, Parts):
+    if not isinstance(raw, Table):
+        from scenarios.tables.away import Away  # what a table in memory need not wait for
+
         away = Away(raw, meaning, encoder, division)
         if not learning.keeps_sums or scenario.owners.report:
             return away.spool_records(learning.objective, learning.regularisation)
         pooled = away.sum_records(learning.regularisation)
-        return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
+        fresh_sums = None
+        if len(division.holdout):
+            fresh_sums = FreshSums(lambda: pooled.held_out)
+        return pooled, fresh_sums
     columns = meaning.read_columns({name: raw.columns[name] for name in meaning.written})
     owners = encode_owners(encoder, columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)

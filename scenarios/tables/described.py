@@ -12,8 +12,7 @@ from learning.data.fitting import describe_encoder
 from learning.table_file import read_as_written
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
-from scenarios.tables.parts import open_parts
-from scenarios.tables.paths import table_path
+from scenarios.tables.paths import is_parquet, table_path
 from scenarios.tables.selection import Selection, distinct_texts, written_as
 
 
@@ -32,7 +31,7 @@ def described_columns(data: MarketData, scenario: Scenario) -> dict[str, Any]:
     """
     content = describe_encoder(data.encoder)
     table = data.table
-    content["target"]["labels"] = None if table.labels is None else list(table.labels)
+    content["target"]["labels"] = table.labels and list(table.labels)
     names = [*data.encoder.numbers.names, table.target_name]
     written = {name: table.meaning.written[name] for name in names}
     doubtful = [name for name in names if _is_doubtful(table, name)]
@@ -58,9 +57,10 @@ def _is_doubtful(table: Selection, name: str) -> bool:
 def _look_up(scenario: Scenario, names: Sequence[str], table: Selection) -> Mapping[str, str]:
     """Find the rules of some columns by their public cells in the file."""
     path = table_path(scenario)
-    parts = open_parts(path)
-    if parts is not None:  # the types of its columns are the rules
-        truths = parts.truth_columns().intersection(names)
+    if is_parquet(path):  # the types of its columns are the rules
+        from scenarios.tables.parts import open_parts
+
+        truths = open_parts(path).truth_columns().intersection(names)
         return {name: "truth" for name in truths if not np.isnan(table.columns[name]).all()}
     found = read_as_written(path, names)
     shown = {name: distinct_texts(found.columns[name][table.rows]) for name in names}

@@ -16,9 +16,9 @@ from learning.cells import Columns, as_text
 from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.table_file import PARQUET, ROW_LABELS, check_kinds, check_names
+from learning.table_file import ROW_LABELS, check_kinds, check_names
 from scenarios.schema.fields import suggest_name
-from scenarios.tables.reading import Table, column_of, read_table
+from scenarios.tables.reading import Table, column_of
 
 WHOLE = 2**25  # cells up to which a table is read at once, a quarter of a gibibyte of numbers
 BLOCK = 2**16  # rows read at a time otherwise
@@ -116,8 +116,8 @@ class Parts:
         if name not in self.names:
             remedy = suggest_name(name, list(self.names))
             raise self.error(key, "must name a column of the table", format_value(name), remedy)
-        batches = self._read_batches([name], coded=True)
-        cells = pa.chunked_array([batch.column(0) for _, batch in batches]).unify_dictionaries()
+        chunks = [_encode_cells(batch.column(0)) for _, batch in self._read_batches([name])]
+        cells = pa.chunked_array(chunks).unify_dictionaries()
         values = column_of(cells.chunk(0).dictionary.to_pandas(integer_object_nulls=True))
         codes = np.empty(self.n_rows, dtype=np.int32)
         ends = [0, *accumulate(len(chunk) for chunk in cells.chunks)]
@@ -131,30 +131,26 @@ class Parts:
         return RowLabels.of([*texts, ""]).coded(place).coded(codes)
 
     def _read_batches(
-        self, names: Sequence[str], wanted: Rows | None = None, coded: bool = False
+        self, names: Sequence[str], wanted: Rows | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Read batches of some columns, with the number of the first row.
 
         Parameters
         ----------
         wanted : sorted rows; row groups without any of them are passed over.
-        coded : whether cells are codes of a dictionary.
         """
         import pyarrow.parquet as pq
 
         columns = [self.written[name] for name in names]
-        dictionary = columns if coded else None
         for path, start in zip(self.paths, (0, *self.ends), strict=False):
             with naming_fault(path, self.source):
-                file = pq.ParquetFile(
-                    path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=dictionary
-                )
+                file = pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
                 for group in range(file.num_row_groups):
                     end = start + file.metadata.row_group(group).num_rows
                     if wanted is None or np.diff(np.searchsorted(wanted, [start, end]))[0]:
                         at = start
                         for batch in file.iter_batches(BLOCK, row_groups=[group], columns=columns):
-                            yield at, (_code_cells(batch) if coded else batch).select(columns)
+                            yield at, batch.select(columns)
                             at += batch.num_rows
                     start = end
 
@@ -165,48 +161,33 @@ def _join_chunks(chunks: Sequence[Any]) -> np.ndarray:
 
     if len(chunks) == 1 and pa.types.is_floating(chunks[0].type):
         return np.asarray(chunks[0].to_numpy(zero_copy_only=False), dtype=float)
-    cells = pa.chunked_array(chunks).unify_dictionaries() if chunks else pa.nulls(0)
+    if not chunks:
+        return column_of(pa.nulls(0).to_pandas())
+    cells = pa.chunked_array(chunks).unify_dictionaries()
     return column_of(cells.to_pandas(integer_object_nulls=True))
 
 
-def _code_cells(batch: Any) -> Any:
-    """Encode the columns of a batch by dictionaries."""
+def _encode_cells(cells: Any) -> Any:
+    """Encode a chunk of a column by a dictionary."""
     import pyarrow as pa
 
-    coded = [c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in batch.columns]
-    return pa.RecordBatch.from_arrays(coded, names=batch.schema.names)
+    if pa.types.is_dictionary(cells.type):
+        return cells
+    return cells.dictionary_encode()
 
 
-def open_table(path: str | Path) -> Table | Parts:
-    """Open a table as it lies on disk: Parquet is looked at, of anything else the cells are read.
-
-    Raises
-    ------
-    InputError
-        If it is missing, empty, no table, or its parts are not of one kind.
-    """
-    return open_parts(path) or read_table(path)
-
-
-def open_parts(path: str | Path) -> Parts | None:
-    """Open a folder or a file of Parquet; None where it is something else.
+def open_parts(path: Path) -> Parts:
+    """Open a folder or a file of Parquet.
 
     Raises
     ------
     InputError
-        As `open_table`.
+        If it is empty, damaged, or its parts are not of one kind.
     """
-    path = Path(path)
-    if os.path.isdir(path):
-        return _open_files(_list_parts(path), str(path))
-    if os.path.isfile(path):
-        try:
-            with path.open("rb") as file:
-                if file.read(4) == PARQUET:
-                    return _open_files((path,), str(path))
-        except OSError:
-            pass  # the reader says what is wrong
-    return None
+    paths: tuple[Path, ...] = (path,)
+    if path.is_dir():
+        paths = _list_parts(path)
+    return _open_files(paths, str(path))
 
 
 def _list_parts(folder: Path) -> tuple[Path, ...]:
@@ -217,9 +198,8 @@ def _list_parts(folder: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise InputError(key, "must be readable", error.strerror or "an error") from None
     found = sorted(name for name in entries if not name.startswith(IGNORED))
-    others = [
-        name for name in found if not name.endswith(".parquet") or not (folder / name).is_file()
-    ]
+    parts = {path.name for path in folder.glob("*.parquet") if path.is_file()}
+    others = [name for name in found if name not in parts]
     if others:
         kind = "a file that is none"
         if os.path.isdir(folder / others[0]):
@@ -268,7 +248,7 @@ def _check_same_columns(
     remedy = f"Write {other} again with the columns of {one}."
     for name in [*first, *kinds]:
         if name not in kinds or name not in first:
-            lacks = one if name in kinds else other
+            lacks = {True: one, False: other}[name in kinds]
             raise InputError(key, rule, f"none called {format_value(name)} in {lacks}", remedy)
         if first[name] != kinds[name]:
             kinds_found = f"{first[name]} in {one} and {kinds[name]} in {other}"

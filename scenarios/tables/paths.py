@@ -1,15 +1,22 @@
-"""Paths of tables."""
+"""Tables found and opened."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from learning.errors import InputError
 from learning.phrases import format_value
+from learning.table_file import PARQUET
 from scenarios.schema.data import DATA_VARIABLE, PUBLISHED
 from scenarios.schema.scenario import Scenario
+from scenarios.tables.reading import Table, read_table
+
+if TYPE_CHECKING:
+    from scenarios.tables.parts import Parts
 
 
 def bundled_table(name: str) -> Path:
@@ -49,3 +56,29 @@ def table_exists(scenario: Scenario) -> bool:
         return os.path.exists(table_path(scenario))
     except InputError:
         return False
+
+
+def is_parquet(path: Path) -> bool:
+    """Test whether a table is a folder or a file of Parquet."""
+    if os.path.isdir(path):
+        return True
+    if os.path.isfile(path):
+        with suppress(OSError), path.open("rb") as file:  # the reader says what is wrong
+            return file.read(len(PARQUET)) == PARQUET
+    return False
+
+
+def open_table(path: str | Path) -> Table | Parts:
+    """Open a table as it lies on disk: Parquet is looked at, of anything else the cells are read.
+
+    Raises
+    ------
+    InputError
+        If it is missing, empty, no table, or its parts are not of one kind.
+    """
+    path = Path(path)
+    if is_parquet(path):
+        from scenarios.tables.parts import open_parts  # what a CSV need not wait for
+
+        return open_parts(path)
+    return read_table(path)

@@ -30,8 +30,9 @@ from scenarios.schema.fields import suggest_name
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")
 # Every decimal is read to the nearest float; from pandas 3.1 on that is the default and asking for
 # it warns.
-_NEW_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
-_PRECISE: dict[str, str] = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
+_PRECISE: dict[str, str] = {}
+if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
+    _PRECISE["float_precision"] = "round_trip"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class Table:
 
     def rows_of_file(self, rows: Rows) -> Rows:
         """Rows of the file that some rows are."""
-        return rows if self.places is None else self.places[rows]
+        if self.places is None:
+            return rows
+        return self.places[rows]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -191,10 +194,8 @@ def column_of(series: pd.Series) -> np.ndarray:
     if pd.api.types.is_datetime64_any_dtype(kind):
         return texts(series.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00"))
     is_float = pd.api.types.is_float_dtype(kind)
-    if is_float or (pd.api.types.is_numeric_dtype(kind) and not _has_large(series)):
+    if is_float or (_has_numbers(series) and not _has_large(series)):
         return series.to_numpy(dtype=float, na_value=np.nan)
-    if _has_numbers(series) and not _has_large(series):
-        return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
     cells = texts(series)
     if all(cell is None for cell in cells):
         return np.full(len(cells), np.nan)

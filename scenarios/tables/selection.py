@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,10 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.schema.data import Data
 from scenarios.schema.fields import suggest_name
-from scenarios.tables.parts import Parts
 from scenarios.tables.reading import Table
+
+if TYPE_CHECKING:
+    from scenarios.tables.parts import Parts
 
 MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, names the rows
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
@@ -62,7 +65,7 @@ def written_as(shown: Collection[str], commas: bool) -> str:
     whole = [cell.lstrip("+-0") or "0" for cell in shown if re.fullmatch(r"[+-]?[0-9]+", cell)]
     if any(len(digits) > 16 or int(digits) > EXACT_WHOLE for digits in whole):
         return TEXT
-    return "either" if len(ways) > 1 else ways[0]
+    return {1: ways[0]}.get(len(ways), "either")
 
 
 def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.ndarray:
@@ -254,7 +257,8 @@ def _text_target(table: Table, name: str, public: Rows) -> InputError:
     if len(odd):
         place = f", {len(odd):,} of {len(cells):,} public cells, the first in row "
         place += f"{odd.index[0] + 1:,}"
-    examples = (odd if len(odd) else cells).unique()[:3]
+        cells = odd
+    examples = cells.unique()[:3]
     listed = ", ".join(format_value(cell, 25) for cell in examples)
     found = f"text in column {format_value(name)}, such as {listed}{place}"
     remedy = "Name a column of numbers, correct those cells, or set another loss, for labels."

@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from chances.reliability import study
+from learning.terminal import show_stages
 from reproduction.command import print_study
 from reproduction.study import Options
-from scenarios.command.progress import stages
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="chances", description=__doc__.splitlines()[0])
@@ -20,6 +20,6 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("build/chances"))
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    with stages() as progress:
+    with show_stages() as progress:
         table = study(Options(**vars(parser.parse_args())), progress)
     print_study(table)

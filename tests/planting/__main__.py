@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from exchange.terminal import Terminal
 from learning.audit.auditor import DRAWS
 from learning.audit.transcript import ask_members_singly
+from learning.terminal import PlainTable, Terminal, list_names
 from planting.broken_public import PUBLIC_BUGS
 from planting.bugs import AMONG, BUGS
 from planting.planted import Caught, planted
-from scenarios.command.terminal import PlainTable, noted
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import Scenario
@@ -64,8 +63,8 @@ def print_caught(found: list[Caught]) -> None:
     out.print(rows)
     out.say(
         f"{len(found) - len(missed)} of {len(found)} planted bugs are seen",
-        noted("not seen", missed),
-        noted("not planted, since they change nothing in this scenario", harmless),
+        list_names("not seen", missed),
+        list_names("not planted, since they change nothing in this scenario", harmless),
     )
 
 

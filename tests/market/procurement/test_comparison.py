@@ -96,7 +96,7 @@ def test_a_folder_to_write_into_is_refused_before_anything_is_printed(dpmarket):
 @pytest.mark.parametrize(("width", "budget"), [(80, "2"), (120, "2"), (80, "0.01")])
 def test_the_tables_fit_the_terminal(dpmarket, monkeypatch, width, budget):
     """No name is cut, no line is longer than the terminal is wide."""
-    from exchange import terminal
+    from learning import terminal
 
     narrow = functools.partial(
         terminal.Console.__init__, highlight=False, markup=False, width=width

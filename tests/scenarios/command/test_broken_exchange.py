@@ -36,7 +36,7 @@ COMMANDS = [
     ["settle", "x/contract.json", "--public", "x/own.csv"],
     ["settle", "x/contract.json", "x", "--statement", "x/alpha.statement.json", "--unfinished"],
     [
-        "settle",
+        "state",
         "x/contract.json",
         "--owner",
         "Alpha",
@@ -69,7 +69,7 @@ def exchanged(folder):
         "--out",
         "x/alpha.statement.json",
     ]
-    assert end_of(["settle", "x/contract.json", *statement])[0] == 0
+    assert end_of(["state", "x/contract.json", *statement])[0] == 0
     shutil.copytree("x", "whole")
     shutil.copytree("x", "open")
     for name in ("model.json", "closing.json"):

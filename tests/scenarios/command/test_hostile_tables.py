@@ -110,7 +110,7 @@ def commands(folder, contract, rows, points, capsys, monkeypatch):
         answered = folder / "shared" / answer_name(number, NAME)
         before = read_answer(answered) if answered.exists() else before
     run(
-        "settle",
+        "state",
         "contract.json",
         "--owner",
         NAME,

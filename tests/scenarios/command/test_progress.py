@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from commands import SCENARIO
 
-from scenarios.command.progress import Pace, stages
+from learning.terminal import show_stages
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
@@ -50,7 +50,7 @@ def test_nothing_goes_to_a_file_whatever_the_environment_says(monkeypatch, varia
     file = io.StringIO()
     monkeypatch.setattr(sys, "stderr", file)
     monkeypatch.setenv(variable, "1")
-    with stages() as progress:
+    with show_stages() as progress:
         progress("forecasting")
         progress("forecasting", 0.5)
     assert file.getvalue() == ""
@@ -58,14 +58,14 @@ def test_nothing_goes_to_a_file_whatever_the_environment_says(monkeypatch, varia
 
 def test_a_terminal_that_knows_no_escapes_gets_none(monkeypatch):
     with terminal(monkeypatch, "dumb") as shown:
-        with stages() as progress:
+        with show_stages() as progress:
             progress("forecasting")
         assert sys.stderr.isatty() and shown() == ""
 
 
 def test_an_interrupt_leaves_the_terminal_clean(monkeypatch):
     with terminal(monkeypatch) as shown:
-        with pytest.raises(KeyboardInterrupt), stages() as progress:
+        with pytest.raises(KeyboardInterrupt), show_stages() as progress:
             progress("a stage whose name is longer than any line of such a narrow terminal")
             time.sleep(0.3)
             raise KeyboardInterrupt
@@ -73,18 +73,6 @@ def test_an_interrupt_leaves_the_terminal_clean(monkeypatch):
     assert "a stage whose name" in told and "…" in told  # one line, cut off
     assert told.rindex(f"{ESCAPE}[?25h") > told.rindex(f"{ESCAPE}[?25l")  # the cursor is back
     assert told.endswith(f"{ESCAPE}[2K")  # and the line wiped
-
-
-def test_time_left_is_told_once_there_is_a_pace_and_by_that_alone():
-    pace = Pace("training", 0.5, now=100.0)  # half of it was done before
-    assert (
-        pace.left(110.0) is None and "left" not in pace.line(110.0) and "50 %" in pace.line(110.0)
-    )
-    pace.reached(0.5, now=120.0)
-    assert pace.left(120.0) is None
-    pace.reached(0.75, now=120.0)
-    assert pace.left(120.0) == pytest.approx(20.0) and pace.left(125.0) == pytest.approx(15.0)
-    assert pace.left(141.0) is None  # it took longer than the pace said: nothing is known
 
 
 # What a calibrated forecast goes through, and each algorithm that walks in its own way.

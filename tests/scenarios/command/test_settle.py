@@ -62,7 +62,7 @@ def test_statements_are_written_by_owners_and_held_against_their_answers(
     for name in names:
         ledger = ledger_of(shared, contract, name, (1, 2))
         status, out, err = dpmarket(
-            "settle",
+            "state",
             shared / "contract.json",
             "--owner",
             name,
@@ -132,17 +132,6 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
 @pytest.mark.parametrize(
     "arguments, told",
     [
-        (["--owner", "Alpha"], "--owner: must come with --ledger; found --owner alone"),
-        (["--ledger", "l"], "--ledger: must come with --owner"),
-        (["--owner", "Alpha", "--ledger", "none"], "none: must be a ledger; found no file"),
-        (
-            ["--owner", "Alpha", "--ledger", "l", "--unfinished"],
-            "takes but CONTRACT, --ledger and --out",
-        ),
-        (
-            ["--owner", "Delta", "--ledger", "Alpha.ledger"],
-            "owner: must be an owner of the contract; found 'Delta'",
-        ),
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
         (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
@@ -165,6 +154,22 @@ def test_what_cannot_be_settled_is_refused_in_one_line(dpmarket, shared, contrac
     assert not (shared / "settlement.json").exists()
 
 
+@pytest.mark.parametrize(
+    "owner, ledger, told",
+    [
+        ("Alpha", "none", "none: must be a ledger; found no file"),
+        ("Delta", "Alpha.ledger", "owner: must be an owner of the contract; found 'Delta'"),
+    ],
+)
+def test_what_cannot_be_stated_is_refused_in_one_line(
+    dpmarket, shared, contract, owner, ledger, told
+):
+    ledger_of(shared, contract, "Alpha", ())
+    ask = ("state", shared / "contract.json", "--owner", owner, "--ledger", ledger)
+    status, out, err = dpmarket(*ask)
+    assert status == 2 and told in err and err.count("\n") == 1 and out == ""
+
+
 def test_a_statement_is_written_over_nothing_but_an_earlier_one(
     dpmarket, shared, contract, tmp_path
 ):
@@ -173,10 +178,10 @@ def test_a_statement_is_written_over_nothing_but_an_earlier_one(
     beta = ledger_of(shared, contract, "Beta", (1, 2))
     (tmp_path / "own.csv").write_text("rows")
     (tmp_path / "folder").mkdir()
-    ask = "settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out"
+    ask = "state", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out"
     assert (
         dpmarket(
-            "settle", shared / "contract.json", "--owner", "Beta", "--ledger", beta, "--out", "b"
+            "state", shared / "contract.json", "--owner", "Beta", "--ledger", beta, "--out", "b"
         )[0]
         == 0
     )
@@ -197,7 +202,7 @@ def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp
     ledger = ledger_of(shared, contract, "Alpha", (1, 2))
     assert (
         dpmarket(
-            "settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a"
+            "state", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a"
         )[0]
         == 0
     )

@@ -3,8 +3,7 @@
 import pytest
 from rich.console import Console
 
-from exchange.terminal import Terminal, hanging
-from scenarios.command.terminal import PlainTable
+from learning.terminal import PlainTable, Terminal, hanging
 
 LINE = "learner      alone 6.04 %; buying is worth 4,350, costs 2,000: it pays, by the forecast, and there is more to say"
 
@@ -31,8 +30,7 @@ def test_a_table_too_wide_goes_on_below_with_every_number_whole(width, capsys):
 
 
 def test_a_table_that_fits_is_printed_once_and_texts_are_broken_at_blanks(capsys):
-    table = PlainTable("", "scenario", "data", "")
-    table.columns[2].justify = "left"
+    table = PlainTable("", "scenario", "data", "", left=3)
     table.add_row(
         "three_insurers",
         "here",

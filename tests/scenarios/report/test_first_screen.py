@@ -10,7 +10,7 @@ import pytest
 from reports import told
 from result_folders import result, without_questions
 
-from exchange.terminal import plain as terminal
+from learning.terminal import plain as terminal
 from scenarios.command.console import summary_lines
 from scenarios.report.facts_outcome import gain_outcome, model_outcome
 from scenarios.report.facts_privacy import protection_of, protection_tile

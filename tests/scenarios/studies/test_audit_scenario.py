@@ -12,7 +12,7 @@ from learning.audit.reference import compare_records
 from learning.audit.verdicts import Check
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from scenarios.command.audit_files import check_out, write_audit
+from scenarios.command.audit_printed import check_out, write_audit
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.studies import audit as study

@@ -11,7 +11,7 @@ from told import differing
 import dpmarket as dpm
 from learning.errors import InputError
 from market.analysis.welfare import count_votes
-from scenarios.command.compare import split_values
+from scenarios.command.studies import split_values
 from scenarios.features.pricing import scale_money
 from scenarios.planning import prepare
 from scenarios.report.comparison_page import render_comparison, render_memo, save_comparison

@@ -17,7 +17,7 @@ from scenarios.schema.loading import load
 from scenarios.sweeping.cells import _hash_table
 from scenarios.tables import parts
 from scenarios.tables.dataset import market_data
-from scenarios.tables.parts import open_table
+from scenarios.tables.paths import open_table
 from scenarios.tables.reading import read_table
 
 ROWS = 900

@@ -1,14 +1,13 @@
-"""Output of `dpmarket compare`."""
+"""Output of `dpmarket compare` and `dpmarket design`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from exchange.terminal import Terminal
-from scenarios.command.terminal import PlainTable, in_title
-from scenarios.report.facts_outcome import alternative_name
-from scenarios.report.phrases import render_lines, render_phrase
+from learning.terminal import PlainTable, Terminal
+from scenarios.command.console import in_title, say_phrases
+from scenarios.report.facts_outcome import alternative_name, policy_name
 from scenarios.report.wording import format_number, format_percent
 
 
@@ -24,13 +23,7 @@ def print_comparison(content: dict[str, Any], folder: Path) -> None:
         table.add_row(*row.values())
     out.print(table)
     out.print()
-    out.say(
-        render_phrase("comparison", "aim", content),
-        *render_lines("comparison", "missed", content),
-        render_phrase("comparison", "best", content),
-        render_phrase("comparison", "vote", content),
-        *render_lines("comparison", "cautions", content),
-    )
+    say_phrases(out, "comparison", "aim missed best vote cautions", content)
     out.say(f"\nreport: {folder / 'report.html'}")
 
 
@@ -46,3 +39,20 @@ def _table_cells(row: dict[str, Any]) -> dict[str, str]:
         "owners": format_number(row["owners_surplus"]),
         "total": format_number(row["welfare"]),
     }
+
+
+def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
+    """Print the best of each kind of policy, the offer, whom to ask, the page, and advice."""
+    out = Terminal()
+    title = in_title(content["title"], content["chosen"])
+    table = PlainTable(title, "policy", "paid", "error", "gain", "will do")
+    for row in content["policies"]:
+        if not row["refused"]:
+            error = format_percent(row["relative_fitness"])
+            feasible = {True: "yes", False: "no"}[bool(row["feasible"])]
+            numbers = format_number(row["payments"]), error, format_number(row["gain"])
+            table.add_row(policy_name(row), *numbers, feasible)
+    out.print(table)
+    out.print()
+    say_phrases(out, "design", "answer what_would_change joining not_bought frontier", content)
+    out.say(f"\nreport: {folder / 'report.html'}", advice)

@@ -1,0 +1,185 @@
+"""Plain text, tables and the progress of work on a terminal; names can do nothing but be read."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Column, Table
+
+from learning.phrases import escape_control
+from learning.progress import Progress, ignore_progress
+
+TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # the title of a line
+# Not every terminal can show what a page can.
+PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
+    {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf", "“": '"', "”": '"'}
+)
+BROKEN = 24  # columns: wider cells than that are broken; between two columns of a table
+GAP = 2
+
+
+def plain(text: str) -> str:
+    """Replace the signs of a text that a terminal may lack, and escape those that command it.
+
+    >>> plain("1.5\u00a0×\u00a010⁻⁹, −2\u00a0% at ε = ∞")
+    '1.5e-9, -2 % at epsilon = inf'
+    """
+    shown = text.replace("\u00a0×\u00a010", "e").translate(PLAIN)
+    return "\n".join(map(escape_control, shown.split("\n")))
+
+
+def hanging(line: str, width: int) -> str:
+    """Break a long line at blanks, the rest under the text behind its title, or indented.
+
+    >>> print(hanging("forecast     1.69 % above the best possible error", 32))
+    forecast     1.69 % above the
+                 best possible error
+    """
+    title = TITLE.match(line)
+    start = 0
+    if title:
+        start = title.end()
+    parts = textwrap.wrap(
+        line[start:],
+        max(width, start + 20),
+        subsequent_indent=" " * (start or 2),
+        initial_indent=" " * start,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return line[:start] + "\n".join(parts)[start:]
+
+
+def titled(title: str, *lines: str) -> str:
+    """Put a title before the first of some lines and indent the others; skip empty lines."""
+    titles = [title, *[""] * len(lines)]
+    said = zip(titles, filter(None, lines), strict=False)
+    return "\n".join(f"{head:12} {line}" for head, line in said)
+
+
+def list_names(what: str, names: Sequence[str]) -> str:
+    """Names with what they are; empty where there are none."""
+    return f"{what}: {', '.join(names)}" * bool(names)
+
+
+class Terminal(Console):
+    """Standard output; at least as wide as a table when piped, and without markup."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+        if not self.is_terminal:
+            super().__init__(width=120, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def say(self, *texts: str) -> None:
+        """Print lines of text, without empty ones."""
+        for text in filter(None, texts):
+            for line in plain(text).split("\n"):
+                if self.is_terminal:
+                    line = hanging(line, self.width)
+                self.print(line)
+
+
+class PlainTable(Table):
+    """A table which no terminal is too narrow for.
+
+    Numbers are never cut or broken, for that would be another number: where columns do not fit
+    beside one another, the table goes on below, each part beginning with the first column. Texts
+    are broken at blanks.
+
+    Parameters
+    ----------
+    title : above the table.
+    columns : heads of the columns.
+    left : how many of them are aligned to the left, before those aligned to the right.
+    """
+
+    def __init__(self, title: str, *columns: str, left: int = 1) -> None:
+        name = escape_control(title) or None
+        super().__init__(
+            title=name, title_justify="left", box=None, pad_edge=False, header_style="bold"
+        )
+        for head in columns[:left]:
+            self.add_column(head)
+        for head in columns[left:]:
+            self.add_column(head, justify="right")
+
+    def add_row(self, *cells: Any, **style: Any) -> None:
+        super().add_row(*(escape_control(plain(str(cell))) for cell in cells), **style)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = []
+        for column in self.columns:
+            room = _full_width(column)
+            column.overflow = "fold"
+            column.no_wrap = room <= BROKEN
+            column.min_width = min(room, BROKEN)
+            needed.append(column.min_width + GAP)
+        columns = self.columns
+        for part in group_columns(needed, options.max_width + GAP):
+            self.columns = [columns[0], *(columns[place] for place in part)]
+            yield from super().__rich_console__(console, options)
+            self.title = None
+        self.columns = columns
+
+
+def _full_width(column: Column) -> int:
+    """Width of a column where nothing of it is broken."""
+    return max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+
+
+def group_columns(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns but the first that stand beside one another, the first being beside them all.
+
+    >>> group_columns([10, 8, 8, 8], 26)
+    [[1, 2], [3]]
+    """
+    parts: list[list[int]] = [[]]
+    for place in range(1, len(widths)):
+        if parts[-1] and widths[0] + sum(widths[other] for other in (*parts[-1], place)) > room:
+            parts.append([])
+        parts[-1].append(place)
+    return parts
+
+
+@contextmanager
+def show_stages() -> Iterator[Progress]:
+    """Show the stages of the work in one line on stderr, and wipe it in the end.
+
+    Nothing is shown where stderr is no terminal.
+    """
+    if not sys.stderr.isatty():  # whatever FORCE_COLOR says: this is nothing to keep in a file
+        yield ignore_progress
+        return
+    from rich import progress as bars
+
+    console = Console(stderr=True)
+    if console.is_dumb_terminal or not console.is_terminal:
+        yield ignore_progress
+        return
+    names = Column(no_wrap=True, overflow="ellipsis")
+    line = bars.Progress(
+        bars.TextColumn("{task.description}", markup=False, table_column=names),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = line.add_task("starting", total=1.0)
+
+    def show_share(stage: str, share: float = 0.0, /) -> None:
+        if stage != line.tasks[0].description or share == 0:
+            # Rich counts shares too.
+            line.reset(task, total=1, completed=share, description=stage)  # type: ignore[arg-type]
+        else:
+            line.update(task, completed=share)
+
+    with line:
+        yield show_share

@@ -1,0 +1,141 @@
+"""Commands on one market: run it, forecast its model, write its report again."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from learning.errors import InputError
+from learning.program import declare_command
+from learning.terminal import show_stages
+from scenarios.command.options import UNMET, AllowCode, Changes, ScenarioArg
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@declare_command
+def run(
+    scenario: ScenarioArg,
+    *,
+    out: Path | None = None,
+    force: bool = False,
+    changes: Changes,
+    no_train: bool = False,
+    allow_code: AllowCode = False,
+    strict: bool = False,
+) -> int:
+    """Settle the market of a scenario, train at its equilibrium, and check the forecast.
+
+    Parameters
+    ----------
+    out : Result folder [default: results/NAME, changes by --set or --seed in its name].
+    force : Write into a result folder with other files, which are kept.
+    no_train : Stop at the equilibrium.
+    strict : Status 3 when not certified, or training contradicts the forecast or the money.
+    """
+    from scenarios.output.places import check_folder
+    from scenarios.result import FILES, default_folder, save_result
+    from scenarios.schema.game import is_game_file
+
+    folder = out or default_folder(scenario, changes.assignments)
+    if is_game_file(scenario):
+        from scenarios.command.game import run_game
+
+        return run_game(scenario, changes, folder, force=force, strict=strict)
+    check_folder(folder, FILES, force=force)
+    chosen = changes.load_scenario(scenario, allow_code=allow_code)
+    from scenarios.report.page import write_report
+    from scenarios.runner import run as run_scenario
+    from scenarios.summary.verdict import promises_kept
+
+    with changes.placing_faults(scenario), show_stages() as progress:
+        result = run_scenario(chosen, training=not no_train, progress=progress)
+        progress("writing the report")
+        save_result(result, folder, partial(write_report, result=result.content), force=force)
+    from scenarios.command.console import print_result
+
+    print_result(result.content, folder)
+    return UNMET * (strict and not promises_kept(result.content))
+
+
+@declare_command
+def forecast(scenario: ScenarioArg, *, epsilon: str, changes: Changes) -> None:
+    """Forecast the model at given budgets, without any game.
+
+    Parameters
+    ----------
+    epsilon : Budgets, one per owner or one for all: 1,1,1 (inf: no noise).
+    """
+    chosen = changes.load_scenario(scenario)
+    from scenarios.command.console import print_forecast
+    from scenarios.planning import prepare
+    from scenarios.summary.forecast import forecast_part
+    from scenarios.tables.dataset import market_data
+
+    with changes.placing_faults(scenario), show_stages() as progress:
+        progress("reading the records")
+        data = market_data(chosen)
+        budgets = parse_budgets(epsilon, len(data.owners), spent=chosen.owners.report)
+        planner = prepare(chosen, data, progress).planner
+        prediction = planner.predict(budgets)
+        part = forecast_part(data, planner, budgets, prediction)
+    print_forecast(data, planner, budgets, part, prediction)
+
+
+def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0) -> np.ndarray:
+    """Read budgets from text, one per owner or one for all.
+
+    inf means no noise, 0 nothing shared; others are above ``spent``.
+    """
+    import numpy as np
+
+    from learning.phrases import format_value
+    from scenarios.schema.fields import BUDGET_RULE, is_budget
+
+    found = format_value(text)
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        rule = "must be numbers with commas between, such as 1,1,1"
+        raise InputError("--epsilon", rule, found) from None
+    if not (values >= 0).all():
+        raise InputError("--epsilon", "must not hold negative numbers or nan", found)
+    if not all(value == np.inf or is_budget(value) for value in values):
+        raise InputError("--epsilon", f"{BUDGET_RULE}, or be inf", found)
+    if ((values > 0) & (values <= spent)).any():
+        rule = f"must be above owners.report, {spent:g}, which is spent before, or 0"
+        raise InputError("--epsilon", rule, found)
+    if len(values) not in (1, n_owners):
+        rule = f"must have one number, or one per owner ({n_owners})"
+        raise InputError("--epsilon", rule, f"{len(values)} numbers")
+    return np.broadcast_to(values, n_owners).copy()
+
+
+@declare_command
+def report(folder: Path) -> None:
+    """Draw the figures and write the report of a saved result again.
+
+    Parameters
+    ----------
+    folder DIR : A result folder.
+    """
+    from learning.phrases import escape_control
+    from scenarios.output.folders import write_together
+    from scenarios.output.manifest import MANIFEST, write_manifest
+    from scenarios.report.figures import draw_figures
+    from scenarios.report.page import write_report
+    from scenarios.result import FILES, REPORT, changed_facts, load_result, naming_damage
+
+    if (folder / "game.json").is_file():
+        from scenarios.command.game import draw_again
+
+        draw_again(folder)
+    else:
+        load_result(folder)
+        with write_together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
+            write_manifest(new, [*draw_figures(new), write_report(new)])
+        if changed := changed_facts(folder):
+            print(f"changed by hand since the run: {', '.join(changed)}")
+    print(escape_control(str(folder / REPORT)))

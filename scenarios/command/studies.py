@@ -1,0 +1,143 @@
+"""Commands that settle several markets: rules side by side, and the search for an offer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from learning.errors import InputError
+from learning.program import declare_command
+from learning.terminal import show_stages
+from scenarios.command.options import (
+    AllowCode,
+    Changes,
+    DataFolder,
+    Force,
+    Overrides,
+    ScenarioArg,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AimOptions:
+    """An aim that all alternatives are made to meet.
+
+    Parameters
+    ----------
+    at_spending : Set each policy's money so that so much is paid in all.
+    at_fitness : Set it so that the model is so good by the forecast: 0.02 is 2 % above best.
+    """
+
+    at_spending: float | None = None
+    at_fitness: float | None = None
+
+
+@declare_command
+def compare(
+    scenarios: list[str],
+    *,
+    vary: list[str] | None = None,
+    aim: AimOptions,
+    out: Path | None = None,
+    force: Force = False,
+    changes: Changes,
+    no_train: bool = False,
+    allow_code: AllowCode = False,
+) -> None:
+    """Compare rules or scenarios: who gains, who loses, how owners would vote; a page, tables and a
+    memo.
+
+    Parameters
+    ----------
+    scenarios SCENARIO... : Scenario files, library names or result folders.
+    vary KEY=V1,V2 : Compare the first scenario with each change by itself; may be repeated.
+    out : Folder of the comparison [default: results/compare-NAME].
+    no_train : Stop at the equilibria.
+    """
+    from scenarios.command.studies_printed import print_comparison
+    from scenarios.output.places import check_folder
+    from scenarios.report.comparison_page import FILES, save_comparison
+    from scenarios.studies import comparison
+
+    common = comparison.Aim(aim.at_spending, aim.at_fitness)
+    varied = [one for text in vary or [] for one in split_values(text)]
+    folder = out or Path("results") / f"compare-{Path(scenarios[0]).stem}"
+    check_folder(folder, FILES, force=force)
+    read = comparison.read_alternatives(
+        scenarios, changes.assignments, allow_code=allow_code, data_folder=changes.data_folder
+    )
+    with show_stages() as progress:
+        training = not no_train
+        carried = comparison.compare(read, varied, common, training=training, progress=progress)
+        content = comparison.comparison(carried, common)
+        progress("writing the report")
+        save_comparison(content, folder, force=force)
+    print_comparison(content, folder)
+
+
+def split_values(text: str) -> list[tuple[str, str]]:
+    """Split KEY=V1,V2 into the key and each value; commas in brackets or quotes do not split.
+
+    >>> split_values("owners.epsilon=[0.1, 2.0],[0.1, 4.0]")
+    [('owners.epsilon', '[0.1, 2.0]'), ('owners.epsilon', '[0.1, 4.0]')]
+    """
+    key, _, values = text.partition("=")
+    found = [""]
+    depth = 0
+    for part in re.findall(r"""\"[^"]*"?|'[^']*'?|.""", values, re.DOTALL):
+        depth += (part in "[{") - (part in "]}")
+        if part == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    found = [value.strip() for value in found]
+    if not key.strip() or not all(found):
+        rule = "must be KEY=V1,V2 with a dotted key, such as policy.budget=500,1000"
+        raise InputError("--vary", rule, text)
+    return [(key.strip(), value) for value in found]
+
+
+@declare_command
+def design(
+    scenario: ScenarioArg,
+    *,
+    budget: float | None = None,
+    policies: str | None = None,
+    optimistic: bool = False,
+    out: Path | None = None,
+    force: Force = False,
+    overrides: Overrides = None,
+    data_folder: DataFolder = None,
+) -> None:
+    """Search policies and their money for what the learner gains most by, and whom to ask; writes
+    the chosen scenario.
+
+    Parameters
+    ----------
+    budget : Money that may be paid at most [default: learner.budget].
+    policies K1,K2 : Kinds of policy to try [default: all usual ones].
+    optimistic : Count on the best of several equilibria, not on the worst.
+    out : Folder of the design [default: results/design-NAME].
+    """
+    from scenarios.command.studies_printed import print_design
+    from scenarios.output.places import check_folder
+    from scenarios.report.design_page import CHOSEN, FILES, save_design
+    from scenarios.studies.design import design_part, design_scenario
+
+    changes = Changes(overrides=overrides, data_folder=data_folder)
+    folder = out or Path("results") / f"design-{Path(scenario).stem}"
+    check_folder(folder, FILES, force=force)
+    chosen = changes.load_scenario(scenario)
+    kinds = [kind.strip() for kind in (policies or "").split(",") if policies]
+    with changes.placing_faults(scenario), show_stages() as progress:
+        found = design_scenario(
+            chosen, kinds=kinds, budget=budget, optimistic=optimistic, progress=progress
+        )
+        content = design_part(found, optimistic=optimistic)
+        progress("writing the report")
+        text = ""
+        if found.scenario is not None:
+            text = found.scenario.to_toml(absolute=True)
+        save_design(content, text, folder, force=force)
+    print_design(content, folder, f"run it: dpmarket run {folder / CHOSEN}" * bool(text))
