@@ -18,8 +18,7 @@ from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import NoisyStatistics, release_statistics
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS, DEFAULT
+from learning.training.algorithms import ALGORITHMS, DEFAULT, Algorithm
 from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task

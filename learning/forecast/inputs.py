@@ -25,8 +25,7 @@ from learning.privacy.shared_noise import LOCAL, Trust
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS, DEFAULT
+from learning.training.algorithms import ALGORITHMS, DEFAULT, Algorithm
 from learning.training.clocks import Clocks
 from learning.training.conduct import Conduct
 from learning.training.law import Returned

@@ -34,8 +34,7 @@ from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.client import Client
 from learning.training.clocks import Clocks
 from learning.training.law import Returned

@@ -1,7 +1,6 @@
 """Training: plans, the exact law of descent, clients, algorithms and baselines."""
 
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.client import Client, make_clients
 from learning.training.clocks import Clocks
 from learning.training.engine import train

@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from learning.arrays import Array
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.clocks import (
     Clocks,
     Talks,

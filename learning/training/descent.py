@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from learning.arrays import Array
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.bounds import BoundInputs
 from learning.training.client import Noise
 from learning.training.law import Returned, averaging_coefficients

@@ -18,11 +18,9 @@ from learning.privacy.budget import describe_bounds
 from learning.privacy.ledger import Ledger
 from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import Client, make_clients
 from learning.training.clocks import Talks
-from learning.training.task import Schedule, Task
-
-__all__ = ["Client", "Trained", "make_clients", "train", "untrained_result"]
+from learning.training.plan import Plan
+from learning.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Trained:
 
     theta: Array = field(repr=False)
     path: Array = field(repr=False)
-    plan: Schedule
+    plan: Plan
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
     task: Task | None = field(default=None, repr=False)
@@ -54,7 +52,7 @@ class Trained:
         return ALGORITHMS[self.plan.algorithm].reconstruct_talks(self.task)
 
 
-def untrained_result(theta: Array, plan: Schedule, *, runs: int) -> Trained:
+def untrained_result(theta: Array, plan: Plan, *, runs: int) -> Trained:
     """Make the result of no training: the same model in every run."""
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
 

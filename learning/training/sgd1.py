@@ -9,7 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.together import pool_records
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.bounds import BoundInputs
 from learning.training.descent import Walk
 from learning.training.lots import IntArray, by_answer, drawn_ahead, most_asked, with_noise

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from learning.arrays import Array
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.bounds import BoundInputs
 from learning.training.descent import Walk, iterate_noise
 from learning.training.paths import ignore_step

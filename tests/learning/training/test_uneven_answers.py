@@ -23,7 +23,8 @@ from learning.randomness import Streams
 from learning.training.aggregation import NormCheck, Observed
 from learning.training.algorithms import ALGORITHMS
 from learning.training.baselines import centralise_records
-from learning.training.engine import make_clients, train
+from learning.training.client import make_clients
+from learning.training.engine import train
 from learning.training.law import (
     along_the_way,
     bias_and_gain,
