@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import BootstrapSamples, predict_permuted, scale_by_hindsight
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibration import (
     MEASURED,
     STARTS_SCREENED,
@@ -18,14 +18,17 @@ from learning.forecast.calibration import (
     lower_envelope,
     noise_levels,
 )
+from learning.forecast.decisions import Decisions, DecisionStudy
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
-from learning.forecast.measures import Decisions, DecisionStudy, Measure
+from learning.forecast.measures import Measure
+from learning.forecast.one_step import price_moments
 from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.protocol import design_protocol, noise_at, price_moments
-from learning.forecast.public_sample import stretch_residuals
+from learning.forecast.prediction import predict_permuted, scale_by_hindsight
+from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.tail import stretch_residuals
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
@@ -286,8 +289,8 @@ def _calibrated_forecast(
     owners = inputs.owners
     mechanism = rehearsal.mechanism
     weighting = inputs.base_weighting
-    high = noise_at(owners, mechanism, weighting, owners.epsilon_min)
-    low = noise_at(owners, mechanism, weighting, owners.epsilon_max)
+    high = owners.noise_at(owners.epsilon_min, mechanism, weighting)
+    low = owners.noise_at(owners.epsilon_max, mechanism, weighting)
     levels = noise_levels(low, high)
     measured = MEASURED
     if inputs.sample is None:

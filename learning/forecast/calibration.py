@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.forecast.inputs import Settings
+from learning.forecast.kept import load_or_compute
 from learning.forecast.law import Envelope, PlanKey, diverging_error
-from learning.forecast.rehearsal import RETURNED, Rehearsal, load_or_compute
+from learning.forecast.rehearsal import RETURNED, Rehearsal
 from learning.privacy.shares import open_growths
 from learning.progress import Progress, count_progress, ignore_progress
 from learning.training.plan import Plan

@@ -18,11 +18,13 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
+from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs, Settings
-from learning.forecast.planner import Choice, Planner, bootstrap_of, exact_planner
-from learning.forecast.protocol import TYPICAL, design_protocol, noise_at, price_moments
-from learning.forecast.public_sample import stretch_residuals
+from learning.forecast.one_step import TYPICAL, price_moments
+from learning.forecast.planner import Choice, Planner, bootstrap_of
+from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.tail import stretch_residuals
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, candidate_mechanisms
 from learning.privacy.remaining import Remaining
@@ -82,7 +84,7 @@ class Way:
     def _noise_of(self, mechanism: Mechanism) -> float:
         """Aggregated noise at the reference budgets, over the factor of the rounds."""
         owners = self.inputs.owners
-        return noise_at(owners, mechanism, self.inputs.base_weighting, owners.reference)
+        return owners.noise_at(owners.reference, mechanism, self.inputs.base_weighting)
 
     def forecast_at(self, horizon: int, growth: float) -> QuickForecast:
         """Quick forecast with some rounds and a growth of shares: the best of some steps."""

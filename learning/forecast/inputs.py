@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import Holding
 from learning.errors import InputError
-from learning.forecast.homogeneity import LossReports
+from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.weighting import RecordWeighting, SharedWeighting, SizeWeighting, Weighting
+from learning.forecast.weighting import (
+    Answers,
+    RecordWeighting,
+    SharedWeighting,
+    SizeWeighting,
+    Weighting,
+)
 from learning.losses.coordinates import PARTS, RECORD, ClippedBy, Coordinates
 from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle
@@ -31,6 +37,7 @@ from learning.training.conduct import Conduct
 from learning.training.law import Returned
 
 REFERENCE_EPSILON = 1.0  # customary budget, at which clipping bounds are designed
+SMALLEST = 1e-3  # budget in the place of 0, where the most noise is asked for
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,15 @@ class PublicOwners:
     def reference(self) -> Array:
         """Customary budget, inside each owner's interval, (n_owners,)."""
         return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
+
+    def noise_at(self, epsilon: Array, mechanism: Mechanism, weighting: Weighting) -> float:
+        """Aggregated noise where all owners that may share do, at budgets (n_owners,)."""
+        budgets = np.where(epsilon > 0, epsilon, SMALLEST)
+        sizes = self.sizes.astype(float)
+        term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
+        able = (self.epsilon_max > 0) | (self.epsilon_max.max() == 0)
+        terms = weighting.sum_terms(Answers(term, sizes, budgets > 0))
+        return float(weighting.aggregated_noise(terms[able].sum(axis=0)))
 
     def groups_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> list[list[int]]:
         """Groups among those who share (n_owners,), with members numbered among them."""
@@ -305,6 +321,12 @@ def public_rows_error(where: str, other: str) -> InputError:
     """Error to raise where a choice needs public rows."""
     advice = f"Set data.public_rows, or another {other}."
     return InputError("data.public_rows", f"must be above 0 {where}", 0, advice)
+
+
+def unbounded_error(where: str) -> InputError:
+    """Error to raise where gradients must be clipped and are to be left whole."""
+    rule = f"must bound a record's gradient{where}"
+    return InputError("learning.clip", rule, "none", 'Leave it at "optimal".')
 
 
 def open_bound_error(name: str, where: str) -> InputError:

@@ -241,11 +241,11 @@ class Algorithms(UserDict[str, Any]):
     """Algorithms by name; one given as "module.Class" is imported when it is first asked for."""
 
     def __getitem__(self, name: str) -> Algorithm:
-        held: Algorithm | str = super().__getitem__(name)
-        if isinstance(held, str):
-            module, kind = held.split(".")
-            held = self.data[name] = getattr(import_module(f"learning.training.{module}"), kind)()
-        return held
+        if isinstance(self.data[name], str):
+            module, kind = self.data[name].split(".")
+            self.data[name] = getattr(import_module(f"learning.training.{module}"), kind)()
+        found: Algorithm = self.data[name]
+        return found
 
 
 DEFAULT = "averaged"

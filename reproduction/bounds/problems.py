@@ -16,8 +16,7 @@ from learning.losses.losses import LOSSES
 from learning.losses.protocols import TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.algorithms import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.bounds import Bound, BoundInputs
 from learning.training.client import Client
 from learning.training.engine import train

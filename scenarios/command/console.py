@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from exchange.terminal import Terminal
-from learning.forecast.bootstrap import Prediction
 from learning.forecast.planner import Planner
+from learning.forecast.prediction import Prediction
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, in_title

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from learning.forecast.bootstrap import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.forecast.prediction import Prediction, quantiles
 from learning.losses.coordinates import RECORD
 from learning.privacy.shares import answer_shares
 from learning.training.algorithms import ALGORITHMS

@@ -11,9 +11,10 @@ from rehearsals import REGULARISATION, stage
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget
 from learning.errors import InputError
-from learning.forecast.homogeneity import homogeneity_of_answers, record_gradients
+from learning.forecast.homogeneity import record_gradients
 from learning.forecast.law import oracle_problem
-from learning.forecast.public_sample import PublicSample, estimate_start
+from learning.forecast.own_check import estimate_start, homogeneity_of_answers
+from learning.forecast.public_sample import PublicSample
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
