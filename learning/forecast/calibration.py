@@ -277,9 +277,7 @@ def _screen_plans(
         repeats = SCREENED
     tried = []
     for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
-        constants = np.array([settings.step_size])
-        if settings.step_size is None:
-            constants = rehearsal.step_sizes(rounds)
+        constants = rehearsal.open_step_sizes(settings.step_size, rounds)
         growths = open_growths(settings.growth, rehearsal.trains_by.queries(rounds))
         tried += [(rounds, constants, growth) for growth in growths]
     each = sum(rounds * len(constants) for rounds, constants, _ in tried)

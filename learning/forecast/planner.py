@@ -90,7 +90,7 @@ class Choice:
     step_decline: float
     horizon: int
     relative_fitness: float
-    chosen: bool
+    chosen: bool = False
 
 
 @dataclass(frozen=True)

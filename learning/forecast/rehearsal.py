@@ -134,6 +134,10 @@ class Rehearsal:
             penalty = penalty + self.loss.curvature * moved.T @ moved / len(moved)
         return float(np.linalg.eigvalsh(penalty)[0])
 
+    def open_step_sizes(self, stated: float | None, horizon: int) -> Array:
+        """Step-size constant that is stated, or those worth trying, (m,)."""
+        return self.step_sizes(horizon) if stated is None else np.array([stated])
+
     def step_sizes(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
         algorithm = self.trains_by
