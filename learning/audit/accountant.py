@@ -95,7 +95,7 @@ class NoiseLaw:
         ``noise`` is in units of its stated scale.
         """
         counts = np.asarray((~np.isnan(noise)).sum(axis=axis), dtype=float)
-        total = np.asarray(np.nansum(np.abs(noise) ** self.norm, axis=axis))
+        total = np.nansum(np.abs(noise) ** self.norm, axis=axis)
         chance = gammainc(counts / self.norm, total / self.norm)
         return (total / counts) ** (1 / self.norm), np.asarray(chance)
 
@@ -122,7 +122,7 @@ def gaussian_delta(epsilon: float, distance: Array) -> Array:
     """
     above = distance / 2 - epsilon / distance
     below = -distance / 2 - epsilon / distance
-    return np.asarray(ndtr(above) - np.exp(epsilon + log_ndtr(below)))
+    return ndtr(above) - np.exp(epsilon + log_ndtr(below))
 
 
 def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> float:
@@ -213,13 +213,13 @@ class L2Law(NoiseLaw):
         return super().measure_shortfall(np.repeat(lengths, self.width, axis=-1), axis)
 
     def independent_numbers(self, noise: Array) -> Array:
-        return np.asarray(np.linalg.norm(noise, axis=-1))
+        return np.linalg.norm(noise, axis=-1)
 
 
 def coordinate_rarity(width: int, size: Array) -> Array:
     """Compute -log P[one coordinate at scale 1 is larger], exponential for sound noise."""
     lengths, rarity = _rarity_table(width)
-    return np.asarray(np.interp(size, lengths, rarity))
+    return np.interp(size, lengths, rarity)
 
 
 @lru_cache(maxsize=8)
@@ -251,7 +251,7 @@ def loss_chances(ratio: float, width: int, least: Array) -> tuple[Array, Array]:
         radius = least_radius[:, None] + root**2
         cosine = (ratio**2 - loss[:, None] ** 2 - 2 * radius * loss[:, None]) / (2 * radius * ratio)
         chance = betainc(half, half, (1 + side * np.clip(cosine, -1, 1)) / 2)
-        return np.asarray((gamma.pdf(radius, width) * lengths * chance).sum(axis=1))
+        return (gamma.pdf(radius, width) * lengths * chance).sum(axis=1)
 
     above = gammainc(width, (ratio - least) / 2) + integrate_angles(least, (ratio - least) / 2, 1)
     return np.minimum(above, 1.0), integrate_angles(-least, (ratio + least) / 2, -1)

@@ -34,7 +34,7 @@ def normal_scores(name: str, noise: Array) -> Array:
     if name == "gaussian":
         return noise
     if name == "laplace":
-        return np.asarray(-np.sign(noise) * ndtri(np.exp(-np.abs(noise)) / 2))
+        return -np.sign(noise) * ndtri(np.exp(-np.abs(noise)) / 2)
     if name != "l2":
         return np.sign(noise)
     width = noise.shape[-1]
@@ -43,15 +43,13 @@ def normal_scores(name: str, noise: Array) -> Array:
     low = gammaincinv(width / 2, below)
     high = gammainccinv(width / 2, gammaincc(width, length))
     squared = 2 * np.where(below < 0.5, low, high)
-    return np.asarray(
-        np.divide(noise, length, out=np.zeros_like(noise), where=length > 0) * np.sqrt(squared)
-    )
+    return np.divide(noise, length, out=np.zeros_like(noise), where=length > 0) * np.sqrt(squared)
 
 
 def size_scores(scores: Array) -> Array:
     """Turn sizes of standard normal numbers into ones that do not depend on their signs."""
     beyond = 2 * ndtr(-np.abs(scores))
-    return np.asarray(-ndtri(np.clip(beyond, 1e-300, 1 - 1e-16)))
+    return -ndtri(np.clip(beyond, 1e-300, 1 - 1e-16))
 
 
 def compare_rounds(scores: Sequence[Scores]) -> Iterator[SingleTest]:

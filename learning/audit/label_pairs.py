@@ -138,7 +138,7 @@ def _lean_direction(e: Array, start: Array, norm: int) -> Array:
     for guess in (-start, np.eye(len(e))[0], np.eye(len(e))[-1]):
         across = guess - (guess @ e) * e
         if np.linalg.norm(across) > 1e-6 * max(1.0, float(np.linalg.norm(start))):
-            return np.asarray(across / np.linalg.norm(across))
+            return across / np.linalg.norm(across)
     return np.zeros(len(e))
 
 

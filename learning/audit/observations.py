@@ -154,8 +154,8 @@ def _make_statistics(
 
     def norm_length(vectors: Array) -> Array:
         if order == 1:
-            return np.asarray(np.abs(vectors).sum(axis=-1))
-        return np.asarray(np.linalg.norm(vectors, axis=-1))
+            return np.abs(vectors).sum(axis=-1)
+        return np.linalg.norm(vectors, axis=-1)
 
     return (
         lambda w: norm_length(w - second) - norm_length(w - first),
@@ -233,7 +233,7 @@ def _mean_gradient(records: GradientOracle, query: Array) -> Array:
 
 def _record_gradient(records: GradientOracle, query: Array) -> Array:
     """Compute the gradient (1, p) of the last record, as SGD1 asks for it."""
-    return np.asarray(records.record_gradient(query, np.array([records.n_records - 1])))  # type: ignore[attr-defined]
+    return records.record_gradient(query, np.array([records.n_records - 1]))  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=4)
@@ -278,6 +278,6 @@ def _release_distance(seen: NoisyStatistics, sums: SquaredStatistics, by_part: b
     matrix = np.square(seen.xx - sums.xx).sum(axis=(1, 2)) / seen.matrix_deviation**2
     vector = np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2
     if not by_part:
-        return np.asarray(np.sqrt(matrix + vector))
+        return np.sqrt(matrix + vector)
     width = seen.xu.shape[1]
     return np.sqrt((width * (width + 1) // 2 + 1) * matrix) + np.sqrt((width + 1) * vector)

@@ -48,7 +48,7 @@ def reference_gradients(
         return held, RELATIVE * np.linalg.norm(held, axis=1)
     a, target = _record_lines(bounds, x, y)
     t = a @ query + target
-    slopes = np.asarray(bounds.loss.derivative(t))
+    slopes = bounds.loss.derivative(t)
     gradients = slopes[:, None] * a
     lengths = np.linalg.norm(a, axis=1)
     rounding = (

@@ -111,7 +111,7 @@ def count_tails(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]
 def _chances_below(law: NoiseLaw, one: Answers) -> Array:
     """Compute the law's distribution function at independent numbers, uniform for sound noise."""
     numbers = law.independent_numbers(one.relative)
-    return np.asarray(law.chance_below(numbers[np.isfinite(numbers)]))
+    return law.chance_below(numbers[np.isfinite(numbers)])
 
 
 def visible_cut(law: NoiseLaw, numbers: int, error: float) -> float:

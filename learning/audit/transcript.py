@@ -153,13 +153,13 @@ class WatchedNoise(Noise):
     taken: list[list[Array]] = field(default_factory=list, repr=False)
 
     def take(self, queries: int) -> Array:
-        noise = np.asarray(self.source.take(queries))
+        noise = self.source.take(queries)
         for run, kept in enumerate(self.taken):
             kept.append(noise[:, run])
         return noise
 
     def of_run(self, run: int, queries: int) -> Array:
-        noise = np.asarray(self.source.of_run(run, queries))
+        noise = self.source.of_run(run, queries)
         self.taken[run].append(noise[:, 0])
         return noise
 
@@ -182,11 +182,11 @@ class Watched(Client):
         return WatchedNoise(mechanism, *drawn, source=source, taken=self.taken)
 
     def noised(self, gradient: Array, noise: Array) -> Array:
-        return np.asarray(self.inner.noised(gradient, noise))
+        return self.inner.noised(gradient, noise)
 
     def answer(self, phi: Array, noise: Array) -> Array:
         """Answer, and remember the answer less the mean gradient."""
-        answer = np.asarray(self.inner.answer(phi, noise))
+        answer = self.inner.answer(phi, noise)
         self.answered.append(answer - self.records.last)  # type: ignore[attr-defined]
         self.longest[0] = max(self.longest[0], float(np.abs(answer).max(initial=0.0)))
         return answer

@@ -243,7 +243,7 @@ def _turn_direction(width: int, cosine: float) -> Array:
     if width == 1:
         return one
     cosine = min(1.0, cosine)
-    return np.asarray(cosine * one + np.sqrt(1 - cosine**2) * np.eye(width)[-1])
+    return cosine * one + np.sqrt(1 - cosine**2) * np.eye(width)[-1]
 
 
 def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:

@@ -129,7 +129,7 @@ class CalibratedPlanner(Planner):
 
         def fitness_of(rehearsal: Rehearsal, repeats: int) -> Array:
             found = replace(rehearsal, did=did).rehearse_plan(plan, level, repeats)
-            return np.asarray(found[0].mean(axis=1))
+            return found[0].mean(axis=1)
 
         forecast = np.array([fitness_of(one, REPEATS_RESAMPLED).mean() for one in learners])
         outcome = np.concatenate([fitness_of(world, REPEATS) for world in self.possible_rehearsals])

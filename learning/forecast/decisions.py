@@ -110,7 +110,7 @@ class RisingCurve:
         return np.concatenate(parts, axis=-1)
 
     def __call__(self, fitness: ArrayLike) -> Array:
-        return np.asarray(self.basis_at(fitness, self.scales) @ self.coefficients)
+        return self.basis_at(fitness, self.scales) @ self.coefficients
 
     def slope_at(self, fitness: ArrayLike) -> Array:
         """Derivative of the curve, (...) -> (...)."""

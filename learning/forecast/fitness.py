@@ -371,7 +371,7 @@ def _budgets_of(mechanism: Mechanism, terms: Array) -> Array:
     if not np.isfinite(budgets).all() or budgets.min() == 0:
         return mechanism.budget(distinct)[index]
     curve = scipy.interpolate.PchipInterpolator(np.log(nodes), np.log(budgets))
-    return np.asarray(np.exp(curve(np.log(distinct)))[index])
+    return np.exp(curve(np.log(distinct)))[index]
 
 
 def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -> Array:

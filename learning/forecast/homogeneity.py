@@ -54,12 +54,12 @@ def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
     """Gradient of each record (n, p) and (n,) at the start, clipped as announced, (n, p)."""
     if coordinates.loss.quadratic and not coordinates.clips_gradients:
         moved, shown = coordinates.records(x, y)
-        return np.asarray(-2 * shown[:, None] * moved)
+        return -2 * shown[:, None] * moved
     start = np.zeros((1, len(coordinates.centre)))
     if coordinates.clipping == RECORD:
         held = coordinates.oracle(x, y, one_by_one=True)
         starts = np.tile(start, (len(y), 1))
-        return np.asarray(held.record_gradient(starts, np.arange(len(y))))  # type: ignore[attr-defined]
+        return held.record_gradient(starts, np.arange(len(y)))  # type: ignore[attr-defined]
     each = (coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(start) for i in range(len(y)))
     return np.concatenate(list(each))
 
@@ -68,7 +68,7 @@ def gradients_at(loss: Loss, x: Array, y: Array, theta: Array) -> Array:
     """Unclipped gradient of each record (n, p) and (n,) at theta (p,), in single precision."""
     held = Coordinates(theta, np.eye(len(theta)), loss=loss).oracle(x, y, one_by_one=True)
     phi = np.zeros((len(y), len(theta)))
-    return np.asarray(held.record_gradient(phi, np.arange(len(y))))  # type: ignore[attr-defined]
+    return held.record_gradient(phi, np.arange(len(y)))  # type: ignore[attr-defined]
 
 
 def homogeneity_of_records(gradients: Array, sizes: Sequence[int], *, rng: Generator) -> float:
@@ -151,7 +151,7 @@ class BetweenOwners:
         kept[::2] = 0.0
         variance = ratio * (away @ away - kept @ away[seen, None] ** 2) / width
         noise = np.sqrt(variance) * rng.standard_normal((count, width))
-        return np.asarray(np.sum(((kept * away[seen]) @ self.means[seen] + noise) ** 2, axis=1))
+        return np.sum(((kept * away[seen]) @ self.means[seen] + noise) ** 2, axis=1)
 
 
 def analyse_variance(
@@ -218,7 +218,7 @@ def kind_distance(ratio: Array, sizes: Array) -> Array:
     ratio : array (...), variance of the kinds' means over that of a record.
     sizes : array (n_owners,), records of each owner.
     """
-    return np.asarray(ratio * float(1 + np.sum((sizes / sizes.sum()) ** 2)))
+    return ratio * float(1 + np.sum((sizes / sizes.sum()) ** 2))
 
 
 def draw_unknown_kind(

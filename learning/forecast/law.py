@@ -397,12 +397,12 @@ class Envelope:
 def evaluate_curve(curve: scipy.interpolate.PPoly, at: Array) -> Array:
     """Evaluate ``curve(at)``, several times as fast where few of its pieces are met."""
     if at.size < FEW_PIECES:
-        return np.asarray(curve(at))
+        return curve(at)
     ends = curve.x.searchsorted([at.min(), at.max()], side="right") - 1
     last = min(int(ends[1]), len(curve.x) - 2)
     first = min(max(int(ends[0]), 0), last)
     if last - first >= FEW_PIECES:
-        return np.asarray(curve(at))
+        return curve(at)
     value = evaluate_piece(curve, first, at)
     for piece in range(first + 1, last + 1):
         value = np.where(at >= curve.x[piece], evaluate_piece(curve, piece, at), value)

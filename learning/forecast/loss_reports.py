@@ -70,7 +70,7 @@ class LossQuery:
     def scale(self, sizes: Array) -> Array:
         """Noise scale of reports on given numbers of records."""
         sizes = np.asarray(sizes, dtype=float)
-        return np.asarray(self.overlap * self.bound / (sizes * self.epsilon))
+        return self.overlap * self.bound / (sizes * self.epsilon)
 
     def report(self, owner: Holding, *, rng: np.random.Generator) -> float:
         """Draw an owner's noisy report, all that leaves the owner.
@@ -152,7 +152,7 @@ class LossReports:
         if not (self.nameless and self.differ):
             return np.zeros(np.shape(ratio))
         odds = self._odds_of(np.asarray(ratio))
-        return np.asarray(OWN_KIND * odds / (OWN_KIND * odds + 1 - OWN_KIND))
+        return OWN_KIND * odds / (OWN_KIND * odds + 1 - OWN_KIND)
 
     @property
     def likely_distance(self) -> float:
@@ -175,7 +175,7 @@ class LossReports:
         ratio = rng.choice(self.ratios, (2, worlds))
         own = rng.random(worlds) < self.chance_of_own_kind(ratio)
         distance = kind_distance(ratio, self.sizes)
-        return np.asarray(own * distance * rng.chisquare(width, (2, worlds)) / width)
+        return own * distance * rng.chisquare(width, (2, worlds)) / width
 
 
 def fresh_losses(sample: PublicSample) -> Array:
@@ -299,4 +299,4 @@ def _weighted_deviation(points: Array, variance: Array) -> Array:
     weights = 1 / variance
     total = np.sum(weights, axis=-1, keepdims=True)
     centre = np.sum(points * weights, axis=-1, keepdims=True) / total
-    return np.asarray(np.sum((points - centre) ** 2 * weights, axis=-1))
+    return np.sum((points - centre) ** 2 * weights, axis=-1)

@@ -71,7 +71,7 @@ class RelativeFitness(Measure):
         return fitness
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
-        return np.asarray(cost.relative(theta))
+        return cost.relative(theta)
 
 
 RELATIVE = RelativeFitness()
@@ -104,10 +104,10 @@ class RootMeanSquare(Measure):
         return self.optimum / (2 * self(fitness))
 
     def in_worlds(self, fitness: Array) -> Array:
-        return np.asarray(np.sqrt(self.optima * np.maximum(1 + fitness, 0.0)))
+        return np.sqrt(self.optima * np.maximum(1 + fitness, 0.0))
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
-        return np.asarray(np.sqrt(cost.value(theta)))
+        return np.sqrt(cost.value(theta))
 
 
 @dataclass(frozen=True)

@@ -159,4 +159,4 @@ def one_step_protocol(
 
 def noise_shares(width: int) -> Array:
     """Shares of the noise that are tried of a model of so many parameters."""
-    return np.asarray(thin_out(SHARES, LEAST_SHARES, width))
+    return thin_out(SHARES, LEAST_SHARES, width)

@@ -84,7 +84,7 @@ def _principal_axes(rows: Array) -> Array:
     """
     axes = np.linalg.eigh(np.atleast_2d(np.cov(rows, rowvar=False)))[1]
     largest = np.abs(axes).argmax(axis=0)
-    return np.asarray(axes * np.sign(axes[largest, np.arange(len(axes))]))
+    return axes * np.sign(axes[largest, np.arange(len(axes))])
 
 
 def _answer_statistic(points: Array, variance: Array) -> Array:
@@ -119,7 +119,7 @@ def _covariance_roots(seen: Array, spread: Array, count: int, rng: Generator) ->
     shares = rng.multinomial(rows, np.full(rows, 1 / rows), count) / rows
     values, turned = np.linalg.eigh(np.stack([white.T * share @ white for share in shares]))
     scaled = turned / np.sqrt(np.maximum(values, 1e-3))[:, None, :]
-    return np.asarray(scaled @ turned.swapaxes(1, 2))  # the same for any eigenvectors
+    return scaled @ turned.swapaxes(1, 2)  # the same for any eigenvectors
 
 
 @dataclass(frozen=True)

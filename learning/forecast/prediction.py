@@ -54,7 +54,7 @@ def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) 
     )
     expected = bootstrap.dispersion * (1 / sizes - 1 / total)
     excess = np.where(lost > by_chance, lost - bootstrap.dispersion / rows, expected)
-    return np.asarray(excess / bootstrap.optimum)
+    return excess / bootstrap.optimum
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class PublicSample:
     @cached_property
     def hessian(self) -> Array:
         """Hessian of the mean squared loss, 2 X'X/n, (p, p), without the penalty."""
-        return np.asarray(2 * (self.x.T @ self.x) / len(self.y))
+        return 2 * (self.x.T @ self.x) / len(self.y)
 
     @cached_property
     def truth(self) -> Array:

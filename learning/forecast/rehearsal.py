@@ -403,5 +403,5 @@ def expected_step_fitness(
     gain = float(np.sum(either / 2 - middle))
     power = steps**2 * variance
     reach = np.linalg.norm(phi, axis=1) + CLEAR * np.sqrt(len(gradient) * power)
-    fitness = np.asarray(cost.relative(coordinates.model(phi)) + power * gain)
+    fitness = cost.relative(coordinates.model(phi)) + power * gain
     return fitness, reach <= coordinates.theta_max

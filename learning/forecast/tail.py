@@ -61,7 +61,7 @@ class Tail:
         excess = np.maximum(radius - self.threshold, 0.0) / self.unit
         scales = self.unit * self.count / len(self.lengths) * SCALES / (1 - SHAPES[:, None])
         cut = inside + scales[..., None] * _pareto_powers(excess, 1 - 1 / SHAPES)
-        return np.asarray(np.einsum("ab,abk->k", self.odds, cut**2))
+        return np.einsum("ab,abk->k", self.odds, cut**2)
 
     def draw_tail(self, rng: Generator) -> Tail:
         """Draw one of the likely tails."""
@@ -77,13 +77,13 @@ class Tail:
         levels = 1 - (np.arange(cells) + 0.5) / cells
         excess = np.interp(-np.log(levels), -np.log(np.maximum(survives, 1e-300)), grid)
         mean = excess.reshape(self.count, CELLS).mean(axis=1)
-        return np.asarray(self.threshold + self.unit * mean)
+        return self.threshold + self.unit * mean
 
 
 def _pareto_powers(excess: Array, powers: Array) -> Array:
     """(1 + shape excess/scale)+^power, (shapes, scales, k), with a power for each shape."""
     base = np.maximum(1 + SHAPES[:, None, None] * excess / SCALES[:, None], 0.0)
-    return np.asarray(base ** powers[:, None, None])
+    return base ** powers[:, None, None]
 
 
 def fit_tail(lengths: Array) -> Tail:
@@ -109,7 +109,7 @@ def fit_tail(lengths: Array) -> Tail:
 
 
 def _whiten_rows(x: Array) -> Array:
-    return np.asarray(x @ whitening_transform(x.T @ x / len(x)))
+    return x @ whitening_transform(x.T @ x / len(x))
 
 
 def fresh_gradients(sample: PublicSample, coordinates: Coordinates) -> Array:
@@ -126,7 +126,7 @@ def fresh_gradients(sample: PublicSample, coordinates: Coordinates) -> Array:
         fitted = x @ sample.model
         y = fitted + (y - fitted) / left
     slopes = loss.derivative(loss.scores(x, y, coordinates.centre)) * (y if loss.labels else 1.0)
-    return np.asarray((slopes / np.sqrt(left))[:, None] * (x @ coordinates.transform))
+    return (slopes / np.sqrt(left))[:, None] * (x @ coordinates.transform)
 
 
 def best_radius(sample: PublicSample, coordinates: Coordinates, noise: float) -> float:

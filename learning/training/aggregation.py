@@ -204,7 +204,7 @@ def trimmed_mean(answers: Array, shares: Array, cut: float) -> Array:
     ends = np.cumsum(weights, axis=0)
     kept = np.maximum(np.minimum(ends, 1 - cut) - np.maximum(ends - weights, cut), 0.0)
     ranked = np.take_along_axis(answers, order, axis=0)
-    return np.asarray((kept * ranked).sum(axis=0) / kept.sum(axis=0))
+    return (kept * ranked).sum(axis=0) / kept.sum(axis=0)
 
 
 MEAN = Mean()

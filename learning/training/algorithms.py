@@ -159,7 +159,7 @@ class Algorithm:
         constant = np.asarray(constant, dtype=float)
         power = self.decline if decline is None else decline
         k = np.arange(1.0, self.queries(horizon) + 1).reshape((-1,) + (1,) * constant.ndim)
-        return np.asarray(constant / (self.step_unit(horizon) * k**power))
+        return constant / (self.step_unit(horizon) * k**power)
 
     def step_unit(self, horizon: int) -> float:
         """Divisor of the step-size constant in the first step: T^horizon_power."""

@@ -129,7 +129,7 @@ def talk_probabilities(clocks: Clocks, n_owners: int) -> Array:
     with np.errstate(divide="ignore"):
         silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log, by that time
     others = silent.sum(axis=1, keepdims=True) - silent
-    return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
+    return (SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0)
 
 
 def tick_times(clocks: Clocks, n_owners: int, horizon: int, *, rng: np.random.Generator) -> Array:
@@ -152,7 +152,7 @@ def relative_steps(clocks: Clocks, n_owners: int) -> Array:
     array([2.        , 0.66666667])
     """
     talks = talk_probabilities(clocks, n_owners)
-    return np.asarray(talks.sum() / (n_owners * talks))
+    return talks.sum() / (n_owners * talks)
 
 
 def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:

@@ -111,4 +111,4 @@ class Scaled:
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
         """Gradient of one record per run, rows (runs,), times the factor."""
         single: Any = self.records
-        return np.asarray(self.factor * single.record_gradient(phi, rows))
+        return self.factor * single.record_gradient(phi, rows)

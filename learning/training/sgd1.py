@@ -97,7 +97,7 @@ class SGD1(Algorithm):
 
 def _answer_factors(task: Task) -> Array:
     """Factor on each owner's answers that gives it its weight: 1 if it is weighted by records."""
-    return np.asarray(task.shares * task.sizes.sum() / task.sizes)
+    return task.shares * task.sizes.sum() / task.sizes
 
 
 def _check_noise(task: Task) -> None:
