@@ -35,7 +35,6 @@ from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, count_progress, ignore_work
 from learning.randomness import Streams
 from learning.training.engine import Trained, train
-from learning.training.plan import Plan
 from learning.training.task import Task
 
 RESAMPLES = 24
@@ -63,20 +62,6 @@ class CalibratedPlanner(Planner):
     """
 
     rehearsal: Rehearsal = field(repr=False)
-
-    @property
-    def optimum(self) -> float:
-        return float(self.rehearsal.cost.optimum)
-
-    @property
-    def curvatures(self) -> tuple[float, float]:
-        largest = self.rehearsal.curvature if self.coordinates.loss.smooth else np.inf
-        return self.rehearsal.smallest_curvature, largest
-
-    @property
-    def start_excess(self) -> float:
-        starts = np.array([start.centre for start in self.rehearsal.starts])
-        return self.optimum * float(np.mean(self.rehearsal.cost.relative(starts)))
 
     def at(self, epsilon: Array) -> float:
         """Forecast of the market, corrected for unequal noise where the aggregate is no sum."""
@@ -238,8 +223,7 @@ def calibrated_planner(
         x, y = inputs.known_records.records
         cost = inputs.pooled.fitness
         starts: tuple[Coordinates, ...] = (coordinates,)
-        own_model = coordinates.centre
-        outside = float(cost.relative(own_model))
+        outside = float(cost.relative(coordinates.centre))
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
@@ -247,7 +231,6 @@ def calibrated_planner(
         x, y = shown.population()
         cost = shown.fitness
         starts = bootstrap.start_coordinates(coordinates)
-        own_model = inputs.sample.model
         outside = bootstrap.relative_outside
     everyone = np.ones(len(inputs.owners), dtype=bool)
     groups = inputs.owners.groups_among(everyone)
@@ -268,12 +251,15 @@ def calibrated_planner(
         settings.aggregation,
         decline=settings.step_decline,
     )
-    curvatures = rehearsal.smallest_curvature, rehearsal.curvature
-    inputs = with_printed_step(inputs, coordinates, mechanism, curvatures)
+    least, largest = rehearsal.smallest_curvature, rehearsal.curvature
+    inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
-    made = inputs, coordinates, mechanism, forecast, own_model, bootstrap
+    optimum = float(cost.optimum)
+    curvatures = least, largest if coordinates.loss.smooth else np.inf
+    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
+    made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
     return CalibratedPlanner(*made, rehearsal, between=between)
 
 
@@ -289,26 +275,15 @@ def _calibrated_forecast(
     owners = inputs.owners
     mechanism = rehearsal.mechanism
     weighting = inputs.base_weighting
-    high = owners.noise_at(owners.epsilon_min, mechanism, weighting)
-    low = owners.noise_at(owners.epsilon_max, mechanism, weighting)
-    levels = noise_levels(low, high)
+    budgets = owners.epsilon_max, owners.epsilon_min
+    levels = noise_levels(*(owners.noise_at(one, mechanism, weighting) for one in budgets))
     measured = MEASURED
     if inputs.sample is None:
         measured = MEASURED_CHEAPLY if settings.keeps_sums else MEASURED_ONCE
     ceiling = np.inf if settings.fixes_plan else outside
-    also: list[Plan] = []
-    if law is not None:
-        best = sorted({law.best_plan(level) for level in levels})
-        also = [law.plan_at(index) for index in best]
-    curves = calibrate(
-        rehearsal,
-        levels,
-        settings,
-        ceiling=ceiling,
-        measured=measured,
-        also=also,
-        progress=inputs.progress,
-    )
+    best = sorted({law.best_plan(level) for level in levels}) if law else []
+    also = [law.plan_at(index) for index in best] if law else []
+    curves = calibrate(rehearsal, levels, settings, ceiling, measured, also, inputs.progress)
     return FitnessForecast(
         owners.sizes.astype(float),
         mechanism,

@@ -212,7 +212,6 @@ def calibrate(
     rehearsal: Rehearsal,
     levels: Array,
     settings: Settings,
-    *,
     ceiling: float = np.inf,
     measured: int = MEASURED,
     also: Sequence[Plan] = (),

@@ -51,18 +51,6 @@ class ExactPlanner(Planner):
 
     problem: Problem = field(repr=False)
 
-    @property
-    def optimum(self) -> float:
-        return float(self.problem.optimum.mean())
-
-    @property
-    def curvatures(self) -> tuple[float, float]:
-        return mean_curvatures(self.problem)
-
-    @property
-    def start_excess(self) -> float:
-        return float(self.problem.untrained.mean())
-
     def _training_at(self, epsilon: Array) -> tuple[Plan, float, Array]:
         """Plan at given budgets, S, and the deviation of each answer's noise over that of S."""
         plan = self.forecast.plan(epsilon)
@@ -85,12 +73,13 @@ class ExactPlanner(Planner):
     def predict_known(self, epsilon: Array, point: float) -> Array:
         if not self.forecast.partial_cost_at(epsilon):
             return np.array([point])
+        streams = Streams(self.inputs.seed, "deals")
         found = []
         for world in range(PERMUTATIONS):
-            rng = Streams(self.inputs.seed, "deals").rng(world)
-            bias, noise, optimum = self._fit_pooled(epsilon, self.inputs.permute_records(rng))
-            found.append((bias + noise) / optimum)
-        return predict_permuted(np.array(found)[:, None], point)
+            permuted = self.inputs.permute_records(streams.rng(world))
+            bias, noise, optimum = self._fit_pooled(epsilon, permuted)
+            found.append([(bias + noise) / optimum])
+        return predict_permuted(np.array(found), point)
 
     def _fit_pooled(self, epsilon: Array, inputs: PlanningInputs) -> tuple[float, float, float]:
         """Bias, noise and f* of training on pooled records."""
@@ -158,7 +147,6 @@ def exact_planner(
         coordinates = inputs.stated_coordinates(mechanism)
         weights = inputs.owners.sizes / inputs.owners.sizes.sum()
         problem = pooled_problem(inputs, coordinates, weights)
-        own_model = coordinates.centre
         lost = dispersion(*inputs.known_records.records, inputs.pooled.fitness.minimiser)
     else:
         count = affordable_count(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
@@ -166,14 +154,14 @@ def exact_planner(
         if bootstrap.norm != mechanism.norm:
             bootstrap = replace(bootstrap, norm=mechanism.norm)
         coordinates = design_by_law(inputs, bootstrap, mechanism)
-        problem = bootstrap.training_problem(
-            coordinates.radius, coordinates.target_bound, corrected=True
-        )
+        bounds = coordinates.radius, coordinates.target_bound
+        problem = bootstrap.training_problem(*bounds, corrected=True)
         lost = bootstrap.dispersion
         outside = bootstrap.relative_outside
-        own_model = inputs.sample.model
     mechanism = at_given_bound(mechanism, coordinates)
-    inputs = with_printed_step(inputs, coordinates, mechanism, mean_curvatures(problem))
+    least, largest = (problem.eigenvalues[:, i].mean() for i in (0, -1))
+    curvatures = float(least), float(largest)
+    inputs = with_printed_step(inputs, coordinates, mechanism, curvatures)
     forecast = forecast_fitness(
         problem,
         inputs.settings,
@@ -185,14 +173,9 @@ def exact_planner(
         outside=outside,
     )
     forecast, between = add_kinds(forecast, inputs, coordinates)
-    return ExactPlanner(
-        inputs, coordinates, mechanism, forecast, own_model, bootstrap, problem, between=between
-    )
-
-
-def mean_curvatures(problem: Problem) -> tuple[float, float]:
-    """Smallest and largest curvature, on average over the rows of a problem."""
-    return float(problem.eigenvalues[:, 0].mean()), float(problem.eigenvalues[:, -1].mean())
+    scales = float(problem.optimum.mean()), curvatures, float(problem.untrained.mean())
+    made = inputs, coordinates, mechanism, forecast, bootstrap, *scales
+    return ExactPlanner(*made, problem, between=between)
 
 
 def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:

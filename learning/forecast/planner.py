@@ -103,9 +103,10 @@ class Planner(ABC):
     coordinates : start, scale, clipping bounds and ball that are announced.
     mechanism : mechanism of the answers.
     forecast : relative fitness as a function of all budgets.
-    own_model : array (p,), the learner's outside option: its public model, or the start where it
-        has no rows.
     bootstrap : bootstrap samples of the public rows; None on the oracle basis.
+    optimum : forecast of f*.
+    curvatures : smallest and largest curvature of the training cost, in the trained coordinates.
+    start_excess : forecast of the excess cost of the start over the optimum.
     between : differences between owners by public rows or loss reports; None without either.
     choices : the ways to train that were compared; none where the scenario names one.
     """
@@ -114,25 +115,17 @@ class Planner(ABC):
     coordinates: Coordinates
     mechanism: Mechanism
     forecast: FitnessForecast
-    own_model: Array = field(repr=False)
     bootstrap: BootstrapSamples | None = field(repr=False)
+    optimum: float
+    curvatures: tuple[float, float]
+    start_excess: float
     between: BetweenOwners | None = field(default=None, kw_only=True)
     choices: tuple[Choice, ...] = field(default=(), kw_only=True, repr=False)
 
     @property
-    @abstractmethod
-    def optimum(self) -> float:
-        """Forecast of f*."""
-
-    @property
-    @abstractmethod
-    def curvatures(self) -> tuple[float, float]:
-        """Smallest and largest curvature of the training cost, in the trained coordinates."""
-
-    @property
-    @abstractmethod
-    def start_excess(self) -> float:
-        """Forecast of the excess cost of the start over the optimum."""
+    def own_model(self) -> Array:
+        """The learner's outside option, (p,): its public model, or the start without rows."""
+        return self.coordinates.centre if self.bootstrap is None else self.inputs.public.model
 
     @abstractmethod
     def predict_trained(self, epsilon: Array, point: float) -> Array:
@@ -182,10 +175,9 @@ class Planner(ABC):
         not matter.
         """
         point = self.at(epsilon)
-        outside_point = self.forecast.outside
-        points = point, outside_point
+        points = point, self.forecast.outside
         bootstrap = self.bootstrap
-        outside = np.array([outside_point]) if bootstrap is None else predict_outside(bootstrap)
+        outside = np.array(points[1:]) if bootstrap is None else predict_outside(bootstrap)
         worlds = len(outside)
         doubts = self.doubts(worlds)
         if not self.asks(epsilon):
@@ -193,14 +185,14 @@ class Planner(ABC):
             return Prediction(outside, outside, points)
         if bootstrap is None:
             trained = self.predict_known(epsilon, point)
-            return Prediction(trained, np.full(len(trained), outside_point))
+            return Prediction(trained, np.full(len(trained), self.forecast.outside))
         added, may_add = self.unlike(epsilon, worlds)
         partial = self.forecast.partial_cost_at(epsilon)
         point -= added + partial + self.forecast.unlike
         trained = self.predict_trained(epsilon, point) + partial * chance_of_parts(bootstrap)
         prediction = Prediction(trained, outside, points)
-        for kinds in ([may_add, np.zeros_like(may_add)], *doubts):
-            prediction = prediction.in_doubt(np.asarray(kinds))
+        for kinds in (np.stack([may_add, np.zeros_like(may_add)]), *doubts):
+            prediction = prediction.in_doubt(kinds)
         return prediction
 
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
@@ -223,14 +215,14 @@ class Planner(ABC):
         sample = self.inputs.sample
         reports = self.inputs.reports
         streams = Streams(self.inputs.seed, "data")
-        width = len(self.own_model)
         found = reports is not None and reports.nameless and reports.differ
         drawn = []
         if sample is not None and not sample.drawn:
             odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
             drawn.append(self._draw_unknown_kind(worlds, odds, streams.rng("unknown kind")))
         if reports is not None and found:
-            drawn.append(reports.draw_distances(width, worlds, rng=streams.rng("another kind")))
+            rng = streams.rng("another kind")
+            drawn.append(reports.draw_distances(len(self.own_model), worlds, rng=rng))
         return [self.forecast.dispersion * one for one in drawn]
 
     def _draw_unknown_kind(self, worlds: int, odds: Array, rng: Generator) -> Array:
@@ -258,14 +250,12 @@ class Planner(ABC):
         """Measure of the model: cost of wrong decisions, or root mean squared error if None."""
         if decisions not in self._measures:
             if decisions is not None:
-                made = self.decision_cost(decisions)
-            elif self.bootstrap is None:
-                made = RootMeanSquare(self.optimum, np.array([self.optimum]))
+                self._measures[decisions] = self.decision_cost(decisions)
             else:
-                optima, _ = self.bootstrap.estimated_scales
-                relative = self.bootstrap.optimum / optima
-                made = RootMeanSquare(self.optimum, self.optimum * relative)
-            self._measures[decisions] = made
+                relative = np.ones(1)
+                if self.bootstrap is not None:
+                    relative = self.bootstrap.optimum / self.bootstrap.estimated_scales[0]
+                self._measures[None] = RootMeanSquare(self.optimum, self.optimum * relative)
         return self._measures[decisions]
 
     def outside_decomposition(self) -> Decomposition:
@@ -316,16 +306,21 @@ class Planner(ABC):
         owners = self.inputs.owners
         plan = self.forecast.plan(epsilon)
         sharing = np.asarray(epsilon) > 0
-        oracles = self.inputs.owner_oracles(self.coordinates, conducts)
         bound = self.coordinates.noise_bound
         mechanism = self.mechanism_at(epsilon)
-        left = mechanism.training_budget(epsilon)
-        law = mechanism.training_mechanism
-        names = owners.names
-        made = make_clients(names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
+        made = make_clients(
+            owners.names,
+            self.inputs.owner_oracles(self.coordinates, conducts),
+            mechanism.training_budget(epsilon),
+            mechanism.training_mechanism,
+            bound,
+            plan.priced,
+            conducts,
+            plan.growth,
+        )
         weights = self.forecast.weights(epsilon)[sharing]
-        pairs = list(zip(weights, made, strict=True))
         if self.inputs.trust.secure:  # each adds a part of the whole noise, over its weight
+            pairs = list(zip(weights, made, strict=True))
             factor = float(mechanism.horizon_factor(plan.priced))
             spread = self.mechanism.scale_of_variance(self._whole_need(epsilon) * bound**2 * factor)
             whole = max(float(spread), *(q * one.scale for q, one in pairs))
@@ -334,11 +329,8 @@ class Planner(ABC):
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         groups = owners.groups_among(sharing)
         together = np.array([weights[group].sum() for group in groups])
-        return (
-            group_owners(made, groups),
-            together,
-            replace(plan, clocks=owners.clocks_among(sharing)),
-        )
+        plan = replace(plan, clocks=owners.clocks_among(sharing))
+        return group_owners(made, groups), together, plan
 
 
 def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
@@ -369,10 +361,12 @@ def add_kinds(
         gradients = record_gradients(coordinates, *sample.population())
         rng = Streams(inputs.seed, "data").rng("kinds")
         between = analyse_variance(gradients, sample.owner, inputs.owners.names, rng=rng)
-    if reports is not None and (between is None or not between.differ):
-        between = reports.between_owners(len(coordinates.centre))
-    ratio = between.ratio if between else 0.0
-    made = replace(forecast, weighting=inputs.base_weighting)
-    made = made.with_weights(inputs.settings.weights, inputs.owners.reference, ratio)
-    unlike = made.dispersion * (0.0 if reports is None else reports.likely_distance)
+    unlike = 0.0
+    if reports is not None:
+        unlike = forecast.dispersion * reports.likely_distance
+        if between is None or not between.differ:
+            between = reports.between_owners(len(coordinates.centre))
+    made = replace(forecast, weighting=inputs.base_weighting).with_weights(
+        inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0
+    )
     return replace(made, outside=made.outside + unlike, unlike=unlike), between
