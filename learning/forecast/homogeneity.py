@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -55,20 +56,22 @@ def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
     if coordinates.loss.quadratic and not coordinates.clips_gradients:
         moved, shown = coordinates.records(x, y)
         return -2 * shown[:, None] * moved
-    start = np.zeros((1, len(coordinates.centre)))
     if coordinates.clipping == RECORD:
-        held = coordinates.oracle(x, y, one_by_one=True)
-        starts = np.tile(start, (len(y), 1))
-        return held.record_gradient(starts, np.arange(len(y)))  # type: ignore[attr-defined]
+        return _gradients_at_start(coordinates, x, y)
+    start = np.zeros((1, len(coordinates.centre)))
     each = (coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(start) for i in range(len(y)))
     return np.concatenate(list(each))
 
 
+def _gradients_at_start(coordinates: Coordinates, x: Array, y: Array) -> Array:
+    held: Any = coordinates.oracle(x, y, one_by_one=True)
+    start = np.zeros((len(y), len(coordinates.centre)))
+    return np.asarray(held.record_gradient(start, np.arange(len(y))))
+
+
 def gradients_at(loss: Loss, x: Array, y: Array, theta: Array) -> Array:
     """Unclipped gradient of each record (n, p) and (n,) at theta (p,), in single precision."""
-    held = Coordinates(theta, np.eye(len(theta)), loss=loss).oracle(x, y, one_by_one=True)
-    phi = np.zeros((len(y), len(theta)))
-    return held.record_gradient(phi, np.arange(len(y)))  # type: ignore[attr-defined]
+    return _gradients_at_start(Coordinates(theta, np.eye(len(theta)), loss=loss), x, y)
 
 
 def homogeneity_of_records(gradients: Array, sizes: Sequence[int], *, rng: Generator) -> float:
@@ -147,7 +150,8 @@ class BetweenOwners:
         ratio = rng.choice(self.ratios, count)[:, None]
         width = self.means.shape[1]
         seen = self.rows > 0  # of thousands of owners, few
-        kept = ratio * self.rows[seen] / (ratio * self.rows[seen] + 1)
+        kept = ratio * self.rows[seen]
+        kept /= kept + 1
         kept[::2] = 0.0
         variance = ratio * (away @ away - kept @ away[seen, None] ** 2) / width
         noise = np.sqrt(variance) * rng.standard_normal((count, width))

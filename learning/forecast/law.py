@@ -80,13 +80,8 @@ def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: F
     seen : statistics of the clipped records of those who share, in phi.
     fitness : Fitness of all pooled records, in the model's own parameters.
     """
-    hessian = seen.hessian[None]
-    linears = [seen.linear[None]]
-    counted = fitness.statistics.hessian
-    truth = fitness.minimiser
-    penalty = fitness.regularisation
-    made = clipped_problems(coordinates, hessian, linears, counted, truth, penalty, fitness.optimum)
-    return next(made)
+    counted = fitness.statistics.hessian, fitness.minimiser, fitness.regularisation, fitness.optimum
+    return next(clipped_problems(coordinates, seen.hessian[None], [seen.linear[None]], *counted))
 
 
 def chance_share(
@@ -158,8 +153,8 @@ class PlanSet:
     def plan_at(self, index: int) -> Plan:
         """Plan of one line."""
         returned, horizon, step_size, growth = self.keys[index]
-        decline = self.decline
-        return Plan(self.algorithm, returned, horizon, step_size, decline=decline, growth=growth)
+        plan = Plan(self.algorithm, returned, horizon, step_size, growth=growth)
+        return replace(plan, decline=self.decline)
 
     def best_plan(self, noise: float) -> int:
         """Index of the lowest line at this noise."""
@@ -197,8 +192,7 @@ def make_plan_set(
     algorithm = ALGORITHMS[settings.algorithm]
     optimum = problem.optimum[:, None]
     keys: list[PlanKey] = []
-    biases = []
-    slopes = []
+    lines = []
     for horizon in horizons if settings.horizon is None else (settings.horizon,):
         constants = step_sizes(problem, settings, horizon)
         steps = algorithm.steps(constants, horizon, settings.step_decline)
@@ -207,18 +201,16 @@ def make_plan_set(
             continue
         plans = [Plan(settings.algorithm, "last", horizon, 1.0, growth=one) for one in growths]
         relative = np.array([plan.relative_scales(mechanism) for plan in plans])
-        factors = [float(mechanism.horizon_factor(plan.priced)) for plan in plans]
         for point in algorithm.trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
                 left, gains = bias_and_gain(problem, steps, point, relative)
             bias = (left / optimum).mean(axis=0)
-            for growth, gain, factor in zip(growths, gains, factors, strict=True):
+            for plan, gain in zip(plans, gains, strict=True):
+                factor = float(mechanism.horizon_factor(plan.priced))
                 slope = (gain / optimum).mean(axis=0) * gradient_bound**2 * factor
-                keys += [(point, horizon, step, float(growth)) for step in constants.tolist()]
-                biases.append(bias)
-                slopes.append(slope)
-    bias = np.concatenate(biases)
-    slope = np.concatenate(slopes)
+                keys += [(point, horizon, step, float(plan.growth)) for step in constants.tolist()]
+                lines.append((bias, slope))
+    bias, slope = np.concatenate(lines, axis=1)
     sound = np.isfinite(bias) & np.isfinite(slope)
     if not sound.any():
         raise diverging_error(settings)
@@ -332,8 +324,7 @@ class Envelope:
             return cls(ceiling, 0.0, ceiling)
         gap = min(ceiling, float(bias.max()) * 2 + 1) - least
         if np.isfinite(ceiling):
-            with np.errstate(divide="ignore"):
-                high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
+            high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
         else:
             high = 1e12 * gap / slope[lowest]
         low = 1e-9 * max(least, 1e-6 * gap) / max(float(slope[lowest]), 1e-300)

@@ -185,8 +185,9 @@ def fresh_losses(sample: PublicSample) -> Array:
     for number in range(FOLDS):
         out = fold == number
         model, _ = sample.fit(sample.x[~out], sample.y[~out])
-        scores = sample.loss.scores(sample.x[out], sample.y[out], model[None])
-        lost[out] = sample.loss.value(scores)[0]
+        lost[out] = sample.loss.value(
+            sample.loss.scores(sample.x[out], sample.y[out], model[None])
+        )[0]
     return lost
 
 
