@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
-from learning.losses.protocols import GradientOracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -104,9 +103,6 @@ class NeighbouringDatasets:
     target: AuditTarget
     seed: int
 
-    def make_streams(self, key: str) -> Streams:
-        return Streams(self.seed, f"audit {key}")
-
 
 def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
@@ -137,9 +133,7 @@ def draw_statistics(
     before. Single answers are pooled where all have the same noise, and kept by themselves where
     shares of the budget grow.
     """
-    draw = _draw_releases
-    if datasets.target.trains_by.takes_steps:
-        draw = _draw_answers
+    draw = _draw_answers if datasets.target.trains_by.takes_steps else _draw_releases
     (one, ones), (two, twos) = (draw(datasets, i, draws, half) for i in range(2))
     singles = [list(zip(*pair, strict=True)) for pair in zip(ones, twos, strict=True)]
     return list(zip(one, two, strict=True)), singles
@@ -153,9 +147,7 @@ def _make_statistics(
     direction = first - second
 
     def norm_length(vectors: Array) -> Array:
-        if order == 1:
-            return np.abs(vectors).sum(axis=-1)
-        return np.linalg.norm(vectors, axis=-1)
+        return np.asarray(np.linalg.norm(vectors, order, axis=-1))
 
     return (
         lambda w: norm_length(w - second) - norm_length(w - first),
@@ -183,8 +175,7 @@ def _draw_answers(
     target = datasets.target
     query = target.pair.query[None]
     sampled = target.trains_by.one_by_one
-    gradient_of = _record_gradient if sampled else _mean_gradient
-    means = [gradient_of(one.records, query) for one in datasets.owners]
+    means = [_query_gradient(one.records, query, sampled) for one in datasets.owners]
     tests = _make_statistics(means[0][0], means[1][0], ORDERS.get(target.mechanism.name, 1))
     uses = np.full(draws, target.answers)
     if sampled:
@@ -198,7 +189,7 @@ def _draw_answers(
     joint = []
     single = []
     for done, runs in _split_draws(draws, most * query.size):
-        streams = datasets.make_streams(f"{half} {which} {done}")
+        streams = Streams(datasets.seed, f"audit {half} {which} {done}")
         noise = _draw_noise(owner, target.mechanism, runs, streams, most)
         answers = owner.noised(means[which], noise) if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
@@ -227,13 +218,11 @@ def _draw_noise(
     return noise
 
 
-def _mean_gradient(records: GradientOracle, query: Array) -> Array:
-    return records.gradient(query)
-
-
-def _record_gradient(records: GradientOracle, query: Array) -> Array:
-    """Compute the gradient (1, p) of the last record, as SGD1 asks for it."""
-    return records.record_gradient(query, np.array([records.n_records - 1]))  # type: ignore[attr-defined]
+def _query_gradient(records: Any, query: Array, sampled: bool) -> Array:
+    """Compute the mean gradient (1, p), or that of the last record, as SGD1 asks for it."""
+    if sampled:
+        return np.asarray(records.record_gradient(query, np.array([records.n_records - 1])))
+    return np.asarray(records.gradient(query))
 
 
 @lru_cache(maxsize=4)
@@ -258,7 +247,7 @@ def _draw_releases(
     parts = []
     lengths = []
     for done, runs in _split_draws(draws, first.xx.size):
-        streams = datasets.make_streams(f"{half} {which} {done}")
+        streams = Streams(datasets.seed, f"audit {half} {which} {done}")
         task = Task((owner,), target.coordinates, plan, target.mechanism, runs, streams)
         seen = release_statistics(task, owner, range(runs))
         xx = seen.xx - (first.xx + second.xx) / 2
