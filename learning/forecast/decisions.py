@@ -157,7 +157,7 @@ class DecisionCost(Measure):
     def own(self, fitness: ArrayLike) -> Array:
         """Curve, and off it as the learner's own model is; a better one in proportion."""
         known, cost = self.own_known
-        share: Array | float = 0.0
+        share = np.zeros(())
         if known > 0:
             share = np.clip(np.asarray(fitness, dtype=float) / known, 0.0, 1.0)
         return self(fitness) + (cost - self(known)) * share
@@ -208,14 +208,13 @@ class DecisionStudy:
         levels = np.concatenate([levels, levels[-1] * np.array(FURTHER)])
         best = np.array([self.plans.best_plan(level) for level in levels])
         keys = [(one.returned, one.horizon, one.step_size, one.growth) for one in self.plans.plans]
-        options = vars(self.decisions)
-        asked = (levels, best, keys, self.own_models, self.chosen, options)
+        asked = (levels, best, keys, self.own_models, self.chosen, vars(self.decisions))
         key = self.rehearsal.cache_key
         found = load_or_compute(
             lambda: self._rehearse_decisions(levels, best), "decided", key, asked
         )
         there = zip(found["fitness_there"], found["costs_there"], strict=True)
-        known = found["own"].tolist()
+        own_fitness, own_cost = found["own"].tolist()
         return DecisionCost(
             self.decisions,
             self.rehearsal.loss,
@@ -223,7 +222,7 @@ class DecisionStudy:
             RisingCurve.fit(found["fitness"], found["costs"]),
             tuple(RisingCurve.fit(*pair) for pair in there),
             (found["own_fitness"], found["own_costs"]),
-            (known[0], known[1]),
+            (own_fitness, own_cost),
         )
 
     def _rehearse_decisions(self, levels: Array, best: NDArray[np.intp]) -> dict[str, Array]:
@@ -233,37 +232,41 @@ class DecisionStudy:
         learner's own models, (m,). By start, costs are counted on the rows of another start.
         """
         cost = self.rehearsal.cost
-        count = len(self.rehearsal.y)
         models: list[list[Array]] = [[] for _ in self.chosen]
         for number in np.unique(best):
             trained = self._train_models(self.plans.plans[number], levels[best == number])
-            for own, by_level in zip(models, trained, strict=True):
-                own += list(by_level)
-        for own in models:
-            own.append(cost.minimiser[None])
-        rows = [
-            [self.row_costs(one, chosen) for one in own]
-            for own, chosen in zip(models, self.chosen, strict=True)
-        ]
-        with np.errstate(over="ignore", invalid="ignore"):
-            fitness = np.array([[np.mean(cost.relative(one)) for one in own] for own in models])
+            for held, by_level in zip(models, trained, strict=True):
+                held += list(by_level)
         shifted = [*self.chosen[-1:], *self.chosen[:-1]]
-        others = [np.bincount(some, minlength=count) / len(some) for some in shifted]
-        pairs = zip(rows, others, strict=True)
-        there = np.array([[float(one @ other) for one in own] for own, other in pairs])
-        costs = np.array([[float(one.mean()) for one in own] for own in rows])
-        own_pairs = zip(self.own_models, self.chosen, strict=True)
-        own_rows = np.array([self.row_costs(own[None], chosen) for own, chosen in own_pairs])
-        scale = self.draw_unseen(own_rows.mean(axis=0))
-        own_there = [row @ other for row, other in zip(own_rows, others, strict=True)]
+        others = [
+            np.bincount(some, minlength=len(self.rehearsal.y)) / len(some) for some in shifted
+        ]
+        costs = []
+        there = []
+        fitness = []
+        own_rows = []
+        own_there = []
+        for held, own, chosen, other in zip(
+            models, self.own_models, self.chosen, others, strict=True
+        ):
+            held.append(cost.minimiser[None])
+            rows = [self.row_costs(one, chosen) for one in held]
+            costs.append([float(one.mean()) for one in rows])
+            there.append([float(one @ other) for one in rows])
+            with np.errstate(over="ignore", invalid="ignore"):
+                fitness.append([np.mean(cost.relative(one)) for one in held])
+            own_rows.append(self.row_costs(own[None], chosen))
+            own_there.append(own_rows[-1] @ other)
+        scale = self.draw_unseen(np.mean(own_rows, axis=0))
         sound = np.isfinite(fitness).all(axis=0)
+        found = np.array(fitness)[:, sound]
         own_fitness = cost.relative(self.own_models)
         return {
-            "fitness": fitness[:, sound].mean(axis=0),
-            "costs": costs[:, sound].mean(axis=0),
-            "fitness_there": fitness[:, sound],
-            "costs_there": there[:, sound] * scale[:, None],
-            "own": np.array([own_fitness.mean(), own_rows.mean()]),
+            "fitness": found.mean(axis=0),
+            "costs": np.array(costs)[:, sound].mean(axis=0),
+            "fitness_there": found,
+            "costs_there": np.array(there)[:, sound] * scale[:, None],
+            "own": np.array([own_fitness.mean(), np.mean(own_rows)]),
             "own_fitness": own_fitness,
             "own_costs": np.array(own_there) * scale,
         }
@@ -288,8 +291,7 @@ class DecisionStudy:
         runs = self.rehearsal.trainings(plan.horizon, step, levels, repeats, plan.growth)
         for coordinates, done in runs:
             with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
-                theta = coordinates.model(done.last if plan.returned == "last" else done.mean)
-                yield theta.reshape(len(levels), repeats, -1)
+                yield coordinates.model(done.point(plan.returned)).reshape(len(levels), repeats, -1)
 
     def row_costs(self, models: Array, rows: NDArray[np.intp]) -> Array:
         """Mean cost of the decision on each row, (n,), by models (k, p), thresholds by some rows.
@@ -321,6 +323,6 @@ def alarm_chances(beyond: Array, y: Array) -> Array:
         of_label = y == label
         shown = beyond[:, of_label]
         deviation = np.where(np.isfinite(shown), shown, 0.0).std(axis=1, keepdims=True)
-        width = KERNEL_WIDTH * deviation * max(int(of_label.sum()), 1) ** (-1 / 5)
+        width = KERNEL_WIDTH * deviation * max(shown.shape[1], 1) ** (-1 / 5)
         chances[:, of_label] = scipy.special.ndtr(shown / np.maximum(width, LEAST))
     return chances

@@ -158,9 +158,8 @@ class Rehearsal:
     ) -> Plan:
         """Plan as it is rehearsed."""
         priced = self.trains_by.priced_answers(self.clocks, len(self.sizes), horizon)
-        clocks = self.clocks
-        decline = self.decline
-        return Plan(self.algorithm, returned, horizon, step_size, clocks, priced, decline, growth)
+        named = (self.algorithm, returned, horizon, step_size)
+        return Plan(*named, self.clocks, priced, self.decline, growth)
 
     @property
     def sums_suffice(self) -> bool:
@@ -209,16 +208,13 @@ class Rehearsal:
         counted = self.mechanism.noise_denominator(self.sizes)
         total = np.sum(self.weights**2 * self.noises / counted**2)
         shares = self.noises / (counted**2 * total)
-        if not self.trains_by.takes_steps:
-            holds = [held] * len(self.sizes)
-            if isinstance(held, SquaredStatistics):  # means stay, sums grow
-                sizes = self.sizes.astype(int).tolist()
-                rows = held.n_records
-                holds = [replace(held * (size / rows), n_records=size) for size in sizes]
-        elif self.aggregation.sums:
-            holds = [held] * len(self.sizes)
-        else:
-            holds = self._spread_owners(coordinates, held, number)
+        holds = [held] * len(self.sizes)
+        if self.trains_by.takes_steps:
+            if not self.aggregation.sums:
+                holds = self._spread_owners(coordinates, held, number)
+        elif isinstance(held, SquaredStatistics):  # means stay, sums grow
+            sizes = self.sizes.astype(int).tolist()
+            holds = [replace(held * (size / held.n_records), n_records=size) for size in sizes]
         return tuple(
             Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
             for i, (own, share) in enumerate(zip(holds, shares, strict=True))
@@ -261,10 +257,10 @@ class Rehearsal:
         growth: float = 1.0,
     ) -> Iterator[tuple[Coordinates, Trajectory]]:
         """Train from start to start: runs are steps, levels and repeats, the last fastest."""
-        steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
-        steps = np.repeat(steps, repeats)
-        noise = np.repeat(noise, repeats)
         plan = self.make_plan("last", horizon, 1.0, growth)
+        runs = len(levels) * repeats
+        steps = np.repeat(constants, runs)
+        noise = np.tile(np.repeat(levels, repeats), len(constants))
         for number, coordinates in enumerate(self.starts):
             owners = self.proxy_owners(coordinates, plan.priced, noise, number, growth)
             task = Task(
@@ -276,7 +272,7 @@ class Rehearsal:
                 Streams(self.seed, f"rehearsal {number}"),
                 self.cost.regularisation,
                 np.ones(1) if len(owners) == 1 else self.weights,
-                repeats * len(levels),
+                runs,
                 steps[:, None],
                 self.aggregation,
             )
@@ -309,47 +305,46 @@ class Rehearsal:
         repeats : draws per start.
         growth : each answer's share of a budget over that of the one before.
         """
-        runs = len(constants) * len(levels) * repeats
-        found = np.empty((len(returned), runs, len(self.starts)))
+        shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))
+        found = np.empty(shape)
         asks_once = self.asks_once(horizon)
         trainings = self.trainings(horizon, constants, levels, repeats, growth)
         for number, (coordinates, done) in enumerate(trainings):
             for i, point in enumerate(returned):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    theta = coordinates.model(done.last if point == "last" else done.mean)
-                    fitness = self.cost.relative(theta)
+                    fitness = self.cost.relative(coordinates.model(done.point(point)))
+                    fitness = fitness.reshape(shape[1:4])
                     if point == "last" and asks_once:
                         plan = self.make_plan("last", horizon, 1.0, growth)
                         known, free = self._expect_one_step(coordinates, plan, constants, levels)
-                        kept = np.repeat(free > 0, repeats)
-                        fitness = np.where(kept, np.repeat(known, repeats), fitness)
-                found[i, :, number] = fitness
-        found = np.where(np.isfinite(found), found, np.inf)
-        shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))
-        return found.reshape(shape).swapaxes(3, 4)
+                        fitness = np.where(free[..., None], known[..., None], fitness)
+                found[i, ..., number] = fitness
+        return np.where(np.isfinite(found), found, np.inf).swapaxes(3, 4)
 
     def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
         """Measure relative fitness under one plan, (levels, starts, repeats)."""
         step = np.array([plan.step_size])
-        returned = (plan.returned,)
+        points = (plan.returned,)
         growth = plan.growth
-        horizon = plan.horizon
-        return self.rehearse(
-            horizon, step, levels, repeats=repeats, returned=returned, growth=growth
-        )[0, 0]
+        found = self.rehearse(
+            plan.horizon, step, levels, repeats=repeats, returned=points, growth=growth
+        )
+        return found[0, 0]
 
     def _expect_one_step(
         self, coordinates: Coordinates, plan: Plan, constants: Array, levels: Array
     ) -> tuple[Array, Array]:
-        """Expected relative fitness of one step, (steps x levels,), and where the ball is idle."""
-        lengths = constants * plan.steps[0]
-        steps, noise = (grid.ravel() for grid in np.meshgrid(lengths, levels, indexing="ij"))
+        """Expected relative fitness of one step, (steps, levels), and where the ball is idle."""
+        steps = np.repeat(constants * plan.steps[0], len(levels))
+        noise = np.tile(levels, len(constants))
         (owner,) = self.proxy_owners(coordinates, plan.priced, noise, growth=plan.growth)
         _, pull = coordinates.penalty(self.cost.regularisation)
         gradient = owner.records.gradient(np.zeros((1, len(pull))))[0] - pull
         scale = np.asarray(owner.scale) * plan.relative_scales(self.mechanism)[0]
         variance = self.mechanism.unit_variance * scale**2
-        return expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
+        fitness, free = expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
+        shape = len(constants), len(levels)
+        return fitness.reshape(shape), free.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     start = task.start()
     task.watch(0, start, start)
     done = algorithm.run(task)
-    theta = coordinates.model(done.last if plan.returned == "last" else done.mean)
+    theta = coordinates.model(done.point(plan.returned))
     return Trained(theta, coordinates.model(done.path), plan, done.projected, ledger, task)
 
 

@@ -17,6 +17,7 @@ from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
 from learning.training.client import Client, Noise
+from learning.training.law import Returned
 from learning.training.paths import Watch, ignore_step
 from learning.training.plan import Plan
 
@@ -135,3 +136,7 @@ class Trajectory:
     mean: Array = field(repr=False)
     path: Array = field(repr=False)
     projected: float
+
+    def point(self, returned: Returned) -> Array:
+        """Point that is returned, (runs, p)."""
+        return self.last if returned == "last" else self.mean
