@@ -134,8 +134,8 @@ class BootstrapSamples:
                 optima.append(float(loss.fitness([own], penalty).value(model)))
                 spreads.append(curved_dispersion(loss, *own, model, penalty))
         if not loss.quadratic:
-            whole = curved_dispersion(loss, x, y, self.sample.truth, penalty)
-            spreads = [self.dispersion * found / max(whole, 1e-300) for found in spreads]
+            whole = max(curved_dispersion(loss, x, y, self.sample.truth, penalty), 1e-300)
+            spreads = [self.dispersion * found / whole for found in spreads]
         return np.maximum(optima, LEAST * self.optimum), np.array(spreads)
 
     @cached_property
@@ -175,10 +175,8 @@ class BootstrapSamples:
         """Coordinates of each sample under announced bounds."""
         each = self.clipped_coordinates(bounds.radius, bounds.target_bound)
         pairs = zip(each.centre, each.transform, strict=True)
-        loss = self.sample.loss
-        return tuple(
-            replace(bounds, centre=one, transform=scale, loss=loss) for one, scale in pairs
-        )
+        bounds = replace(bounds, loss=each.loss)
+        return tuple(replace(bounds, centre=one, transform=scale) for one, scale in pairs)
 
     def training_problem(
         self, radius: float, target_bound: float, *, corrected: bool = False
@@ -198,15 +196,9 @@ class BootstrapSamples:
         asked = radius, *target_bounds, corrected
         if asked not in self._known:
             size = max(1, BLOCK // self.sample.x.size)
-            parts = (
-                self._select_samples(slice(first, first + size))
-                for first in range(0, len(self), size)
-            )
+            parts = [self._select_samples(slice(i, i + size)) for i in range(0, len(self), size)]
             made = [part._clip_block(radius, target_bounds, corrected) for part in parts]
-            self._known[asked] = [
-                rows[0] if len(rows) == 1 else concatenate_problems(rows)
-                for rows in zip(*made, strict=True)
-            ]
+            self._known[asked] = [concatenate_problems(rows) for rows in zip(*made, strict=True)]
         return self._known[asked]
 
     def _clip_block(
@@ -214,7 +206,6 @@ class BootstrapSamples:
     ) -> list[Problem]:
         x, y = self.sample.population()
         truth = self.sample.truth
-        penalty = self.sample.regularisation
         coordinates = self.clipped_coordinates(radius, np.inf)
         whole = x @ self.transforms
         clipped = coordinates.within(whole, radius)
@@ -222,16 +213,13 @@ class BootstrapSamples:
         targets = [np.clip(target, -bound, bound) for bound in target_bounds]
         hessian = 2 * (clipped.swapaxes(-1, -2) @ clipped) / len(y)
         linears = [2 * np.einsum("wni,wn->wi", clipped, shown) / len(y) for shown in targets]
-        counted = self.sample.hessian
-        made = list(
-            clipped_problems(coordinates, hessian, linears, counted, truth, penalty, self.optimum)
-        )
+        counted = self.sample.hessian, truth, self.sample.regularisation, self.optimum
+        made = list(clipped_problems(coordinates, hessian, linears, *counted))
         if not corrected:
             return made
-        missed = y - x @ truth
         shrunk = []
         for problem, shown in zip(made, targets, strict=True):
-            share = chance_share(problem, clipped, shown, whole, missed)
+            share = chance_share(problem, clipped, shown, whole, y - x @ truth)
             offset = np.sqrt(1 - share)[:, None] * problem.offset
             start_error = problem.start_error + problem.offset - offset
             shrunk.append(replace(problem, start_error=start_error, offset=offset))

@@ -157,7 +157,8 @@ def estimate_start(trained: Trained, sample: PublicSample) -> Seen | None:
     if task is None or not lawful or not task.aggregation.sums or task.coordinates.clips_gradients:
         return None
     coordinates = task.coordinates
-    path = np.linalg.solve(coordinates.transform, (trained.path[:2] - coordinates.centre).T).T
+    transform = coordinates.transform
+    path = np.linalg.solve(transform, (trained.path[:2] - coordinates.centre).T).T
     reached = np.asarray(path[1:] * (1 + 1e-9))
     if not np.array_equal(coordinates.project(reached), reached):
         return None
@@ -166,12 +167,10 @@ def estimate_start(trained: Trained, sample: PublicSample) -> Seen | None:
     variance = np.sum((task.shares * (scales * task.relative_scales[0])) ** 2)
     power = float(variance) * task.mechanism.unit_variance
     x, y = sample.population()
-    transform = coordinates.transform
     whole = 2 * x.T @ x / len(y) + task.regularisation * np.eye(x.shape[1])
-    counted = transform @ whole @ transform
     hessian = coordinates.statistics(x, y).hessian + coordinates.penalty(task.regularisation)[0]
     inverse = np.linalg.pinv(hessian, rcond=SHOWN, hermitian=True)
-    form = inverse @ counted @ inverse
+    form = inverse @ (transform @ whole @ transform) @ inverse
     value = 0.5 * (gradient @ form @ gradient - power * np.trace(form))
     square = form @ form
     tilt = max(0.0, float(gradient @ square @ gradient - power * np.trace(square)))

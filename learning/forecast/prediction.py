@@ -49,9 +49,8 @@ def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) 
     rows = sample.n_records
     total = float(sizes.sum())
     lost = sample.fitness.value(models) - float(sample.fitness.value(sample.truth))
-    by_chance = (
-        np.quantile(bootstrap.outside_excess, CHANCE) * (1 + rows / sizes) / (1 + rows / total)
-    )
+    worst = np.quantile(bootstrap.outside_excess, CHANCE)
+    by_chance = worst * (1 + rows / sizes) / (1 + rows / total)
     expected = bootstrap.dispersion * (1 / sizes - 1 / total)
     excess = np.where(lost > by_chance, lost - bootstrap.dispersion / rows, expected)
     return excess / bootstrap.optimum
@@ -136,9 +135,9 @@ def quantiles(values: Array, level: float) -> tuple[float, float]:
     Source: Blom, Statistical Estimates and Transformed Beta-Variables (expected order statistics of
         normal values).
     """
-    low, middle, high = np.quantile(values, [(1 - level) / 2, 0.5, (1 + level) / 2])
-    count = len(values)
     share = (1 + level) / 2
+    low, middle, high = np.quantile(values, [(1 - level) / 2, 0.5, share])
+    count = len(values)
     if 1 < count < WORLDS:
         order = scipy.special.ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
         student = scipy.special.stdtrit(count - 1, share) * np.sqrt(1 + 1 / count)
@@ -236,14 +235,13 @@ def predict_permuted(measured: Array, point: float) -> Array:
     point : forecast of relative fitness.
     """
     count, runs = measured.shape
-    means = measured.mean(axis=1)
     centre = float(measured.mean())
     chance = 0.0
     if runs > 1:
         chance = float(measured.var(axis=1, ddof=1).mean()) / runs
     total = chance
     if count > 1:
-        total = float(means.var(ddof=1))
+        total = float(measured.mean(axis=1).var(ddof=1))
     wider = 1.0
     if count > 3:  # Student's, of an estimated variance
         wider = (count - 1) / (count - 3)
@@ -251,5 +249,4 @@ def predict_permuted(measured: Array, point: float) -> Array:
     if not (variance > 0 and centre > 0):
         return np.array([point])
     levels = (np.arange(WORLDS) + 0.5) / WORLDS
-    values = scipy.special.gammaincinv(centre**2 / variance, levels) * (variance / centre)
-    return np.asarray(values)
+    return np.asarray(scipy.special.gammaincinv(centre**2 / variance, levels) * (variance / centre))

@@ -73,8 +73,8 @@ def design_protocol(
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
         return whole.bounded(radius, np.inf, ball)
-    radii, targets = _bounds_to_rehearse(inputs, whole)
-    choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
+    bounds = product(*_bounds_to_rehearse(inputs, whole))
+    choices = [whole.bounded(radius, target, ball) for radius, target in bounds]
     if len(choices) == 1:
         return choices[0]
     did = count_progress(inputs.progress, "forecasting: choosing bounds", len(choices))
@@ -129,8 +129,7 @@ def design_by_law(
             found = _try_balls(problem, settings, mechanism, noise * bounds**2, balls)
             tried += [(-holds, value, limit, target, ball) for ball, value, holds in found]
             did(1)
-    _, _, limit, target, ball = min(tried)
-    return coordinates.bounded(limit, target, ball)
+    return coordinates.bounded(*min(tried)[2:])
 
 
 def _design_by_stand_in(
@@ -163,10 +162,8 @@ def _try_balls(
         plan = plans.plan_at(int(best))
         power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.priced)) * noise[under]
         relative = plan.relative_scales(mechanism)
-        powers = np.append(power, 0.0)
-        away = largest_excursion(problem, plan.steps, powers, relative, norm=mechanism.norm).max(
-            axis=-1
-        )
+        path = problem, plan.steps, np.append(power, 0.0), relative
+        away = largest_excursion(*path, norm=mechanism.norm).max(axis=-1)
         ball = np.asarray(balls)[under]
         holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
     return zip(balls, value.tolist(), holds.tolist(), strict=True)
@@ -255,17 +252,17 @@ def _rehearse_bounds(
     takes_steps = inputs.settings.trains_by.takes_steps
     algorithm = STAND_IN if takes_steps else inputs.settings.algorithm
     starts = bootstrap.first_samples(REHEARSED_RESAMPLES).start_coordinates(choice)
-    seed = inputs.seed
-    rehearsal = Rehearsal.from_sample(sample, starts, sizes, mechanism, algorithm, seed=seed)
+    made = sample, starts, sizes, mechanism, algorithm
+    rehearsal = Rehearsal.from_sample(*made, seed=inputs.seed)
     level = np.array([reference_noise(inputs, mechanism)])
-    most = mechanism.horizon or max(REHEARSED_HORIZONS)
+    most = max(mechanism.horizon or max(REHEARSED_HORIZONS), 2)
     growth = mechanism.growth or 1.0
-    horizons = [rounds for rounds in REHEARSED_HORIZONS if rounds <= max(most, 2)]
     lowest = []
-    for rounds in horizons if takes_steps else [1]:
-        steps = rehearsal.step_sizes(rounds)
-        found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
-        lowest.append(float(found.mean(axis=(3, 4)).min()))
+    for rounds in REHEARSED_HORIZONS if takes_steps else [1]:
+        if rounds <= most:
+            steps = rehearsal.step_sizes(rounds)
+            found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
+            lowest.append(float(found.mean(axis=(3, 4)).min()))
     return min(lowest)
 
 

@@ -97,12 +97,13 @@ def fit_tail(lengths: Array) -> Tail:
     count = max(1, int(TAIL_SHARE * len(lengths)))
     excess = rising[-count:] - rising[-count - 1]
     unit = max(float(excess.mean()), 1e-9 * float(rising[-1]), np.finfo(float).tiny)
-    base = 1 + SHAPES[:, None, None] * (excess / unit) / SCALES[:, None]
+    shapes = SHAPES[:, None]
+    base = 1 + shapes[:, None] * (excess / unit) / SCALES[:, None]
     possible = base > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(np.where(possible, base, 0.0)).sum(axis=-1)
-    likelihood = -count * np.log(SCALES) - (1 + 1 / SHAPES[:, None]) * logs
-    prior = 0.5 * ((SHAPES[:, None] - SHAPE) / SPREAD) ** 2
+    likelihood = -count * np.log(SCALES) - (1 + 1 / shapes) * logs
+    prior = 0.5 * ((shapes - SHAPE) / SPREAD) ** 2
     posterior = np.where(possible.all(axis=-1), likelihood, -np.inf) - prior
     odds = np.exp(posterior - posterior.max())
     return Tail(rising, count, unit, odds / odds.sum())
