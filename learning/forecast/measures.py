@@ -10,7 +10,6 @@ learner's own model to the best one would not.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,24 +22,27 @@ from learning.forecast.fitness import FitnessForecast
 from learning.losses.protocols import TrainingCost
 
 
-class Measure(ABC):
-    """Measure of a model, rising with relative fitness, in which money is counted."""
+class Measure:
+    """Measure of a model, rising with relative fitness, in which money is counted.
 
-    @abstractmethod
-    def __call__(self, fitness: ArrayLike) -> Array:
-        """Measure at a relative fitness, (...) -> (...)."""
-
-    @abstractmethod
-    def slope_at(self, fitness: ArrayLike) -> Array:
-        """Derivative of the measure, (...) -> (...)."""
-
-    @abstractmethod
-    def in_worlds(self, fitness: Array) -> Array:
-        """Measure in each possible world at its relative fitness, (m,)."""
+    Relative fitness itself; subclasses have others.
+    """
 
     def of(self, forecast: FitnessForecast) -> Any:
         """Forecast of the measure, for a market to play on."""
-        return MeasuredForecast(forecast, self)
+        return forecast if self is RELATIVE else MeasuredForecast(forecast, self)
+
+    def __call__(self, fitness: ArrayLike) -> Array:
+        """Measure at a relative fitness, (...) -> (...)."""
+        return np.asarray(fitness, dtype=float)
+
+    def slope_at(self, fitness: ArrayLike) -> Array:
+        """Derivative of the measure, (...) -> (...)."""
+        return np.ones(np.shape(fitness))
+
+    def in_worlds(self, fitness: Array) -> Array:
+        """Measure in each possible world at its relative fitness, (m,)."""
+        return fitness
 
     def own(self, fitness: ArrayLike) -> Array:
         """Measure of a model of few records without noise, such as the learner's own."""
@@ -50,31 +52,12 @@ class Measure(ABC):
         """`in_worlds` of the learner's own model, (m,)."""
         return self.in_worlds(fitness)
 
-    @abstractmethod
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
         """True measure of models (k, p), (k,), on the records x and y of all parts."""
-
-
-class RelativeFitness(Measure):
-    """Relative fitness itself."""
-
-    def of(self, forecast: FitnessForecast) -> Any:
-        return forecast
-
-    def __call__(self, fitness: ArrayLike) -> Array:
-        return np.asarray(fitness, dtype=float)
-
-    def slope_at(self, fitness: ArrayLike) -> Array:
-        return np.ones(np.shape(fitness))
-
-    def in_worlds(self, fitness: Array) -> Array:
-        return fitness
-
-    def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
         return cost.relative(theta)
 
 
-RELATIVE = RelativeFitness()
+RELATIVE = Measure()
 
 
 @dataclass(frozen=True)

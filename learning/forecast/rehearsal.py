@@ -30,6 +30,7 @@ from learning.training.aggregation import MEAN, Aggregation
 from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.client import Client
 from learning.training.clocks import Clocks
+from learning.training.conduct import Changed
 from learning.training.law import Returned
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
@@ -233,7 +234,7 @@ class Rehearsal:
         whole = self.loss.derivative(residuals)[:, None] * moved
         kept = coordinates.within(whole, coordinates.radius)
         shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
-        return Shifted(held, (shrunk - 1) * kept.mean(axis=0))
+        return Changed(held, shift=(shrunk - 1) * kept.mean(axis=0))
 
     def _spread_owners(
         self, coordinates: Coordinates, held: GradientOracle, number: int
@@ -246,7 +247,7 @@ class Rehearsal:
             rows = streams.rng(owner, number).integers(len(self.y), size=size)
             shifts.append(coordinates.oracle(self.x[rows], self.y[rows]).gradient(start)[0])
         middle = self.sizes @ np.array(shifts) / self.sizes.sum()
-        return [Shifted(held, shift - middle) for shift in shifts]
+        return [Changed(held, shift=shift - middle) for shift in shifts]
 
     def trainings(
         self,
@@ -345,26 +346,6 @@ class Rehearsal:
         fitness, free = expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
         shape = len(constants), len(levels)
         return fitness.reshape(shape), free.reshape(shape)
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """Records with shifted gradients, by (p,)."""
-
-    records: GradientOracle = field(repr=False)
-    shift: Array = field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return self.records.n_records
-
-    @property
-    def n_parameters(self) -> int:
-        return self.records.n_parameters
-
-    def gradient(self, phi: Array) -> Array:
-        """Shifted mean of the gradient over the records: (runs, p) -> (runs, p)."""
-        return self.records.gradient(phi) + self.shift
 
 
 def expected_step_fitness(
