@@ -126,9 +126,7 @@ def gaussian_delta(epsilon: float, distance: Array) -> Array:
 
 
 def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of Gaussian answers.
-
-    Distances add in squares, mixed over uses of the record.
+    """Compute the epsilon of Gaussian answers; distances add in squares, mixed over uses.
 
     Parameters
     ----------
@@ -160,9 +158,7 @@ def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> flo
 
 
 def laplace_epsilon(ratio: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of Laplace answers.
-
-    The sum of ratios, or at a delta by privacy-loss distributions.
+    """Compute the epsilon of Laplace answers: the sum of ratios, or at a delta by their losses.
 
     Source: at a delta, dp-accounting ("connect the dots"), which errs upwards by less than 1e-4 of
         the epsilon.
@@ -203,10 +199,7 @@ class L2Law(NoiseLaw):
     width: int = field(default=1, kw_only=True)
 
     def measure_shortfall(self, noise: Array, axis: Axis = None) -> tuple[Array, Array]:
-        """Measure by the radius of answers, all or those of a round.
-
-        Of a coordinate by its rarity.
-        """
+        """Measure by the radius of answers, all or those of a round; a coordinate by its rarity."""
         if axis == (0, 1):
             return super().measure_shortfall(coordinate_rarity(self.width, np.abs(noise)), axis)
         lengths = self.independent_numbers(noise)[..., None] / self.width
@@ -272,9 +265,7 @@ def _l2_loss(ratio: float, width: int, cell: float) -> Any:
 
 
 def l2_epsilon(width: int, ratio: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of answers under l2 noise.
-
-    The sum of ratios, or at a delta by their losses.
+    """Compute the epsilon of answers under l2 noise: the sum of ratios, or at a delta by losses.
 
     Parameters
     ----------
@@ -336,10 +327,7 @@ def scores_epsilon(
 
 
 def law_of(name: str, width: int) -> NoiseLaw | None:
-    """Look up the law of a mechanism's noise on answers of ``width`` numbers.
-
-    None of an unknown one.
-    """
+    """Look up the law of a mechanism's noise on answers of ``width`` numbers; None if unknown."""
     if name != "l2":
         return LAWS.get(name)
     return L2Law(1, partial(gammainc, width), partial(l2_epsilon, width), width=width)

@@ -105,10 +105,7 @@ def check_training(
 
 
 def detectable_noise(checks: Sequence[Check]) -> float:
-    """Look up the measured over stated scale of noise that is detected with 99 %.
-
-    Nan if untested.
-    """
+    """Look up the measured over stated scale that is detected with 99 %; nan if untested."""
     return next((check.limit for check in checks if check.kind == "noise"), np.nan)
 
 
@@ -244,10 +241,7 @@ def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
 def _test_amounts(
     law: NoiseLaw, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None] = (None,)
 ) -> Iterator[SingleTest]:
-    """Test an owner's noise against its stated scale.
-
-    All of it, each coordinate, each early round.
-    """
+    """Test an owner's noise against its stated scale: all, each coordinate, each early round."""
     for one in noisy:
         numbers = one.relative
         for axis in axes:

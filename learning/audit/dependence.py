@@ -140,10 +140,7 @@ def compare_mixes(scores: Sequence[Scores]) -> Iterator[SingleTest]:
 
 
 def stack_numbers(scores: Sequence[Scores]) -> Array:
-    """Stack numbers of all owners, (rows, columns).
-
-    a row for each run, or for consecutive answers of it.
-    """
+    """Stack numbers of all owners, a row for each run, or for consecutive answers of it."""
     answers = min(_usual_answers(numbers) for _, numbers in scores)
     width = sum(numbers.shape[2] for _, numbers in scores)
     together = int(np.clip(COLUMNS // width, 1, max(1, min(answers, ROUNDS_APART))))

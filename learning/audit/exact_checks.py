@@ -1,7 +1,4 @@
-"""Exact checks of a watched training.
-
-Who was asked, the ledger, sensitivities, clipping and prices.
-"""
+"""Exact checks of a watched training: who was asked, the ledger, sensitivities and prices."""
 
 from __future__ import annotations
 

@@ -63,10 +63,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
 
 
 def _gradient_differences(coordinates: Coordinates, tried: Array, back: Array) -> Array:
-    """Compute differences of gradients as training sees them, (m, p), of (m, 3, p).
-
-    Two records W x and the query.
-    """
+    """Compute differences of gradients (m, p) as training sees them, of two W x and a query."""
     lines = tried[:, :2].reshape(-1, tried.shape[-1])
     phi = np.repeat(tried[:, 2], 2, axis=0)
     held = coordinates.oracle(lines @ back.T, np.ones(len(lines)), one_by_one=True)
@@ -76,9 +73,7 @@ def _gradient_differences(coordinates: Coordinates, tried: Array, back: Array) -
 
 
 def _list_opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """List (first W x, second W x, query).
-
-    Along two ways, in several lengths, at queries that misjudge both.
+    """List (first W x, second W x, query), in several lengths, at queries that misjudge both.
 
     t = a'phi + x'centre, and x'centre = (W x)'u with u = W^-1 centre: how far a raw record lies
     beyond the radius changes t, and not a.
@@ -167,10 +162,7 @@ def _misjudging_query(
 
 
 def find_clearest(differences: Array, norm: int = 2, digits: int = 5) -> int:
-    """Find the longest row of (m, p) in a norm.
-
-    Of rows equal to ``digits``, that of the largest coordinate.
-    """
+    """Find the longest row of (m, p); of rows equal to ``digits``, that of the largest number."""
     lengths = np.linalg.norm(differences, norm, axis=1)
     largest = np.abs(differences).max(axis=1)
     ranks = [
@@ -187,10 +179,7 @@ def query_radius(coordinates: Coordinates) -> float:
 
 
 def unit_directions(width: int, norm: int) -> list[Array]:
-    """List unit vectors in a norm, both ways.
-
-    Along the first, second and last coordinate, two of them, and all.
-    """
+    """List unit vectors, both ways: along the first, second and last coordinate, two, and all."""
     axes = list(np.eye(width)[sorted({0, min(1, width - 1), width - 1})])
     shapes = [*axes, np.ones(width)]
     if width > 1:

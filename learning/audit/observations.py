@@ -164,9 +164,7 @@ def _split_draws(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
 def _draw_answers(
     datasets: NeighbouringDatasets, which: int, draws: int, half: str
 ) -> tuple[Tests, list[Tests]]:
-    """Draw gradients at the worst query.
-
-    Means, or where records are sampled those of the one record.
+    """Draw gradients at the worst query: means, or where records are sampled those of the one.
 
     Rounds that sample other records show nothing, and the attacker knows the samples, uniform over
     all records of all owners as in training. A single answer is then one use.
@@ -207,10 +205,7 @@ def _draw_answers(
 def _draw_noise(
     owner: Client, mechanism: Mechanism, runs: int, streams: Streams, queries: int
 ) -> Array:
-    """Draw the noise on an owner's answers.
-
-    Its own, with the other parts of noise made together.
-    """
+    """Draw the noise on an owner's answers, with the other parts of noise made together."""
     noise = owner.noise(mechanism, runs, streams).take(queries)
     for part in range(1, mechanism.parts):
         other = replace(owner, name=f"{owner.name}, part {part}")

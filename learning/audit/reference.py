@@ -127,9 +127,7 @@ def _length_ratios(off: Array, rounding: Array) -> Array:
 
 
 def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
-    """Compare owners' records in training with those given.
-
-    Their number, and mean gradients at a few points.
+    """Compare owners' records with those given: their number, and mean gradients at a few points.
 
     Parameters
     ----------

@@ -63,10 +63,7 @@ def _largest_numbers(sizes: Array) -> Array:
 
 
 def find_grids(noisy: Sequence[Answers]) -> dict[str, float]:
-    """Compute the largest share of an owner's numbers on one grid.
-
-    Powers of 2 or 10, or single precision.
-    """
+    """Compute the largest share of an owner's numbers on a grid of 2s, 10s or single precision."""
     found: dict[str, float] = {}
     for one in noisy:
         shares = [found.get(one.owner.name, 0.0)]

@@ -271,10 +271,7 @@ def watch_training(task: Task) -> Transcript:
 
 
 def _match_picks(asked: list[Array], records: list[Any]) -> Array:
-    """Match the record picked in each round of each run by the point at which it was asked.
-
-    -1 if unknown.
-    """
+    """Match the record picked in each round and run by the point of the query; -1 if unknown."""
     picks = np.full((max(1, len(asked) - 1), len(asked[0])), -1)
     first = np.cumsum([0, *(one.n_records for one in records)])
     runs_at: list[dict[bytes, list[int]]] = []
@@ -310,10 +307,7 @@ def _watch_owner(owner: Client, norm: int, steps: WatchedSteps | None) -> Watche
 def _lay_out_answers(
     owner: Watched, shown: Array | None, factors: Array | None, rounding: float
 ) -> Answers:
-    """Lay the noise out by answer and run.
-
-    ``shown`` where steps show it, as precisely as ``rounding``.
-    """
+    """Lay the noise out by answer and run, ``shown`` where steps show it, to ``rounding``."""
     width = owner.records.n_parameters
     scale = float(np.max(owner.scale))
     taken = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]

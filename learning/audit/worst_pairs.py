@@ -130,9 +130,7 @@ def _worst_of_labels(coordinates: Coordinates) -> Pair:
 
 
 def _worst_of_gradients(coordinates: Coordinates) -> Pair:
-    """Search with clipped gradients of a linear model.
-
-    W x = L e, predicted 0 or nearly by the query.
+    """Search with clipped gradients of a linear model: W x = L e, predicted 0 by the query, nearly.
 
     Along one coordinate where the query can undo what the start says of it, else across the start.
     """
@@ -188,9 +186,7 @@ def _measured_pair(
 
 
 def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
-    """List directions of records of a network.
-
-    Usual ones, the least seen by all units, and by one alone.
+    """List directions of records of a network: usual ones, and those that units see least.
 
     A long record that one unit does not see and all others are sure of has its gradient in that
     unit's row alone, along the record itself: there, along one coordinate nearly.
@@ -209,12 +205,11 @@ def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
 def worst_sums(coordinates: Coordinates) -> Pair:
     """Search records that move sums released at once furthest, in units of their noise.
 
-    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof.
-
-    The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.release_sensitivity`).
-    There is no query. Of second moments and scores, opposite ones of a long record and a short one,
-    or two long ones at the angle of the proof (`learning.losses.scores.noise_stretch`), whichever move
-    the weighted sums further.
+    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof:
+    the cosine between them is min(1, k/2), k = (c Y/B)^2
+    (`learning.training.adassp.release_sensitivity`). There is no query. Of second moments and
+    scores, opposite ones of a long record and a short one, or two long ones at the angle of the
+    proof (`learning.losses.scores.noise_stretch`), whichever move the weighted sums further.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:

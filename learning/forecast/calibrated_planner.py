@@ -30,6 +30,7 @@ from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
 from learning.losses.coordinates import RECORD, Coordinates
+from learning.losses.protocols import TrainingCost
 from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, count_progress, ignore_work
@@ -216,31 +217,48 @@ def calibrated_planner(
     is a law that does not quite hold, the plans that are best by it at some noise are measured too:
     its grid is finer than that of rehearsals.
     """
-    settings = inputs.settings
     bootstrap = None
     if inputs.sample is None:
         coordinates = inputs.stated_coordinates(mechanism)
-        x, y = inputs.known_records.records
-        cost = inputs.pooled.fitness
+        records = (*inputs.known_records.records, inputs.pooled.fitness)
         starts: tuple[Coordinates, ...] = (coordinates,)
-        outside = float(cost.relative(coordinates.centre))
+        outside = float(inputs.pooled.fitness.relative(coordinates.centre))
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
         shown = stretch_residuals(bootstrap.sample, coordinates)
-        x, y = shown.population()
-        cost = shown.fitness
+        records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
         outside = bootstrap.relative_outside
+    mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
+    rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
+    least, largest = rehearsal.smallest_curvature, rehearsal.curvature
+    inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
+    lost = _relative_dispersion(inputs, bootstrap)
+    forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
+    forecast, between = add_kinds(forecast, inputs, coordinates)
+    cost = rehearsal.cost
+    optimum = float(cost.optimum)
+    curvatures = least, largest if coordinates.loss.smooth else np.inf
+    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
+    made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
+    return CalibratedPlanner(*made, rehearsal, between=between)
+
+
+def _market_rehearsal(
+    inputs: PlanningInputs,
+    records: tuple[Array, Array, TrainingCost],
+    starts: tuple[Coordinates, ...],
+    mechanism: Mechanism,
+) -> Rehearsal:
+    """Rehearsal where all owners share, on records (x, y) and their training cost."""
+    settings = inputs.settings
     everyone = np.ones(len(inputs.owners), dtype=bool)
     groups = inputs.owners.groups_among(everyone)
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
     raw = np.ones(len(sizes)) if settings.weights == "equal" else sizes
-    mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
-    rehearsal = Rehearsal(
-        x,
-        y,
-        cost,
+    return Rehearsal(
+        *records,
         starts,
         sizes,
         raw / raw.sum(),
@@ -251,16 +269,6 @@ def calibrated_planner(
         settings.aggregation,
         decline=settings.step_decline,
     )
-    least, largest = rehearsal.smallest_curvature, rehearsal.curvature
-    inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
-    lost = _relative_dispersion(inputs, bootstrap)
-    forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
-    forecast, between = add_kinds(forecast, inputs, coordinates)
-    optimum = float(cost.optimum)
-    curvatures = least, largest if coordinates.loss.smooth else np.inf
-    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
-    made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
-    return CalibratedPlanner(*made, rehearsal, between=between)
 
 
 def _calibrated_forecast(

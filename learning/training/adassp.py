@@ -244,9 +244,9 @@ def adaptive_damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> A
     Source: Wang, Revisiting DP Linear Regression, Algorithm 2. There R = s sqrt(p ln(2
         p^2/FAILURE)) for independent entries above the diagonal; ours is for symmetric noise, with
         mean of the largest eigenvalue at most s sqrt(2p) and Gaussian concentration around it, and
-        is sharper. For l2 noise, Gaussian given its length, s counts as `Mechanism.deviation_quantile` times its
-        deviation. L is released with a third of the budget there, and read off the noisy matrix
-        here.
+        is sharper. For l2 noise, Gaussian given its length, s counts as
+        `Mechanism.deviation_quantile` times its deviation. L is released with a third of the budget
+        there, and read off the noisy matrix here.
     """
     tail = np.sqrt(2 * width) + np.sqrt(2 * np.log(1 / FAILURE))
     reach = np.asarray(deviation, dtype=float) * tail
