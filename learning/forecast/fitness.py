@@ -197,8 +197,7 @@ class FitnessForecast:
             value = value + self.dispersion * between * self.weighting.record_shift(columns)
         if self.may_abstain:
             value = np.minimum(value, self.outside)
-        answered = self.weighting.has_answers(columns)
-        return value if answered.all() else np.where(answered, value, self.outside)
+        return np.where(self.weighting.has_answers(columns), value, self.outside)
 
     def partial_cost(self, sums: ArrayLike | Columns) -> Array:
         """Cost, on all owners, of the optimum of a part of them or of other weights."""
@@ -223,7 +222,7 @@ class FitnessForecast:
         epsilon = np.asarray(epsilon, dtype=float)
         columns = _split_columns(sums)
         sharing = epsilon > 0
-        safe = epsilon if sharing.all() else np.where(sharing, epsilon, 1.0)
+        safe = np.where(sharing, epsilon, 1.0)
         sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
         term = np.zeros(())
         if self.weighting.needs_terms:
@@ -232,8 +231,7 @@ class FitnessForecast:
         noise, spread = self.weighting.sum_slopes(Answers(term, sizes, sharing, change), columns)
         enveloped, steepness = self.envelope.value_and_slope(self.noise(columns))
         slope = steepness * noise * self._noise_factor(columns)
-        if spread.any():
-            slope = slope + self.dispersion * np.where(self.partial_cost(columns) > 0, spread, 0.0)
+        slope = slope + self.dispersion * np.where(self.partial_cost(columns) > 0, spread, 0.0)
         if self.may_abstain:
             sharing = sharing & (self._add_parts(columns, enveloped) < self.outside)
         return np.where(sharing, slope, 0.0)

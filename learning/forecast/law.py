@@ -32,7 +32,6 @@ HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step sizes tried, over 1/(largest curvature)
 LEAST_STEPS = 25  # of them, with a wide model
 NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
-FEW_PIECES = 3  # of a curve, up to which they are evaluated one by one, which is faster
 
 PlanKey = tuple[Returned, int, float, float]  # point returned, horizon, step size, growth of shares
 
@@ -352,9 +351,8 @@ class Envelope:
         if self.curve is None:
             with np.errstate(over="ignore"):
                 return self.bias + self.line_slope * noise
-        inside = np.clip(noise, self.low, self.high)
-        value = np.exp(evaluate_curve(self.curve, np.log(inside)))
-        return value if (inside == noise).all() else self._extend_curve(noise, value)
+        inside = np.log(np.clip(noise, self.low, self.high))
+        return self._extend_curve(noise, np.exp(self.curve(inside)))
 
     def slope(self, noise: ArrayLike) -> Array:
         """Derivative of `value`."""
@@ -364,13 +362,11 @@ class Envelope:
         """Compute `value` and `slope` together."""
         noise = np.asarray(noise, dtype=float)
         if self.curve is None:
-            return self.value(noise), np.broadcast_to(self.line_slope, noise.shape).copy()
+            return self.value(noise), np.full(noise.shape, self.line_slope)
         inside = np.clip(noise, self.low, self.high)
         logs = np.log(inside)
-        value = np.exp(evaluate_curve(self.curve, logs))
-        slope = value * evaluate_curve(self.derivative, logs) / inside
-        if (inside == noise).all():
-            return value, slope
+        value = np.exp(self.curve(logs))
+        slope = value * self.derivative(logs) / inside
         slope = np.where(noise < self.low, (value - self.bias) / self.low, slope)
         if np.isfinite(self.ceiling):
             slope = np.where(noise > self.high, 0.0, slope)
@@ -383,31 +379,3 @@ class Envelope:
         if not np.isfinite(self.ceiling):
             return value
         return np.where(noise > self.high, self.ceiling, value)
-
-
-def evaluate_curve(curve: scipy.interpolate.PPoly, at: Array) -> Array:
-    """Evaluate ``curve(at)``, several times as fast where few of its pieces are met."""
-    if at.size < FEW_PIECES:
-        return curve(at)
-    ends = curve.x.searchsorted([at.min(), at.max()], side="right") - 1
-    last = min(int(ends[1]), len(curve.x) - 2)
-    first = min(max(int(ends[0]), 0), last)
-    if last - first >= FEW_PIECES:
-        return curve(at)
-    value = evaluate_piece(curve, first, at)
-    for piece in range(first + 1, last + 1):
-        value = np.where(at >= curve.x[piece], evaluate_piece(curve, piece, at), value)
-    return value
-
-
-def evaluate_piece(curve: scipy.interpolate.PPoly, piece: int, at: Array) -> Array:
-    """Polynomial of one piece, its terms added in SciPy's order, so that bits agree."""
-    beyond = at - curve.x[piece]
-    value = curve.c[-2, piece] * beyond
-    power = beyond.copy()
-    part = np.empty_like(beyond)
-    value += curve.c[-1, piece]
-    for coefficient in curve.c[-3::-1, piece]:
-        power *= beyond
-        value += np.multiply(power, coefficient, out=part)
-    return value
