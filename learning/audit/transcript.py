@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -222,9 +223,10 @@ class WatchedSteps:
 def replications_for(task: Task, owners: int) -> int:
     """Choose the number of runs that show enough numbers of each owner's noise."""
     algorithm = ALGORITHMS[task.plan.algorithm]
-    numbers = max(1, len(task.plan.steps)) * task.width
+    width = task.width
     if not algorithm.takes_steps:
-        numbers = max(1, len(task.plan.steps)) * (task.width * (task.width + 3) // 2)
+        width = width * (width + 3) // 2
+    numbers = max(1, len(task.plan.steps)) * width
     if not algorithm.asks_at_random:
         numbers *= owners
     wanted = min(NUMBERS * owners, NUMBERS_IN_ALL) // numbers
@@ -249,20 +251,21 @@ def watch_training(task: Task) -> Transcript:
     steps = WatchedSteps(task.coordinates, task.start()) if algorithm.one_by_one else None
     owners = tuple(_watch_owner(owner, task.coordinates.norm, steps) for owner in task.owners)
     records: list[Any] = [owner.records for owner in owners]
-    coordinates = task.coordinates if steps is None else steps.coordinates
-    shown: list[Any] | None = None
+    shown: Sequence[Any] = [None] * len(owners)
     picks = None
     rounding = 0.0
     with np.errstate(all="ignore"):  # a training that leaves its ball may overflow
-        train(replace(task, owners=owners, coordinates=coordinates), ledger)
-        if steps is not None:
+        if steps is None:
+            train(replace(task, owners=owners), ledger)
+        else:
+            train(replace(task, owners=owners, coordinates=steps.coordinates), ledger)
             picks = _match_picks(steps.asked, records)
-            shown = steps.shown_noise(task)
+            shown = steps.shown_noise(task) or shown
             rounding = steps.noise_rounding(task)
     factors = None if task.plan.growth == 1 else task.relative_scales
     answers = tuple(
-        _lay_out_answers(owner, None if shown is None else shown[number], factors, rounding)
-        for number, owner in enumerate(owners)
+        _lay_out_answers(owner, seen, factors, rounding)
+        for owner, seen in zip(owners, shown, strict=True)
         if not owner.silent
     )
     queries = np.array([query for one in records for query in one.queries]).reshape(-1, task.width)

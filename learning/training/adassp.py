@@ -186,19 +186,18 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     coordinates = task.coordinates
     if task.mechanism.norm != 2 or coordinates.norm != 2:
         raise ValueError(
-            "a one-shot release is defined for noise that goes by 2-norm, with records clipped "
-            "in it"
+            "a one-shot release is defined for noise that goes by 2-norm, with records clipped in it"
         )
     if not isinstance(records, SquaredStatistics):
         raise ValueError(
             f"{owner.name}: a one-shot release needs the sums of squared loss, SquaredStatistics"
         )
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))[list(runs)]
-    unit = np.sqrt(task.mechanism.unit_variance)
+    scale = scale * np.sqrt(task.mechanism.unit_variance)
     widened = 1.0
     if coordinates.scores is not None:
         widened = task.mechanism.beside_moments(coordinates.scores.share)
-    matrix, vector = release_deviations(coordinates, scale * unit, records.n_records, widened)
+    matrix, vector = release_deviations(coordinates, scale, records.n_records, widened)
     xx = np.tile(records.xx, (len(runs), 1, 1))
     xu = np.tile(records.xy, (len(runs), 1))
     if not owner.silent:
@@ -216,10 +215,9 @@ def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple
     count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
     numbers = np.asarray(runs) % task.draws
     streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
-    drawn = {
-        i: task.mechanism.draw_release(count, rng=streams[i]) for i in np.unique(numbers).tolist()
-    }
-    draws = np.stack([drawn[i] for i in numbers.tolist()])
+    distinct, again = np.unique(numbers, return_inverse=True)
+    drawn = [task.mechanism.draw_release(count, rng=streams[i]) for i in distinct]
+    draws = np.stack(drawn)[again]
     diagonal = np.arange(width)
     symmetric = np.zeros((len(runs), width, width))
     symmetric[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)

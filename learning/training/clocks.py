@@ -162,15 +162,14 @@ def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
         values = np.asarray(getattr(clocks, name), dtype=float)
         if values.ndim == 0:
             values = np.full(n_owners, values)
-        kept = (values > 0) & np.isfinite(values)
+        kept = (values > 0) & (values < np.inf)
         if name == "dropout":
             kept = (values >= 0) & (values < 1)
         if values.shape != (n_owners,) or not kept.all():
             rule = f"must be one number {rule} for each of {n_owners} owners"
             raise InputError(f"learning.clocks.{name}", rule, values.tolist())
         found.append(values)
-    rates, dropout = found
-    return rates, dropout
+    return found[0], found[1]
 
 
 def covered_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:

@@ -121,9 +121,7 @@ def _check_task(task: Task) -> None:
     plan = task.plan
     if task.runs < 1:
         raise ValueError(f"runs must be at least 1, got {task.runs}")
-    for owner in task.owners:
-        if owner.silent:
-            continue
+    for owner in (one for one in task.owners if not one.silent):
         if owner.horizon < plan.priced:
             raise ValueError(
                 f"{owner.name} split its budget over {owner.horizon} rounds and answers no "
