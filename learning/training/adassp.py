@@ -23,7 +23,7 @@ To first order the step errs by M^-1 (e - E phi*), with noise e on the scores an
 The mean excess of that is, with deviations v of e and s of E (diagonal), v^2 tr G + s^2/2 (|phi*|^2
 tr G + phi*'G phi*), G = M^-1 A M^-1, A the moments of records as they are. Together with the effect
 of clipping it chooses R, h and the share of the noise on public rows
-(`learning.forecast.protocol`). Moments are always released: 150 public rows alone err by
+(`learning.forecast.one_step`). Moments are always released: 150 public rows alone err by
 more than all noise (relative fitness 0.0055 in place of 0.0023 on the insurers at epsilon = 1,
 delta = 1e-6; 0.00009 in place of 0.000026 on the banks with 1,000; at the best bounds). Averaging
 them with the public ones by their precision, or a ridge, gains 3 % on some shuffles of the rows and
