@@ -41,7 +41,7 @@ class Algorithm:
         rehearsed.
     scores: whether a release holds second moments and scores (`learning.losses.scores`).
     published_formulas: whether the paper states a noise formula and a step-size constant.
-    theorem: bound of the paper on the excess (`learning.training.theorems`); None without one.
+    theorem: bound of the paper on the excess (`learning.training.bounds`); None without one.
     compared: whether ``algorithm = "best"`` compares it.
     needs_strong_convexity: whether it is proved only for a cost with regularisation above 0.
     stops_short: whether the last of T rounds has no query.

@@ -10,11 +10,10 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.together import pool_records
 from learning.training.algorithms import Algorithm
-from learning.training.bounds import BoundInputs
+from learning.training.bounds import BoundInputs, record_steps_bound, step_as_printed
 from learning.training.descent import Walk
 from learning.training.lots import IntArray, by_answer, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
-from learning.training.theorems import record_steps_bound, step_as_printed
 
 PICKS = ("picks", "records")  # first keys of the streams of picks; no owner has two
 

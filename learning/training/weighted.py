@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from learning.training.algorithms import Algorithm
-from learning.training.bounds import BoundInputs
+from learning.training.bounds import BoundInputs, weighted_bound
 from learning.training.descent import Walk, iterate_noise
 from learning.training.paths import ignore_step
 from learning.training.task import Task, Trajectory
-from learning.training.theorems import weighted_bound
 
 
 class Weighted(Algorithm):
