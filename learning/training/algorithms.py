@@ -79,6 +79,10 @@ class Algorithm:
     answer: str = "answer"
     falls_short: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """The same in every process: results are kept by it."""
+        return f"{type(self).__qualname__}({vars(self)})"
+
     @property
     def sums_answers(self) -> bool:
         """True if only the weighted sum of the answers counts, so that one stand-in is enough."""
