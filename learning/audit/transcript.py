@@ -207,17 +207,15 @@ class WatchedSteps:
 
         self.coordinates = type("Watched", (type(inner),), {"project": project})(**vars(inner))
 
-    def noise_rounding(self, task: Task) -> float:
-        """Rounding of the noise as the steps show it."""
-        furthest = max(float(np.abs(one).max()) for one in (*self.asked, *self.moved))
-        weight = task.shares * task.sizes.sum() / task.sizes / task.shares.sum()
-        return float(EXACT * furthest / (task.plan.steps.min() * weight.min()))
 
-    def shown_noise(self, task: Task) -> list[Array] | None:
-        """Noise of answers, owner by owner, as the algorithm reads it from its steps."""
-        weighed = replace(task, weights=task.shares / task.shares.sum())
-        points = np.array(self.asked[:-1])
-        return ALGORITHMS[task.plan.algorithm].noise_told(weighed, points, np.array(self.moved))
+def _read_steps(steps: WatchedSteps, task: Task) -> tuple[list[Array] | None, float]:
+    """Noise of answers, owner by owner, as the algorithm reads it from its steps; its rounding."""
+    shares = task.shares / task.shares.sum()
+    points = (np.array(steps.asked[:-1]), np.array(steps.moved))
+    shown = ALGORITHMS[task.plan.algorithm].noise_told(replace(task, weights=shares), *points)
+    furthest = max(float(np.abs(one).max()) for one in (*steps.asked, *steps.moved))
+    weight = task.shares * task.sizes.sum() / task.sizes / task.shares.sum()
+    return shown, float(EXACT * furthest / (task.plan.steps.min() * weight.min()))
 
 
 def replications_for(task: Task, owners: int) -> int:
@@ -260,8 +258,8 @@ def watch_training(task: Task) -> Transcript:
         else:
             train(replace(task, owners=owners, coordinates=steps.coordinates), ledger)
             picks = _match_picks(steps.asked, records)
-            shown = steps.shown_noise(task) or shown
-            rounding = steps.noise_rounding(task)
+            told, rounding = _read_steps(steps, task)
+            shown = told or shown
     factors = None if task.plan.growth == 1 else task.relative_scales
     answers = tuple(
         _lay_out_answers(owner, seen, factors, rounding)
