@@ -320,8 +320,7 @@ def scores_epsilon(
         if delta > 0:
             cell = max(first, second) / np.ceil(np.sqrt(width) * CELLS)
             once = _l2_loss(first, width, cell).compose(_l2_loss(second, many, cell))
-            counted = once.self_compose(answers).get_epsilon_for_delta(delta)
-            spent = min(spent, float(counted))
+            spent = min(spent, float(once.self_compose(answers).get_epsilon_for_delta(delta)))
         found.append(spent)
     return max(found)
 

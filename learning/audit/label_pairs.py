@@ -44,9 +44,8 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
     best = tried[find_clearest(differences)]
     length = float(np.linalg.norm(differences, axis=1).max())
     units = np.array([coordinates.radius, coordinates.radius, query_radius(coordinates)])[:, None]
-    deviations = np.eye(best.size).reshape(
-        3, -1, *best.shape
-    )  # of the first record, the second and the query
+    # of the first record, the second and the query
+    deviations = np.eye(best.size).reshape(3, -1, *best.shape)
     deviations = np.concatenate([*deviations, deviations[0] - deviations[1]])
     deviations = np.concatenate([deviations, -deviations]) * units
     step = FIRST_STEP
@@ -79,25 +78,23 @@ def _list_opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Arr
     beyond the radius changes t, and not a.
     """
     start = back @ coordinates.centre
-    for (one, two, towards, balanced), (longer, other) in product(
-        list(_list_ways(start, coordinates.norm)), SCALES
-    ):
-        moved = [coordinates.radius * longer * one, coordinates.radius * other * two]
-        shortened = [
-            coordinates.radius * min(longer, 1.0) * one,
-            coordinates.radius * min(other, 1.0) * two,
-        ]
-        difference = shortened[0] - shortened[1]
+    radius = coordinates.radius
+    ways = list(_list_ways(start, coordinates.norm))
+    for (one, two, towards, balanced), (longer, other) in product(ways, SCALES):
+        first = radius * longer * one
+        second = radius * other * two
+        difference = radius * min(longer, 1.0) * one - radius * min(other, 1.0) * two
+        constants = float((first - second) @ start)
         for way in (towards, np.zeros(len(start))):
-            query = _misjudging_query(
-                coordinates, difference, way, balanced, float((moved[0] - moved[1]) @ start)
+            yield (
+                first,
+                second,
+                _misjudging_query(coordinates, difference, way, balanced, constants),
             )
-            yield moved[0], moved[1], query
         if coordinates.norm == 1:
             balanced = np.sign(balanced)
         for side in (1.0, -1.0):  # one record wholly misjudged
-            way = side * balanced
-            yield moved[0], moved[1], query_radius(coordinates) * way
+            yield first, second, query_radius(coordinates) * (side * balanced)
 
 
 def _list_ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, Array]]:
@@ -111,12 +108,8 @@ def _list_ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, A
         w = _lean_direction(e, start, norm)
         for lean in LEANS if w.any() else LEANS[:1]:
             ways = [side * (1 - lean) * e + lean * w for side in (1.0, -1.0)]
-            yield (
-                ways[0] / np.linalg.norm(ways[0], norm),
-                ways[1] / np.linalg.norm(ways[1], norm),
-                w,
-                e,
-            )
+            first, second = (way / np.linalg.norm(way, norm) for way in ways)
+            yield first, second, w, e
     if norm == 1 and width > 1:
         axes = -np.eye(width) * np.where(start < 0, -1.0, 1.0)[:, None]
         shown = np.argsort(-np.abs(start), kind="stable")[:2]
@@ -163,11 +156,9 @@ def _misjudging_query(
 
 def find_clearest(differences: Array, norm: int = 2, digits: int = 5) -> int:
     """Find the longest row of (m, p); of rows equal to ``digits``, that of the largest number."""
-    lengths = np.linalg.norm(differences, norm, axis=1)
-    largest = np.abs(differences).max(axis=1)
-    ranks = [
-        (float(f"{one:.{digits}g}"), float(two)) for one, two in zip(lengths, largest, strict=True)
-    ]
+    lengths = np.linalg.norm(differences, norm, axis=1).tolist()
+    largest = np.abs(differences).max(axis=1).tolist()
+    ranks = [(float(f"{one:.{digits}g}"), two) for one, two in zip(lengths, largest, strict=True)]
     return max(range(len(ranks)), key=ranks.__getitem__)
 
 
