@@ -129,8 +129,7 @@ class CalibratedPlanner(Planner):
         worlds = []
         streams = Streams(self.inputs.seed, "tails")
         for world, start in enumerate(self.rehearsal.starts):
-            rng = streams.rng(world)
-            shown = stretch_residuals(self.bootstrap.sample, self.coordinates, rng)
+            shown = stretch_residuals(self.bootstrap.sample, self.coordinates, streams.rng(world))
             drawn = self.rehearsal.on_sample(shown, (start,))
             worlds.append(replace(drawn, seed=self.inputs.seed + world))
         return worlds
@@ -164,8 +163,7 @@ class CalibratedPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         few = replace(self.rehearsal, starts=self.rehearsal.starts[:STARTS_SCREENED])
         level = np.array([self.forecast.noise_at(epsilon)])
-        step = np.array([plan.step_size])
-        runs = few.trainings(plan.horizon, step, level, REPEATS, plan.growth)
+        runs = few.trainings(plan.horizon, np.array([plan.step_size]), level, REPEATS, plan.growth)
         return float(np.mean([trained.projected for _, trained in runs]))
 
     def decision_cost(self, decisions: Decisions) -> Measure:
@@ -310,12 +308,11 @@ def _relative_dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | N
     if bootstrap is not None:
         return bootstrap.dispersion / bootstrap.optimum
     x, y = inputs.known_records.records
-    settings = inputs.settings
     rng = Streams(inputs.seed, "data").rng("parts")
     rows = min(len(y) // 2, PART)
-    excess = []
+    models = []
     for _ in range(PARTS):
         some = rng.permutation(len(y))[:rows]
-        model, _ = settings.loss.fit(x[some], y[some], settings.regularisation)
-        excess.append(float(inputs.pooled.fitness.relative(model)))
+        models.append(inputs.settings.loss.fit(x[some], y[some], inputs.settings.regularisation)[0])
+    excess = [float(inputs.pooled.fitness.relative(model)) for model in models]
     return float(np.mean(excess)) / (1 / rows - 1 / len(y))

@@ -392,8 +392,7 @@ def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -
     now = np.full(len(forecast.sizes), np.inf)
     epsilon = np.asarray(most, dtype=float)
     for _ in range(MOST_STEPS):
-        found = epsilon_worth(forecast, epsilon)
-        found = np.where(np.isnan(found), np.inf, found)
+        found = np.nan_to_num(epsilon_worth(forecast, epsilon), nan=np.inf, posinf=np.inf)
         if np.allclose(found, now, rtol=CLOSE, atol=0):
             break
         now = found

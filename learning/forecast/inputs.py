@@ -251,14 +251,12 @@ class PlanningInputs:
     ) -> list[GradientOracle]:
         """Gradient oracle of each owner, with made-up records where its conduct says so."""
         singly = self.settings.trains_by.one_by_one
-        labels = self.settings.loss.labels
-        streams = Streams(self.seed, "conduct")
         oracles = self.pooled.oracles(coordinates, one_by_one=singly)
         owners: Sequence[Holding] = self.pooled.owners
         for i, (owner, conduct) in enumerate(zip(owners, conducts, strict=False)):
             if conduct.records != "own":
-                rng = streams.rng(owner.name)
-                x, y = conduct.made_up(owner, self.target_bound, labels, rng=rng)
+                rng = Streams(self.seed, "conduct").rng(owner.name)
+                x, y = conduct.made_up(owner, self.target_bound, self.settings.loss.labels, rng=rng)
                 oracles[i] = coordinates.oracle(x, y, one_by_one=singly)
         return oracles
 
@@ -309,12 +307,9 @@ class PlanningInputs:
             coordinates = replace(coordinates, clipping=settings.clipping)
             return coordinates.bounded(settings.clip, np.inf, np.inf if ball is None else ball)
         if ball is None:
-            where = "where there are no public rows to choose it from"
-            raise open_bound_error("theta_max", where)
+            raise open_bound_error("theta_max", "where there are no public rows to choose it from")
         radius, target = coordinates.largest(self.feature_bound, self.target_bound)
-        if settings.clip:
-            radius = min(radius, settings.clip)
-        return coordinates.bounded(radius, target, ball)
+        return coordinates.bounded(min(radius, settings.clip or np.inf), target, ball)
 
 
 def public_rows_error(where: str, other: str) -> InputError:

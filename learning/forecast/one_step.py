@@ -48,9 +48,8 @@ def design_one_step(
         priced = mechanism.with_moments(share, whole.rows_per_person)
         level = owners.noise_at(owners.reference, priced, SizeWeighting())
         noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
-    did = count_progress(
-        inputs.progress, "forecasting: choosing bounds", 2 * len(RADII) * len(SCORES)
-    )
+    work = 2 * len(RADII) * len(SCORES)
+    did = count_progress(inputs.progress, "forecasting: choosing bounds", work)
     return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
 
 

@@ -284,8 +284,8 @@ class Planner(ABC):
         with np.errstate(divide="ignore"):
             enough = self._whole_need(epsilon) * self.inputs.owners.sizes**2 / weights**2
         less = self.mechanism.budget(np.where(term > 0, enough, 1.0))
-        less = np.minimum(epsilon, np.where(enough > term * (1 + 1e-9), less, epsilon))
-        return np.where(term > 0, less, epsilon)
+        lower = (term > 0) & (enough > term * (1 + 1e-9))
+        return np.where(lower, np.minimum(epsilon, less), epsilon)
 
     def _whole_need(self, epsilon: Array) -> float:
         """max q^2 t/n^2 of the joint noise, or more where it is announced so."""
