@@ -80,9 +80,8 @@ class SGD1(Algorithm):
         factor = _answer_factors(task)
         told = [[list[Array]() for _ in range(task.runs)] for _ in task.owners]
         lots = (lot for block in draw_picks(task) for lot in zip(*block, strict=True))
-        for step, (pick, called), phi, free in zip(
-            task.plan.steps, lots, asked, moved, strict=True
-        ):
+        rounds = zip(task.plan.steps, lots, asked, moved, strict=True)
+        for step, (pick, called), phi, free in rounds:
             answer = ((phi - free) / step - task.own_gradient(phi)) / factor[called, None]
             noise = answer - held.record_gradient(phi, pick)
             for run, owner in enumerate(called):
