@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from learning.errors import InputError
-from learning.forecast.bootstrap import isolated_estimate
 from learning.forecast.choice import make_planner
-from learning.forecast.homogeneity import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.inputs import PlanningInputs, PublicOwners
+from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
+from learning.forecast.prediction import isolated_estimate
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread

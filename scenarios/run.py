@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning.forecast.bootstrap import Prediction
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
+from learning.forecast.prediction import Prediction
 from learning.privacy.claims import Claim
 from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime

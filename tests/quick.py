@@ -17,7 +17,7 @@ QUICK = {
         BLANK if name not in OF_PARTS or result.get(OF_PARTS[name]) else ""
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
-    "learning.forecast.planner.RESAMPLES": 60,
+    "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.planner.RESAMPLED": 2,
 }

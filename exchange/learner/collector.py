@@ -21,7 +21,8 @@ from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
 from learning.training.descent import Walk
-from learning.training.task import Schedule, Task
+from learning.training.plan import Plan
+from learning.training.task import Task
 
 Used = Mapping[str, Answer]  # owner -> the answer that counts, in the order of the contract
 Came = Mapping[str, Sequence[Answer]]  # owner -> its answers to one question: one, unless it cheats
@@ -30,7 +31,7 @@ UNTOUCHED = "Put back the files as they were; nothing was written."
 
 
 @dataclass(frozen=True)
-class AgreedPlan(Schedule):
+class AgreedPlan(Plan):
     """A plan with the steps of the contract, to the last bit."""
 
     agreed: tuple[float, ...] = ()

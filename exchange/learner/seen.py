@@ -15,7 +15,7 @@ import numpy as np
 from exchange.contract import Contract
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.public_sample import Seen, fitness_gain
+from learning.forecast.own_check import Seen, fitness_gain
 from learning.losses.losses import LOSSES
 
 PARTS = 10  # parts that are left out in turn

@@ -95,7 +95,7 @@ class NoiseLaw:
         ``noise`` is in units of its stated scale.
         """
         counts = np.asarray((~np.isnan(noise)).sum(axis=axis), dtype=float)
-        total = np.asarray(np.nansum(np.abs(noise) ** self.norm, axis=axis))
+        total = np.nansum(np.abs(noise) ** self.norm, axis=axis)
         chance = gammainc(counts / self.norm, total / self.norm)
         return (total / counts) ** (1 / self.norm), np.asarray(chance)
 
@@ -122,13 +122,11 @@ def gaussian_delta(epsilon: float, distance: Array) -> Array:
     """
     above = distance / 2 - epsilon / distance
     below = -distance / 2 - epsilon / distance
-    return np.asarray(ndtr(above) - np.exp(epsilon + log_ndtr(below)))
+    return ndtr(above) - np.exp(epsilon + log_ndtr(below))
 
 
 def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of Gaussian answers.
-
-    Distances add in squares, mixed over uses of the record.
+    """Compute the epsilon of Gaussian answers; distances add in squares, mixed over uses.
 
     Parameters
     ----------
@@ -160,9 +158,7 @@ def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> flo
 
 
 def laplace_epsilon(ratio: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of Laplace answers.
-
-    The sum of ratios, or at a delta by privacy-loss distributions.
+    """Compute the epsilon of Laplace answers: the sum of ratios, or at a delta by their losses.
 
     Source: at a delta, dp-accounting ("connect the dots"), which errs upwards by less than 1e-4 of
         the epsilon.
@@ -203,23 +199,20 @@ class L2Law(NoiseLaw):
     width: int = field(default=1, kw_only=True)
 
     def measure_shortfall(self, noise: Array, axis: Axis = None) -> tuple[Array, Array]:
-        """Measure by the radius of answers, all or those of a round.
-
-        Of a coordinate by its rarity.
-        """
+        """Measure by the radius of answers, all or those of a round; a coordinate by its rarity."""
         if axis == (0, 1):
             return super().measure_shortfall(coordinate_rarity(self.width, np.abs(noise)), axis)
         lengths = self.independent_numbers(noise)[..., None] / self.width
         return super().measure_shortfall(np.repeat(lengths, self.width, axis=-1), axis)
 
     def independent_numbers(self, noise: Array) -> Array:
-        return np.asarray(np.linalg.norm(noise, axis=-1))
+        return np.linalg.norm(noise, axis=-1)
 
 
 def coordinate_rarity(width: int, size: Array) -> Array:
     """Compute -log P[one coordinate at scale 1 is larger], exponential for sound noise."""
     lengths, rarity = _rarity_table(width)
-    return np.asarray(np.interp(size, lengths, rarity))
+    return np.interp(size, lengths, rarity)
 
 
 @lru_cache(maxsize=8)
@@ -251,7 +244,7 @@ def loss_chances(ratio: float, width: int, least: Array) -> tuple[Array, Array]:
         radius = least_radius[:, None] + root**2
         cosine = (ratio**2 - loss[:, None] ** 2 - 2 * radius * loss[:, None]) / (2 * radius * ratio)
         chance = betainc(half, half, (1 + side * np.clip(cosine, -1, 1)) / 2)
-        return np.asarray((gamma.pdf(radius, width) * lengths * chance).sum(axis=1))
+        return (gamma.pdf(radius, width) * lengths * chance).sum(axis=1)
 
     above = gammainc(width, (ratio - least) / 2) + integrate_angles(least, (ratio - least) / 2, 1)
     return np.minimum(above, 1.0), integrate_angles(-least, (ratio + least) / 2, -1)
@@ -272,9 +265,7 @@ def _l2_loss(ratio: float, width: int, cell: float) -> Any:
 
 
 def l2_epsilon(width: int, ratio: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of answers under l2 noise.
-
-    The sum of ratios, or at a delta by their losses.
+    """Compute the epsilon of answers under l2 noise: the sum of ratios, or at a delta by losses.
 
     Parameters
     ----------
@@ -329,17 +320,13 @@ def scores_epsilon(
         if delta > 0:
             cell = max(first, second) / np.ceil(np.sqrt(width) * CELLS)
             once = _l2_loss(first, width, cell).compose(_l2_loss(second, many, cell))
-            counted = once.self_compose(answers).get_epsilon_for_delta(delta)
-            spent = min(spent, float(counted))
+            spent = min(spent, float(once.self_compose(answers).get_epsilon_for_delta(delta)))
         found.append(spent)
     return max(found)
 
 
 def law_of(name: str, width: int) -> NoiseLaw | None:
-    """Look up the law of a mechanism's noise on answers of ``width`` numbers.
-
-    None of an unknown one.
-    """
+    """Look up the law of a mechanism's noise on answers of ``width`` numbers; None if unknown."""
     if name != "l2":
         return LAWS.get(name)
     return L2Law(1, partial(gammainc, width), partial(l2_epsilon, width), width=width)

@@ -1,6 +1,4 @@
-"""Threshold tests between two neighbouring data sets.
-
-Lower confidence bounds on their privacy loss.
+"""Threshold tests between neighbouring data sets: lower confidence bounds on privacy loss.
 
 The threshold is chosen on one half of the draws and tested on the other; proportions get limits by
 Clopper and Pearson.

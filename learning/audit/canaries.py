@@ -6,6 +6,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.audit.label_pairs import query_radius
+from learning.audit.reference import each_gradient
 from learning.audit.worst_pairs import Pair, worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network
@@ -39,9 +40,9 @@ def make_canaries(
     width = len(coordinates.centre)
     if isinstance(loss, Network):
         width = (width - 1) // loss.hidden - 1
-        back = np.eye(width)
+        back: Array = np.eye(width)
     else:
-        back = coordinates.radius * np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
+        back = np.asarray(coordinates.radius * np.linalg.inv(coordinates.transform))
     drawn = np.random.default_rng(width).normal(size=(others, width))
     others_along = drawn / np.linalg.norm(drawn, ord=coordinates.norm, axis=1)[:, None]
     shapes = np.concatenate([np.eye(width), others_along])
@@ -83,21 +84,20 @@ def compare_canary_pairs(
     y = np.append(y, [pair.first[1], pair.second[1]])
     held = coordinates.oracle(x, y, one_by_one=True)
     corner = query_radius(coordinates) * np.ones(len(coordinates.centre))
-    corners = np.vstack([coordinates.project(np.stack([corner, -corner])), pair.query])
+    corners = coordinates.project(np.stack([corner, -corner]))
     asked = queries
     if len(queries):
         asked = queries[np.unique(np.linspace(0, len(queries) - 1, QUERIES).astype(int))]
-    furthest = pair.distance
-    compared = 1
+    distances = [pair.distance]
     if coordinates.clips_gradients:
-        furthest = max(furthest, _replacement_distance(coordinates, pair))
-        compared = 2
-    for query in np.concatenate([corners, asked.reshape(-1, len(corner))]):
-        gradients = held.record_gradient(np.tile(query, (len(x), 1)), np.arange(len(x)))  # type: ignore[attr-defined]
-        for distances in _pair_distances(gradients, coordinates.norm):
-            furthest = max(furthest, float(distances.max()))
-            compared = compared + len(distances)
-    return rows * furthest / bound, compared
+        distances.append(_replacement_distance(coordinates, pair))
+    for query in np.vstack([corners, pair.query, asked.reshape(-1, len(corner))]):
+        gradients = each_gradient(held, query, len(y))
+        fours = gradients[:-2].reshape(-1, 4, len(corner))
+        moves = [fours[:, i] - fours[:, j] for i in range(4) for j in range(i)]
+        moves += [gradients[:-2] - last for last in gradients[-2:]]
+        distances += np.linalg.norm(np.concatenate(moves), coordinates.norm, axis=1).tolist()
+    return rows * max(distances) / bound, len(distances)
 
 
 def _replacement_distance(coordinates: Coordinates, pair: Pair) -> float:
@@ -108,13 +108,3 @@ def _replacement_distance(coordinates: Coordinates, pair: Pair) -> float:
         x, y = zip(*[pair.first, pair.second] * COPIES, last, strict=True)
         means.append(coordinates.oracle(np.array(x), np.array(y)).gradient(pair.query[None])[0])
     return count * float(np.linalg.norm(means[0] - means[1], coordinates.norm))
-
-
-def _pair_distances(gradients: Array, norm: int) -> list[Array]:
-    """Compute distances within each four, and of all from either of the last two."""
-    fours = gradients[:-2]
-    width = gradients.shape[1]
-    fours = fours.reshape(-1, 4, width)
-    within = [fours[:, i] - fours[:, j] for i in range(4) for j in range(i)]
-    to_last = [gradients[:-2] - last for last in gradients[-2:]]
-    return [np.linalg.norm(difference, norm, axis=1) for difference in (*within, *to_last)]

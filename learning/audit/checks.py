@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, starmap
 
 import numpy as np
 
@@ -37,7 +38,6 @@ from learning.audit.transcript import Answers, Transcript, replications_for, wat
 from learning.audit.verdicts import Check, SingleTest, binomial_test, judge_tests
 from learning.errors import InputError
 from learning.training.algorithms import ALGORITHMS
-from learning.training.asynchronous import Asynchronous
 from learning.training.clocks import talk_probabilities
 from learning.training.task import Task
 
@@ -56,13 +56,6 @@ ALWAYS = (
 )
 
 Tests = Iterator[tuple[str, Iterable[SingleTest]]]
-
-COMPARED = {
-    "rounds": compare_rounds,
-    "coordinates": compare_coordinates,
-    "owners": compare_owners,
-    "pairs": compare_pairs,
-}
 
 
 def check_training(
@@ -105,10 +98,7 @@ def check_training(
 
 
 def detectable_noise(checks: Sequence[Check]) -> float:
-    """Look up the measured over stated scale of noise that is detected with 99 %.
-
-    Nan if untested.
-    """
+    """Look up the measured over stated scale that is detected with 99 %; nan if untested."""
     return next((check.limit for check in checks if check.kind == "noise"), np.nan)
 
 
@@ -171,35 +161,24 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     parts = list(zip(*whole, strict=True))
     laws = [(law_of(mechanism.name, part[0].noise.shape[-1]), part) for part in parts]
     known = [(law, part) for law, part in laws if law is not None]
-    if known:
-        yield "noise", _test_known(known, _test_amounts)
-        yield "parts", _test_known(known, partial(_test_amounts, axes=((0, 1), (1, 2))))
-        yield "law", _test_known(known, _test_laws)
-        yield "tails", _test_known(known, count_tails)
-    yield "zeros", (test for part in parts for test in count_zeros(part))
-    yield "repeats", (test for part in parts for test in count_repeats(part))
-    shared = mechanism.parts > 1  # an owner's own part of noise has fair signs, but no known law
-    name = mechanism.name
-    if shared:
-        name = ""
-        parts = [tuple(answered)]
-    numbers = [
-        [(one.owner.name, normal_scores(name, one.relative)) for one in part] for part in parts
-    ]
-    if known and not shared:
-        sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]
-        numbers = [kind for both in zip(numbers, sizes, strict=True) for kind in both]
-    for kind, compare in COMPARED.items():
-        yield kind, (test for scores in numbers for test in compare(scores))
-    if known and not shared:
-        yield "mixes", (test for scores in numbers for test in compare_mixes(scores))
-
-
-def _test_known(
-    known: Sequence[tuple[NoiseLaw, Sequence[Answers]]],
-    make_tests: Callable[[NoiseLaw, Sequence[Answers]], Iterator[SingleTest]],
-) -> Iterator[SingleTest]:
-    return (test for law, part in known for test in make_tests(law, part))
+    for kind, tests in OF_LAWS.items() if known else ():
+        yield kind, chain.from_iterable(starmap(tests, known))
+    yield "zeros", chain.from_iterable(map(count_zeros, parts))
+    yield "repeats", chain.from_iterable(map(count_repeats, parts))
+    compared = OF_SIGNS
+    if mechanism.parts > 1:  # an owner's own part of noise has fair signs, but no known law
+        numbers = [[(one.owner.name, normal_scores("", one.relative)) for one in answered]]
+    else:
+        name = mechanism.name
+        numbers = [
+            [(one.owner.name, normal_scores(name, one.relative)) for one in part] for part in parts
+        ]
+        if known:
+            compared = OF_SIGNS | {"mixes": compare_mixes}
+            sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]
+            numbers = [kind for both in zip(numbers, sizes, strict=True) for kind in both]
+    for kind, compare in compared.items():
+        yield kind, chain.from_iterable(map(compare, numbers))
 
 
 def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
@@ -213,20 +192,17 @@ def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleT
     if not algorithm.asks_at_random:
         return
     lots = task.runs * len(task.plan.steps)
-    clocked = isinstance(algorithm, Asynchronous)
     odds = task.sizes / task.sizes.sum()
-    if clocked:
+    if algorithm.clocked:
         odds = talk_probabilities(task.plan.clocks, len(task.owners))
-    by_name = {owner.name: float(chance) for owner, chance in zip(task.owners, odds, strict=True)}
+    by_name = dict(zip((owner.name for owner in task.owners), odds.tolist(), strict=True))
     for one in noisy:
-        chance = by_name[one.owner.name]
-        if not clocked:
-            yield binomial_test(one.owner.name, one.asked, lots, chance)
+        name = one.owner.name
+        if not algorithm.clocked:
+            yield binomial_test(name, one.asked, lots, by_name[name])
             continue
-        never = 1.0
-        if one.asked == 0:
-            never = float((1 - chance) ** lots)
-        yield SingleTest(one.owner.name, float(one.asked), never, lambda each: 0.0)
+        never = (1 - by_name[name]) ** lots if one.asked == 0 else 1.0
+        yield SingleTest(name, float(one.asked), never, lambda each: 0.0)
 
 
 def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
@@ -244,10 +220,7 @@ def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
 def _test_amounts(
     law: NoiseLaw, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None] = (None,)
 ) -> Iterator[SingleTest]:
-    """Test an owner's noise against its stated scale.
-
-    All of it, each coordinate, each early round.
-    """
+    """Test an owner's noise against its stated scale: all, each coordinate, each early round."""
     for one in noisy:
         numbers = one.relative
         for axis in axes:
@@ -268,8 +241,23 @@ def _test_laws(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
         steps = np.arange(count + 1) / count
         distance = float(np.maximum(steps[1:] - below, below - steps[:-1]).max())
         chance = min(1.0, 2 * np.exp(-2 * count * distance**2))
-        yield SingleTest(one.owner.name, distance, chance, partial(_kolmogorov_limit, count))
+        yield SingleTest(one.owner.name, distance, chance, partial(_distance_limit, count))
 
 
-def _kolmogorov_limit(count: int, error: float) -> float:
+def _distance_limit(count: int, error: float) -> float:
     return float(np.sqrt(np.log(2 / error) / (2 * count)))
+
+
+# kind of test -> its tests, of noise of a known law, and of independent numbers with fair signs
+OF_LAWS: dict[str, Callable[..., Iterator[SingleTest]]] = {
+    "noise": _test_amounts,
+    "parts": partial(_test_amounts, axes=((0, 1), (1, 2))),
+    "law": _test_laws,
+    "tails": count_tails,
+}
+OF_SIGNS = {
+    "rounds": compare_rounds,
+    "coordinates": compare_coordinates,
+    "owners": compare_owners,
+    "pairs": compare_pairs,
+}

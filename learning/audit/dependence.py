@@ -34,7 +34,7 @@ def normal_scores(name: str, noise: Array) -> Array:
     if name == "gaussian":
         return noise
     if name == "laplace":
-        return np.asarray(-np.sign(noise) * ndtri(np.exp(-np.abs(noise)) / 2))
+        return -np.sign(noise) * ndtri(np.exp(-np.abs(noise)) / 2)
     if name != "l2":
         return np.sign(noise)
     width = noise.shape[-1]
@@ -43,15 +43,13 @@ def normal_scores(name: str, noise: Array) -> Array:
     low = gammaincinv(width / 2, below)
     high = gammainccinv(width / 2, gammaincc(width, length))
     squared = 2 * np.where(below < 0.5, low, high)
-    return np.asarray(
-        np.divide(noise, length, out=np.zeros_like(noise), where=length > 0) * np.sqrt(squared)
-    )
+    return np.divide(noise, length, out=np.zeros_like(noise), where=length > 0) * np.sqrt(squared)
 
 
 def size_scores(scores: Array) -> Array:
     """Turn sizes of standard normal numbers into ones that do not depend on their signs."""
     beyond = 2 * ndtr(-np.abs(scores))
-    return np.asarray(-ndtri(np.clip(beyond, 1e-300, 1 - 1e-16)))
+    return -ndtri(np.clip(beyond, 1e-300, 1 - 1e-16))
 
 
 def compare_rounds(scores: Sequence[Scores]) -> Iterator[SingleTest]:
@@ -74,17 +72,13 @@ def compare_owners(scores: Sequence[Scores]) -> Iterator[SingleTest]:
     """Compare each owner with the first and the two before it, in the same and adjacent answers."""
     for number, (name, numbers) in enumerate(scores):
         for other in {0, number - 1, number - 2} & set(range(number)):
-            first, second = _cut_to_shorter(numbers, scores[other][1])
+            answers = min(len(numbers), len(scores[other][1]))
+            first = numbers[:answers]
+            second = scores[other][1][:answers]
+            lags = [(first, second, 0), (first, second, 1), (second, first, 1)]
             for across in range(-1, 2) if numbers.shape[2] > 1 else [0]:
-                yield _test_lag(name, first, second, 0, across)
-                if len(first) > 1:
-                    yield _test_lag(name, first, second, 1, across)
-                    yield _test_lag(name, second, first, 1, across)
-
-
-def _cut_to_shorter(first: Array, second: Array) -> tuple[Array, Array]:
-    answers = min(len(first), len(second))
-    return first[:answers], second[:answers]
+                for one, two, rounds in lags[: 3 if answers > 1 else 1]:
+                    yield _test_lag(name, one, two, rounds, across)
 
 
 def _test_lag(name: str, first: Array, second: Array, rounds: int, across: int) -> SingleTest:
@@ -131,22 +125,17 @@ def compare_mixes(scores: Sequence[Scores]) -> Iterator[SingleTest]:
         found = float(np.sqrt(max(value, 0.0) / count))
         expected = 1 + sign * np.sqrt(width / count)
         beyond = max(0.0, sign * (found - expected)) * np.sqrt(count)
-        yield SingleTest(
-            "",
-            found,
-            float(np.exp(-(beyond**2) / 2)),
-            lambda each, expected=expected, sign=sign: (
-                expected + sign * float(np.sqrt(2 * np.log(1 / each) / count))
-            ),  # type: ignore[misc]
-        )
+
+        def fails_at(error: float, expected: float = expected, sign: float = sign) -> float:
+            return expected + sign * float(np.sqrt(2 * np.log(1 / error) / count))
+
+        yield SingleTest("", found, float(np.exp(-(beyond**2) / 2)), fails_at)
 
 
 def stack_numbers(scores: Sequence[Scores]) -> Array:
-    """Stack numbers of all owners, (rows, columns).
-
-    a row for each run, or for consecutive answers of it.
-    """
-    answers = min(_usual_answers(numbers) for _, numbers in scores)
+    """Stack numbers of all owners, a row for each run, or for consecutive answers of it."""
+    given = [np.isfinite(numbers).all(axis=2).mean(axis=1) for _, numbers in scores]
+    answers = min(int(np.count_nonzero(one >= USUAL)) for one in given)  # that most runs gave
     width = sum(numbers.shape[2] for _, numbers in scores)
     together = int(np.clip(COLUMNS // width, 1, max(1, min(answers, ROUNDS_APART))))
     windows = answers // together
@@ -159,12 +148,6 @@ def stack_numbers(scores: Sequence[Scores]) -> Array:
         columns.append(cut.transpose(0, 2, 1, 3).reshape(windows * runs, -1))
     rows = np.concatenate(columns, axis=1)[:, :COLUMNS]
     return rows[np.isfinite(rows).all(axis=1)]
-
-
-def _usual_answers(numbers: Array) -> int:
-    """Count the answers that most runs gave."""
-    given = np.isfinite(numbers).all(axis=2).mean(axis=1)
-    return int(np.count_nonzero(given >= USUAL))
 
 
 BINS = 20  # of equally many records, by their number
@@ -195,8 +178,7 @@ def _test_repeated_picks(picks: Array, records: int) -> Iterator[SingleTest]:
     again = sum(rounds - len(np.unique(run)) for run in picks.T)
     none = -np.inf
     if rounds <= records:
-        none = runs * float(
-            gammaln(records + 1) - gammaln(records - rounds + 1) - rounds * np.log(records)
-        )
+        ways = gammaln(records + 1) - gammaln(records - rounds + 1)
+        none = runs * float(ways - rounds * np.log(records))
     chance = 1.0 if again else float(np.exp(none))
     yield SingleTest("", float(again), chance, lambda each: 0.0 if none < np.log(each) else -1.0)

@@ -1,7 +1,4 @@
-"""Exact checks of a watched training.
-
-Who was asked, the ledger, sensitivities, clipping and prices.
-"""
+"""Exact checks of a watched training: who was asked, the ledger, sensitivities and prices."""
 
 from __future__ import annotations
 
@@ -133,7 +130,7 @@ def _check_gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
     coordinates = seen.task.coordinates
     width = seen.task.width
     asked = np.concatenate([np.zeros((1, width)), seen.queries[-1:].reshape(-1, width)])
-    longest = []
+    longest = {}
     for one in noisy:
         records: Any = one.owner.records
         rows = np.unique(np.linspace(0, records.n_records - 1, MOST_RECORDS).astype(int))
@@ -141,10 +138,14 @@ def _check_gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
         for query in asked:
             gradients = records.record_gradient(np.tile(query, (len(rows), 1)), rows)
             lengths.append(np.linalg.norm(gradients, coordinates.norm, axis=1))
-        longest.append(float(np.max(lengths)) / coordinates.radius)
-    worst = int(np.argmax(longest))
-    name = noisy[worst].owner.name
-    return judge_ratio("gradients", len(noisy) * len(asked), longest[worst], ROUNDING, name)
+        longest[one.owner.name] = float(np.max(lengths)) / coordinates.radius
+    return _judge_worst("gradients", longest, len(noisy) * len(asked), ROUNDING)
+
+
+def _judge_worst(kind: str, ratios: dict[str, float], tested: int, slack: float) -> Check:
+    """Judge the largest ratio of all owners."""
+    worst = list(ratios)[int(np.argmax(list(ratios.values())))]
+    return judge_ratio(kind, tested, ratios[worst], slack, worst)
 
 
 def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
@@ -154,30 +155,23 @@ def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) 
         return None
     coordinates = task.coordinates
     algorithm = ALGORITHMS[task.plan.algorithm]
-    sampled = algorithm.one_by_one
-    chance = 1.0
-    if sampled:
-        chance = 1 / float(sum(owner.records.n_records for owner in task.owners))
+    chance = 1 / float(task.sizes.sum()) if algorithm.one_by_one else 1.0
     bound = 2 * coordinates.gradient_bound / coordinates.rows_per_person
-    ratios = []
+    ratios = {}
     for one in noisy:
         owner = one.owner
         size = owner.records.n_records
         assert owner.epsilon is not None
-        claims = task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=size)
-        reach = bound / (1 if sampled else size)
+        claim = task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=size)[0]
+        reach = bound / (1 if algorithm.one_by_one else size)
         if not algorithm.takes_steps:
             reach = worst_sums(coordinates).bound
-        factors: tuple[float, ...] = ()
-        if one.factors is not None:
-            factors = tuple(one.factors.tolist())
-        answering = Answering(claims[0].rounds, overlap, chance, factors)
-        delta = claims[0].delta
+        factors = () if one.factors is None else tuple(one.factors.tolist())
+        answering = Answering(claim.rounds, overlap, chance, factors)
         if one.widths:
             scale = one.scale / rows
-            given = scores_epsilon(coordinates, one.widths, scale, answering, delta)
+            given = scores_epsilon(coordinates, one.widths, scale, answering, claim.delta)
         else:
-            given = law.epsilon(rows * reach / one.scale, answering, delta)
-        ratios.append(given / claims[0].epsilon)
-    worst = int(np.argmax(ratios))
-    return judge_ratio("price", len(ratios), ratios[worst], SLACK, noisy[worst].owner.name)
+            given = law.epsilon(rows * reach / one.scale, answering, claim.delta)
+        ratios[owner.name] = given / claim.epsilon
+    return _judge_worst("price", ratios, len(ratios), SLACK)

@@ -44,9 +44,8 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
     best = tried[find_clearest(differences)]
     length = float(np.linalg.norm(differences, axis=1).max())
     units = np.array([coordinates.radius, coordinates.radius, query_radius(coordinates)])[:, None]
-    deviations = np.eye(best.size).reshape(
-        3, -1, *best.shape
-    )  # of the first record, the second and the query
+    # of the first record, the second and the query
+    deviations = np.eye(best.size).reshape(3, -1, *best.shape)
     deviations = np.concatenate([*deviations, deviations[0] - deviations[1]])
     deviations = np.concatenate([deviations, -deviations]) * units
     step = FIRST_STEP
@@ -63,10 +62,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
 
 
 def _gradient_differences(coordinates: Coordinates, tried: Array, back: Array) -> Array:
-    """Compute differences of gradients as training sees them, (m, p), of (m, 3, p).
-
-    Two records W x and the query.
-    """
+    """Compute differences of gradients (m, p) as training sees them, of two W x and a query."""
     lines = tried[:, :2].reshape(-1, tried.shape[-1])
     phi = np.repeat(tried[:, 2], 2, axis=0)
     held = coordinates.oracle(lines @ back.T, np.ones(len(lines)), one_by_one=True)
@@ -76,33 +72,29 @@ def _gradient_differences(coordinates: Coordinates, tried: Array, back: Array) -
 
 
 def _list_opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """List (first W x, second W x, query).
-
-    Along two ways, in several lengths, at queries that misjudge both.
+    """List (first W x, second W x, query), in several lengths, at queries that misjudge both.
 
     t = a'phi + x'centre, and x'centre = (W x)'u with u = W^-1 centre: how far a raw record lies
     beyond the radius changes t, and not a.
     """
     start = back @ coordinates.centre
-    for (one, two, towards, balanced), (longer, other) in product(
-        list(_list_ways(start, coordinates.norm)), SCALES
-    ):
-        moved = [coordinates.radius * longer * one, coordinates.radius * other * two]
-        shortened = [
-            coordinates.radius * min(longer, 1.0) * one,
-            coordinates.radius * min(other, 1.0) * two,
-        ]
-        difference = shortened[0] - shortened[1]
+    radius = coordinates.radius
+    ways = list(_list_ways(start, coordinates.norm))
+    for (one, two, towards, balanced), (longer, other) in product(ways, SCALES):
+        first = radius * longer * one
+        second = radius * other * two
+        difference = radius * min(longer, 1.0) * one - radius * min(other, 1.0) * two
+        constants = float((first - second) @ start)
         for way in (towards, np.zeros(len(start))):
-            query = _misjudging_query(
-                coordinates, difference, way, balanced, float((moved[0] - moved[1]) @ start)
+            yield (
+                first,
+                second,
+                _misjudging_query(coordinates, difference, way, balanced, constants),
             )
-            yield moved[0], moved[1], query
         if coordinates.norm == 1:
             balanced = np.sign(balanced)
         for side in (1.0, -1.0):  # one record wholly misjudged
-            way = side * balanced
-            yield moved[0], moved[1], query_radius(coordinates) * way
+            yield first, second, query_radius(coordinates) * (side * balanced)
 
 
 def _list_ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, Array]]:
@@ -116,12 +108,8 @@ def _list_ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, A
         w = _lean_direction(e, start, norm)
         for lean in LEANS if w.any() else LEANS[:1]:
             ways = [side * (1 - lean) * e + lean * w for side in (1.0, -1.0)]
-            yield (
-                ways[0] / np.linalg.norm(ways[0], norm),
-                ways[1] / np.linalg.norm(ways[1], norm),
-                w,
-                e,
-            )
+            first, second = (way / np.linalg.norm(way, norm) for way in ways)
+            yield first, second, w, e
     if norm == 1 and width > 1:
         axes = -np.eye(width) * np.where(start < 0, -1.0, 1.0)[:, None]
         shown = np.argsort(-np.abs(start), kind="stable")[:2]
@@ -138,7 +126,7 @@ def _lean_direction(e: Array, start: Array, norm: int) -> Array:
     for guess in (-start, np.eye(len(e))[0], np.eye(len(e))[-1]):
         across = guess - (guess @ e) * e
         if np.linalg.norm(across) > 1e-6 * max(1.0, float(np.linalg.norm(start))):
-            return np.asarray(across / np.linalg.norm(across))
+            return across / np.linalg.norm(across)
     return np.zeros(len(e))
 
 
@@ -167,15 +155,10 @@ def _misjudging_query(
 
 
 def find_clearest(differences: Array, norm: int = 2, digits: int = 5) -> int:
-    """Find the longest row of (m, p) in a norm.
-
-    Of rows equal to ``digits``, that of the largest coordinate.
-    """
-    lengths = np.linalg.norm(differences, norm, axis=1)
-    largest = np.abs(differences).max(axis=1)
-    ranks = [
-        (float(f"{one:.{digits}g}"), float(two)) for one, two in zip(lengths, largest, strict=True)
-    ]
+    """Find the longest row of (m, p); of rows equal to ``digits``, that of the largest number."""
+    lengths = np.linalg.norm(differences, norm, axis=1).tolist()
+    largest = np.abs(differences).max(axis=1).tolist()
+    ranks = [(float(f"{one:.{digits}g}"), two) for one, two in zip(lengths, largest, strict=True)]
     return max(range(len(ranks)), key=ranks.__getitem__)
 
 
@@ -187,10 +170,7 @@ def query_radius(coordinates: Coordinates) -> float:
 
 
 def unit_directions(width: int, norm: int) -> list[Array]:
-    """List unit vectors in a norm, both ways.
-
-    Along the first, second and last coordinate, two of them, and all.
-    """
+    """List unit vectors, both ways: along the first, second and last coordinate, two, and all."""
     axes = list(np.eye(width)[sorted({0, min(1, width - 1), width - 1})])
     shapes = [*axes, np.ones(width)]
     if width > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
-from learning.losses.records import GradientOracle
 from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import NoisyStatistics, release_statistics
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS, DEFAULT
+from learning.training.algorithms import ALGORITHMS, DEFAULT, Algorithm
 from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
@@ -105,9 +103,6 @@ class NeighbouringDatasets:
     target: AuditTarget
     seed: int
 
-    def make_streams(self, key: str) -> Streams:
-        return Streams(self.seed, f"audit {key}")
-
 
 def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
@@ -138,9 +133,7 @@ def draw_statistics(
     before. Single answers are pooled where all have the same noise, and kept by themselves where
     shares of the budget grow.
     """
-    draw = _draw_releases
-    if datasets.target.trains_by.takes_steps:
-        draw = _draw_answers
+    draw = _draw_answers if datasets.target.trains_by.takes_steps else _draw_releases
     (one, ones), (two, twos) = (draw(datasets, i, draws, half) for i in range(2))
     singles = [list(zip(*pair, strict=True)) for pair in zip(ones, twos, strict=True)]
     return list(zip(one, two, strict=True)), singles
@@ -154,9 +147,7 @@ def _make_statistics(
     direction = first - second
 
     def norm_length(vectors: Array) -> Array:
-        if order == 1:
-            return np.asarray(np.abs(vectors).sum(axis=-1))
-        return np.asarray(np.linalg.norm(vectors, axis=-1))
+        return np.asarray(np.linalg.norm(vectors, order, axis=-1))
 
     return (
         lambda w: norm_length(w - second) - norm_length(w - first),
@@ -173,9 +164,7 @@ def _split_draws(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
 def _draw_answers(
     datasets: NeighbouringDatasets, which: int, draws: int, half: str
 ) -> tuple[Tests, list[Tests]]:
-    """Draw gradients at the worst query.
-
-    Means, or where records are sampled those of the one record.
+    """Draw gradients at the worst query: means, or where records are sampled those of the one.
 
     Rounds that sample other records show nothing, and the attacker knows the samples, uniform over
     all records of all owners as in training. A single answer is then one use.
@@ -184,8 +173,7 @@ def _draw_answers(
     target = datasets.target
     query = target.pair.query[None]
     sampled = target.trains_by.one_by_one
-    gradient_of = _record_gradient if sampled else _mean_gradient
-    means = [gradient_of(one.records, query) for one in datasets.owners]
+    means = [_query_gradient(one.records, query, sampled) for one in datasets.owners]
     tests = _make_statistics(means[0][0], means[1][0], ORDERS.get(target.mechanism.name, 1))
     uses = np.full(draws, target.answers)
     if sampled:
@@ -199,7 +187,7 @@ def _draw_answers(
     joint = []
     single = []
     for done, runs in _split_draws(draws, most * query.size):
-        streams = datasets.make_streams(f"{half} {which} {done}")
+        streams = Streams(datasets.seed, f"audit {half} {which} {done}")
         noise = _draw_noise(owner, target.mechanism, runs, streams, most)
         answers = owner.noised(means[which], noise) if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
@@ -217,10 +205,7 @@ def _draw_answers(
 def _draw_noise(
     owner: Client, mechanism: Mechanism, runs: int, streams: Streams, queries: int
 ) -> Array:
-    """Draw the noise on an owner's answers.
-
-    Its own, with the other parts of noise made together.
-    """
+    """Draw the noise on an owner's answers, with the other parts of noise made together."""
     noise = owner.noise(mechanism, runs, streams).take(queries)
     for part in range(1, mechanism.parts):
         other = replace(owner, name=f"{owner.name}, part {part}")
@@ -228,13 +213,11 @@ def _draw_noise(
     return noise
 
 
-def _mean_gradient(records: GradientOracle, query: Array) -> Array:
-    return records.gradient(query)
-
-
-def _record_gradient(records: GradientOracle, query: Array) -> Array:
-    """Compute the gradient (1, p) of the last record, as SGD1 asks for it."""
-    return np.asarray(records.record_gradient(query, np.array([records.n_records - 1])))  # type: ignore[attr-defined]
+def _query_gradient(records: Any, query: Array, sampled: bool) -> Array:
+    """Compute the mean gradient (1, p), or that of the last record, as SGD1 asks for it."""
+    if sampled:
+        return np.asarray(records.record_gradient(query, np.array([records.n_records - 1])))
+    return np.asarray(records.gradient(query))
 
 
 @lru_cache(maxsize=4)
@@ -259,7 +242,7 @@ def _draw_releases(
     parts = []
     lengths = []
     for done, runs in _split_draws(draws, first.xx.size):
-        streams = datasets.make_streams(f"{half} {which} {done}")
+        streams = Streams(datasets.seed, f"audit {half} {which} {done}")
         task = Task((owner,), target.coordinates, plan, target.mechanism, runs, streams)
         seen = release_statistics(task, owner, range(runs))
         xx = seen.xx - (first.xx + second.xx) / 2
@@ -279,6 +262,6 @@ def _release_distance(seen: NoisyStatistics, sums: SquaredStatistics, by_part: b
     matrix = np.square(seen.xx - sums.xx).sum(axis=(1, 2)) / seen.matrix_deviation**2
     vector = np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2
     if not by_part:
-        return np.asarray(np.sqrt(matrix + vector))
+        return np.sqrt(matrix + vector)
     width = seen.xu.shape[1]
     return np.sqrt((width * (width + 1) // 2 + 1) * matrix) + np.sqrt((width + 1) * vector)

@@ -6,11 +6,12 @@ Nothing here calls the clipping under test; only a network's unclipped gradients
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.audit.verdicts import Check, judge_numbers
+from learning.audit.verdicts import Check, judge_numbers, judge_ratio
 from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task
@@ -43,27 +44,28 @@ def reference_gradients(
     """
     if not bounds.loss.linear:
         loose = Coordinates(**vars(bounds) | {"radius": np.inf}).oracle(x, y, one_by_one=True)
-        raw = loose.record_gradient(np.tile(query, (len(y), 1)), np.arange(len(y)))  # type: ignore[attr-defined]
-        held = _clip_vectors(raw, bounds.radius, bounds.norm)
+        held = _clip_vectors(each_gradient(loose, query, len(y)), bounds.radius, bounds.norm)
         return held, RELATIVE * np.linalg.norm(held, axis=1)
     a, target = _record_lines(bounds, x, y)
     t = a @ query + target
-    slopes = np.asarray(bounds.loss.derivative(t))
+    slopes = bounds.loss.derivative(t)
     gradients = slopes[:, None] * a
     lengths = np.linalg.norm(a, axis=1)
-    rounding = (
-        bounds.loss.curvature * lengths * (np.abs(a) @ np.abs(query) + np.abs(target))
-        + np.abs(slopes) * lengths
-    )
+    sizes = np.abs(a) @ np.abs(query) + np.abs(target)
+    rounding = bounds.loss.curvature * lengths * sizes + np.abs(slopes) * lengths
     if bounds.loss.kinked:
-        near = np.abs(t - 1) < NEAR_KINK * (1 + np.abs(a) @ np.abs(query) + np.abs(target))
-        rounding = np.where(near, lengths / ABSOLUTE, rounding)
+        rounding = np.where(np.abs(t - 1) < NEAR_KINK * (1 + sizes), lengths / ABSOLUTE, rounding)
     if bounds.clips_gradients:
         held = _clip_vectors(gradients, bounds.radius, bounds.norm)
         kept = np.linalg.norm(held, axis=1) / np.maximum(np.linalg.norm(gradients, axis=1), 1e-300)
         gradients = held
         rounding = np.minimum(rounding * kept, bounds.radius / ABSOLUTE)
     return gradients, RELATIVE * np.linalg.norm(gradients, axis=1) + ABSOLUTE * rounding
+
+
+def each_gradient(held: Any, query: Array, count: int) -> Array:
+    """Gradients of the first records of an oracle at one point (p,), (count, p)."""
+    return np.asarray(held.record_gradient(np.tile(query, (count, 1)), np.arange(count)))
 
 
 def _clip_vectors(vectors: Array, limit: float, norm: int) -> Array:
@@ -109,18 +111,14 @@ def compare_canaries(coordinates: Coordinates, canaries: Records, one_by_one: bo
         order = np.argsort(np.linalg.norm(expected, axis=1), kind="stable")
         oracle = coordinates.oracle(x, y, one_by_one=one_by_one)
         if hasattr(oracle, "record_gradient"):
-            got = oracle.record_gradient(np.tile(query, (len(y), 1)), np.arange(len(y)))
-            ratios.append(_length_ratios(got - expected, rounding))
+            ratios.append(_length_ratios(each_gradient(oracle, query, len(y)) - expected, rounding))
         for first in range(0, len(y), BATCH):
             rows = order[first : first + BATCH]
-            mean = coordinates.oracle(x[rows], y[rows], one_by_one=one_by_one).gradient(
-                query[None]
-            )[0]
-            off = (mean - expected[rows].mean(axis=0))[None]
+            some = coordinates.oracle(x[rows], y[rows], one_by_one=one_by_one)
+            off = some.gradient(query[None]) - expected[rows].mean(axis=0)
             ratios.append(_length_ratios(off, rounding[rows].mean(keepdims=True)))
     compared = np.concatenate(ratios)
-    found = float(compared.max())
-    return Check("clipping", len(compared), "", found, 1.0, found <= 1)
+    return judge_ratio("clipping", len(compared), float(compared.max()))
 
 
 def _length_ratios(off: Array, rounding: Array) -> Array:
@@ -129,9 +127,7 @@ def _length_ratios(off: Array, rounding: Array) -> Array:
 
 
 def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
-    """Compare owners' records in training with those given.
-
-    Their number, and mean gradients at a few points.
+    """Compare owners' records with those given: their number, and mean gradients at a few points.
 
     Parameters
     ----------
@@ -139,21 +135,22 @@ def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
     records: of each owner (x, y), as they were divided and encoded.
     """
     found = {}
+    coordinates = task.coordinates
     for owner in task.owners:
         if owner.name not in records:
             continue
         x, y = records[owner.name]
         held = owner.records
         off = float(held.n_records != len(y))
-        for query in _query_points(task.coordinates):
-            expected, _ = reference_gradients(task.coordinates, x, y, query)
+        precise = isinstance(held, SquaredStatistics)
+        for query in _query_points(coordinates):
+            expected, _ = reference_gradients(coordinates, x, y, query)
             length = float(np.linalg.norm(expected, axis=1).mean())
-            precise = isinstance(held, SquaredStatistics)
             slack = (EXACT if precise else AVERAGED) * length + _kink_slack(
-                task.coordinates, x, y, query
+                coordinates, x, y, query
             )
-            mean = held.gradient(query[None])[0]
-            off = max(off, float(np.linalg.norm(mean - expected.mean(axis=0))) / max(slack, 1e-300))
+            missed = np.linalg.norm(held.gradient(query[None])[0] - expected.mean(axis=0))
+            off = max(off, float(missed) / max(slack, 1e-300))
         found[owner.name] = off
     return judge_numbers("records", found, 1.0)
 

@@ -63,24 +63,22 @@ def _largest_numbers(sizes: Array) -> Array:
 
 
 def find_grids(noisy: Sequence[Answers]) -> dict[str, float]:
-    """Compute the largest share of an owner's numbers on one grid.
-
-    Powers of 2 or 10, or single precision.
-    """
+    """Compute the largest share of an owner's numbers on a grid of 2s, 10s or single precision."""
     found: dict[str, float] = {}
     for one in noisy:
-        shares = [found.get(one.owner.name, 0.0)]
         per_variance = one.relative / np.sqrt(one.noise.shape[-1] + 1)  # the deviation of l2 noise
-        for numbers in (one.relative, per_variance, one.noise, one.drawn):
-            if numbers is None:
-                continue
-            rounding = one.rounding * (one.scale if numbers is one.noise else 1.0)
-            shares.append(_share_on_a_grid(numbers[np.isfinite(numbers)], rounding))
-        found[one.owner.name] = max(shares)
+        shares = [
+            _share_on_a_grid(numbers, one.rounding) for numbers in (one.relative, per_variance)
+        ]
+        shares.append(_share_on_a_grid(one.noise, one.rounding * one.scale))
+        if one.drawn is not None:
+            shares.append(_share_on_a_grid(one.drawn, one.rounding))
+        found[one.owner.name] = max(found.get(one.owner.name, 0.0), *shares)
     return found
 
 
 def _share_on_a_grid(numbers: Array, rounding: float) -> float:
+    numbers = numbers[np.isfinite(numbers)]
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest == 0:
         return 0.0
@@ -95,23 +93,19 @@ def _share_on_a_grid(numbers: Array, rounding: float) -> float:
 
 def count_tails(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
     """Count numbers of noise beyond quantiles of its law on either side, and around its middle."""
-    places = [(one.owner.name, _chances_below(law, one)) for one in noisy]
+    places = []
+    for one in noisy:
+        numbers = law.independent_numbers(one.relative)
+        places.append((one.owner.name, law.chance_below(numbers[np.isfinite(numbers)])))
     if len(places) > 1:
         places.append(("", np.concatenate([below for _, below in places])))
     for name, below in places:
         for tail in TAILS:
-            yield binomial_test(name, int((below < tail).sum()), len(below), tail)
+            beyond = [below < tail]
             if tail < 0.5:
-                yield binomial_test(name, int((below > 1 - tail).sum()), len(below), tail)
-                yield binomial_test(
-                    name, int((np.abs(below - 0.5) < tail / 2).sum()), len(below), tail
-                )
-
-
-def _chances_below(law: NoiseLaw, one: Answers) -> Array:
-    """Compute the law's distribution function at independent numbers, uniform for sound noise."""
-    numbers = law.independent_numbers(one.relative)
-    return np.asarray(law.chance_below(numbers[np.isfinite(numbers)]))
+                beyond += [below > 1 - tail, np.abs(below - 0.5) < tail / 2]
+            for found in beyond:
+                yield binomial_test(name, int(found.sum()), len(below), tail)
 
 
 def visible_cut(law: NoiseLaw, numbers: int, error: float) -> float:

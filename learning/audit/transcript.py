@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -153,13 +154,13 @@ class WatchedNoise(Noise):
     taken: list[list[Array]] = field(default_factory=list, repr=False)
 
     def take(self, queries: int) -> Array:
-        noise = np.asarray(self.source.take(queries))
+        noise = self.source.take(queries)
         for run, kept in enumerate(self.taken):
             kept.append(noise[:, run])
         return noise
 
     def of_run(self, run: int, queries: int) -> Array:
-        noise = np.asarray(self.source.of_run(run, queries))
+        noise = self.source.of_run(run, queries)
         self.taken[run].append(noise[:, 0])
         return noise
 
@@ -182,11 +183,11 @@ class Watched(Client):
         return WatchedNoise(mechanism, *drawn, source=source, taken=self.taken)
 
     def noised(self, gradient: Array, noise: Array) -> Array:
-        return np.asarray(self.inner.noised(gradient, noise))
+        return self.inner.noised(gradient, noise)
 
     def answer(self, phi: Array, noise: Array) -> Array:
         """Answer, and remember the answer less the mean gradient."""
-        answer = np.asarray(self.inner.answer(phi, noise))
+        answer = self.inner.answer(phi, noise)
         self.answered.append(answer - self.records.last)  # type: ignore[attr-defined]
         self.longest[0] = max(self.longest[0], float(np.abs(answer).max(initial=0.0)))
         return answer
@@ -206,25 +207,24 @@ class WatchedSteps:
 
         self.coordinates = type("Watched", (type(inner),), {"project": project})(**vars(inner))
 
-    def noise_rounding(self, task: Task) -> float:
-        """Rounding of the noise as the steps show it."""
-        furthest = max(float(np.abs(one).max()) for one in (*self.asked, *self.moved))
-        weight = task.shares * task.sizes.sum() / task.sizes / task.shares.sum()
-        return float(EXACT * furthest / (task.plan.steps.min() * weight.min()))
 
-    def shown_noise(self, task: Task) -> list[Array] | None:
-        """Noise of answers, owner by owner, as the algorithm reads it from its steps."""
-        weighed = replace(task, weights=task.shares / task.shares.sum())
-        points = np.array(self.asked[:-1])
-        return ALGORITHMS[task.plan.algorithm].noise_told(weighed, points, np.array(self.moved))
+def _read_steps(steps: WatchedSteps, task: Task) -> tuple[list[Array] | None, float]:
+    """Noise of answers, owner by owner, as the algorithm reads it from its steps; its rounding."""
+    shares = task.shares / task.shares.sum()
+    points = (np.array(steps.asked[:-1]), np.array(steps.moved))
+    shown = ALGORITHMS[task.plan.algorithm].noise_told(replace(task, weights=shares), *points)
+    furthest = max(float(np.abs(one).max()) for one in (*steps.asked, *steps.moved))
+    weight = task.shares * task.sizes.sum() / task.sizes / task.shares.sum()
+    return shown, float(EXACT * furthest / (task.plan.steps.min() * weight.min()))
 
 
 def replications_for(task: Task, owners: int) -> int:
     """Choose the number of runs that show enough numbers of each owner's noise."""
     algorithm = ALGORITHMS[task.plan.algorithm]
-    numbers = max(1, len(task.plan.steps)) * task.width
+    width = task.width
     if not algorithm.takes_steps:
-        numbers = max(1, len(task.plan.steps)) * (task.width * (task.width + 3) // 2)
+        width = width * (width + 3) // 2
+    numbers = max(1, len(task.plan.steps)) * width
     if not algorithm.asks_at_random:
         numbers *= owners
     wanted = min(NUMBERS * owners, NUMBERS_IN_ALL) // numbers
@@ -249,20 +249,21 @@ def watch_training(task: Task) -> Transcript:
     steps = WatchedSteps(task.coordinates, task.start()) if algorithm.one_by_one else None
     owners = tuple(_watch_owner(owner, task.coordinates.norm, steps) for owner in task.owners)
     records: list[Any] = [owner.records for owner in owners]
-    coordinates = task.coordinates if steps is None else steps.coordinates
-    shown: list[Any] | None = None
+    shown: Sequence[Any] = [None] * len(owners)
     picks = None
     rounding = 0.0
     with np.errstate(all="ignore"):  # a training that leaves its ball may overflow
-        train(replace(task, owners=owners, coordinates=coordinates), ledger)
-        if steps is not None:
+        if steps is None:
+            train(replace(task, owners=owners), ledger)
+        else:
+            train(replace(task, owners=owners, coordinates=steps.coordinates), ledger)
             picks = _match_picks(steps.asked, records)
-            shown = steps.shown_noise(task)
-            rounding = steps.noise_rounding(task)
+            told, rounding = _read_steps(steps, task)
+            shown = told or shown
     factors = None if task.plan.growth == 1 else task.relative_scales
     answers = tuple(
-        _lay_out_answers(owner, None if shown is None else shown[number], factors, rounding)
-        for number, owner in enumerate(owners)
+        _lay_out_answers(owner, seen, factors, rounding)
+        for owner, seen in zip(owners, shown, strict=True)
         if not owner.silent
     )
     queries = np.array([query for one in records for query in one.queries]).reshape(-1, task.width)
@@ -271,10 +272,7 @@ def watch_training(task: Task) -> Transcript:
 
 
 def _match_picks(asked: list[Array], records: list[Any]) -> Array:
-    """Match the record picked in each round of each run by the point at which it was asked.
-
-    -1 if unknown.
-    """
+    """Match the record picked in each round and run by the point of the query; -1 if unknown."""
     picks = np.full((max(1, len(asked) - 1), len(asked[0])), -1)
     first = np.cumsum([0, *(one.n_records for one in records)])
     runs_at: list[dict[bytes, list[int]]] = []
@@ -310,10 +308,7 @@ def _watch_owner(owner: Client, norm: int, steps: WatchedSteps | None) -> Watche
 def _lay_out_answers(
     owner: Watched, shown: Array | None, factors: Array | None, rounding: float
 ) -> Answers:
-    """Lay the noise out by answer and run.
-
-    ``shown`` where steps show it, as precisely as ``rounding``.
-    """
+    """Lay the noise out by answer and run, ``shown`` where steps show it, to ``rounding``."""
     width = owner.records.n_parameters
     scale = float(np.max(owner.scale))
     taken = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]

@@ -8,6 +8,7 @@ not a proof: `Pair.share` is the part of the bound that it attains.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,15 @@ from learning.audit.label_pairs import (
     query_radius,
     unit_directions,
 )
+from learning.audit.reference import each_gradient
 from learning.losses.clipping import Scores, noise_stretch, worst_cosine
 from learning.losses.coordinates import Coordinates
-from learning.losses.network import Network, NetworkRecords
+from learning.losses.network import Network
 from learning.training.adassp import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
+Record = tuple[Any, float]  # x (q,) and y
+
 UNITS = 8  # of a network that are singled out: those that weigh most
 
 
@@ -42,8 +46,8 @@ class Pair:
     bound: the sensitivity, 2 Xi or 2 G of one record, or that of sums released at once.
     """
 
-    first: tuple[Array, float] = field(repr=False)
-    second: tuple[Array, float] = field(repr=False)
+    first: Record = field(repr=False)
+    second: Record = field(repr=False)
     query: Array = field(repr=False)
     distance: float
     bound: float
@@ -95,33 +99,25 @@ def _worst_of_squares(coordinates: Coordinates) -> Pair:
     width = len(coordinates.centre)
     norm = coordinates.norm
     shapes = [*unit_directions(width, norm), np.zeros(width)]
-    if norm == 2 and width > 1:
-        cosine = float(
-            worst_cosine(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
-        )
+    axis = np.eye(width)[0]
+    corners = [axis, -axis, np.ones(width) / np.sqrt(width)]  # of its ball
+    if norm == 1:
+        corners = [np.ones(width), -np.ones(width)]
+    elif width > 1:
+        bounds = coordinates.radius, coordinates.target_bound, coordinates.theta_max
+        cosine = float(worst_cosine(*bounds))
         across = np.sqrt(1 - cosine**2) * np.eye(width)[-1]
-        shapes += [cosine * np.eye(width)[0] + across, cosine * np.eye(width)[0] - across]
+        shapes += [cosine * axis + across, cosine * axis - across]
     records = [_make_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
     held = [coordinates.statistics(x[None], np.array([y])) for x, y in records]
-    axis = np.eye(width)[0]
-    all_alike = np.ones(width)
-    corners = (
-        [all_alike, -all_alike] if norm == 1 else [axis, -axis, all_alike / np.sqrt(width)]
-    )  # of its ball
     queries = [np.zeros(width), *(coordinates.theta_max * corner for corner in corners)]
     gradients = np.stack([[one.gradient(query) for one in held] for query in queries])
     first, second = np.triu_indices(len(records), 1)
     differences = (gradients[:, first] - gradients[:, second]).reshape(-1, width)
     furthest = find_clearest(differences, norm, digits=9)
-    distance = float(np.linalg.norm(differences, norm, axis=1)[furthest])
     which, place = divmod(furthest, len(first))
-    return Pair(
-        records[first[place]],
-        records[second[place]],
-        queries[which],
-        distance,
-        2 * coordinates.gradient_bound,
-    )
+    pair = records[first[place]], records[second[place]]
+    return _measured_pair(coordinates, *pair, queries[which], differences[furthest])
 
 
 def _worst_of_labels(coordinates: Coordinates) -> Pair:
@@ -129,20 +125,17 @@ def _worst_of_labels(coordinates: Coordinates) -> Pair:
     first, second, query = opposite_records(coordinates)
     records = (first, 1.0), (-second, -1.0)
     held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
-    distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
-    return Pair(*records, query, distance, 2 * coordinates.gradient_bound)
+    return _measured_pair(coordinates, *records, query, held[0] - held[1])
 
 
 def _worst_of_gradients(coordinates: Coordinates) -> Pair:
-    """Search with clipped gradients of a linear model.
-
-    W x = L e, predicted 0 or nearly by the query.
+    """Search with clipped gradients of a linear model: W x = L e, predicted 0 by the query, nearly.
 
     Along one coordinate where the query can undo what the start says of it, else across the start.
     """
     width = len(coordinates.centre)
     most = query_radius(coordinates)
-    start = np.asarray(np.linalg.solve(coordinates.transform, coordinates.centre), dtype=float)
+    start = np.linalg.solve(coordinates.transform, coordinates.centre)
     tried = []
     for e in unit_directions(width, coordinates.norm)[::2]:
         tried.append((e, -float(np.clip((e @ start) / (e @ e), -most, most)) * e))
@@ -150,50 +143,49 @@ def _worst_of_gradients(coordinates: Coordinates) -> Pair:
         across = e - (e @ start) / max(float(start @ start), 1e-300) * start
         if np.linalg.norm(across) > 1e-9:
             tried.append((across, np.zeros(width)))
-    length = FAR * coordinates.radius
     pairs = []
     differences = []
     for e, query in tried:
-        x = np.asarray(np.linalg.solve(coordinates.transform, length * e), dtype=float)
+        x = np.linalg.solve(coordinates.transform, FAR * coordinates.radius * e)
         targets = np.array([1.0, -1.0])
         if not coordinates.loss.labels:
             targets = targets * FAR + float(x @ coordinates.model(query))
         held = coordinates.oracle(np.stack([x, x]), targets, one_by_one=True)
-        gradients = held.record_gradient(np.stack([query, query]), np.arange(2))  # type: ignore[attr-defined]
+        gradients = each_gradient(held, query, 2)
         pairs.append(((x, float(targets[0])), (x, float(targets[1])), query))
         differences.append(gradients[0] - gradients[1])
     furthest = find_clearest(np.array(differences), coordinates.norm, digits=5)
-    distance = float(np.linalg.norm(differences[furthest], coordinates.norm))
-    return Pair(*pairs[furthest], distance, 2 * coordinates.gradient_bound)
+    return _measured_pair(coordinates, *pairs[furthest], differences[furthest])
 
 
 def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     width = (len(coordinates.centre) - 1) // hidden - 1
-    x = np.stack([np.zeros(width), *_barely_seen(coordinates.centre, hidden, width)])
-    x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
+    seen = np.stack(_barely_seen(coordinates.centre, hidden, width))
+    x = np.concatenate([np.zeros((1, width)), *(scale * seen for scale in LENGTHS)])
     held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
-    assert isinstance(held, NetworkRecords)
     most = query_radius(coordinates)
     shift = float(
         np.clip(-coordinates.centre[-1], -most, most)
     )  # makes the labels of an unseen record even
     queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]
-    rows = np.arange(2 * len(x))
-    gradients = np.concatenate(
-        [held.record_gradient(np.tile(query, (len(rows), 1)), rows) for query in queries]
-    )
+    gradients = np.concatenate([each_gradient(held, query, 2 * len(x)) for query in queries])
     differences = gradients[1::2] - gradients[::2]
-    which, place = divmod(find_clearest(differences), len(x))
-    distance = float(np.linalg.norm(differences[which * len(x) + place], coordinates.norm))
-    return Pair(
-        (x[place], 1.0), (x[place], -1.0), queries[which], distance, 2 * coordinates.gradient_bound
-    )
+    furthest = find_clearest(differences)
+    which, place = divmod(furthest, len(x))
+    records = (x[place], 1.0), (x[place], -1.0)
+    return _measured_pair(coordinates, *records, queries[which], differences[furthest])
+
+
+def _measured_pair(
+    coordinates: Coordinates, first: Record, second: Record, query: Array, difference: Array
+) -> Pair:
+    """Pair of two records whose gradients differ so at a query."""
+    distance = float(np.linalg.norm(difference, coordinates.norm))
+    return Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
 
 
 def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
-    """List directions of records of a network.
-
-    Usual ones, the least seen by all units, and by one alone.
+    """List directions of records of a network: usual ones, and those that units see least.
 
     A long record that one unit does not see and all others are sure of has its gradient in that
     unit's row alone, along the record itself: there, along one coordinate nearly.
@@ -212,12 +204,11 @@ def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
 def worst_sums(coordinates: Coordinates) -> Pair:
     """Search records that move sums released at once furthest, in units of their noise.
 
-    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof.
-
-    The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.release_sensitivity`).
-    There is no query. Of second moments and scores, opposite ones of a long record and a short one,
-    or two long ones at the angle of the proof (`learning.losses.clipping.noise_stretch`), whichever move
-    the weighted sums further.
+    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof:
+    the cosine between them is min(1, k/2), k = (c Y/B)^2
+    (`learning.training.adassp.release_sensitivity`). There is no query. Of second moments and
+    scores, opposite ones of a long record and a short one, or two long ones at the angle of the
+    proof (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:
@@ -225,15 +216,13 @@ def worst_sums(coordinates: Coordinates) -> Pair:
     width = len(coordinates.centre)
     factor = balance_factor(coordinates)
     share = (factor * coordinates.target_bound / coordinates.radius) ** 2
-    one = np.eye(width)[0]
-    second = _turn_direction(width, share / 2)
-    records = [_make_record(coordinates, one, 1.0), _make_record(coordinates, second, -1.0)]
-    first, other = (coordinates.statistics(x[None], np.array([y])) for x, y in records)
-    distance = np.hypot(
-        np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy)
-    )
+    first = _make_record(coordinates, np.eye(width)[0], 1.0)
+    second = _make_record(coordinates, _turn_direction(width, share / 2), -1.0)
+    one, other = (coordinates.statistics(x[None], np.array([y])) for x, y in (first, second))
+    score = factor * np.linalg.norm(one.xy - other.xy)
+    distance = float(np.hypot(np.linalg.norm(one.xx - other.xx), score))
     bound = release_sensitivity(coordinates.radius, coordinates.target_bound, factor)
-    return Pair(records[0], records[1], np.zeros(width), float(distance), bound)
+    return Pair(first, second, np.zeros(width), distance, bound)
 
 
 def _turn_direction(width: int, cosine: float) -> Array:
@@ -242,7 +231,7 @@ def _turn_direction(width: int, cosine: float) -> Array:
     if width == 1:
         return one
     cosine = min(1.0, cosine)
-    return np.asarray(cosine * one + np.sqrt(1 - cosine**2) * np.eye(width)[-1])
+    return cosine * one + np.sqrt(1 - cosine**2) * np.eye(width)[-1]
 
 
 def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
@@ -252,32 +241,25 @@ def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
     factor = radius**2 / (2 * scores.bound * scores.share)
     angled = _turn_direction(width, 1 / (8 * scores.share**2))
 
-    def record(moved: Array, target: float) -> tuple[Array, float]:
-        x: Array = np.asarray(np.linalg.solve(coordinates.transform, moved), dtype=float)
+    def record(moved: Array, target: float) -> Record:
+        x = np.linalg.solve(coordinates.transform, moved)
         return x, float(x @ coordinates.centre + target)
 
     far = FAR * scores.bound / radius
-    tried = []
     first = record(FAR * radius * one, far)
-    for second in (
-        record(FAR * radius * angled, -far),
-        record(radius / FAR * one, -(FAR**2) * far),
-    ):
+    angled_one = record(FAR * radius * angled, -far)
+    tried = []
+    for second in (angled_one, record(radius / FAR * one, -(FAR**2) * far)):
         held = [coordinates.statistics(x[None], np.array([y])) for x, y in (first, second)]
         moments = np.linalg.norm(held[0].xx - held[1].xx)
         score = np.linalg.norm(held[0].xy - held[1].xy)
         tried.append((float(np.hypot(factor * score, moments)), second))
     distance, other = max(tried, key=lambda pair: pair[0])
-    return Pair(
-        first,
-        other,
-        np.zeros(width),
-        distance,
-        factor * 2 * scores.bound * noise_stretch(scores.share),
-    )
+    bound = factor * 2 * scores.bound * noise_stretch(scores.share)
+    return Pair(first, other, np.zeros(width), distance, bound)
 
 
-def _make_record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:
+def _make_record(coordinates: Coordinates, shape: Array, sign: float) -> Record:
     """Make a record that clipping should bring to radius * shape and sign * target_bound."""
     x: Array = np.asarray(
         np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape), dtype=float

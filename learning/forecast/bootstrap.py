@@ -15,23 +15,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.forecast.law import chance_share, clipped_problems
-from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
 from learning.losses.coordinates import Coordinates
-from learning.training.law import Problem, bias_and_gain, concatenate_problems
-from learning.training.plan import Plan
+from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # of f*: floor of that of a bootstrap sample, whose rows may be fitted without error
 BLOCK = 2**17  # numbers handled at once
-WORLDS = 200  # values of equal chance that represent a distribution
-NOTHING = 1e-12  # floor of relative fitness in logs
-CHANCE = 0.95  # share of bootstrap samples that an owner of another kind loses more than
 
 
 @dataclass(frozen=True)
@@ -140,8 +134,8 @@ class BootstrapSamples:
                 optima.append(float(loss.fitness([own], penalty).value(model)))
                 spreads.append(curved_dispersion(loss, *own, model, penalty))
         if not loss.quadratic:
-            whole = curved_dispersion(loss, x, y, self.sample.truth, penalty)
-            spreads = [self.dispersion * found / max(whole, 1e-300) for found in spreads]
+            whole = max(curved_dispersion(loss, x, y, self.sample.truth, penalty), 1e-300)
+            spreads = [self.dispersion * found / whole for found in spreads]
         return np.maximum(optima, LEAST * self.optimum), np.array(spreads)
 
     @cached_property
@@ -181,10 +175,8 @@ class BootstrapSamples:
         """Coordinates of each sample under announced bounds."""
         each = self.clipped_coordinates(bounds.radius, bounds.target_bound)
         pairs = zip(each.centre, each.transform, strict=True)
-        loss = self.sample.loss
-        return tuple(
-            replace(bounds, centre=one, transform=scale, loss=loss) for one, scale in pairs
-        )
+        bounds = replace(bounds, loss=each.loss)
+        return tuple(replace(bounds, centre=one, transform=scale) for one, scale in pairs)
 
     def training_problem(
         self, radius: float, target_bound: float, *, corrected: bool = False
@@ -204,15 +196,9 @@ class BootstrapSamples:
         asked = radius, *target_bounds, corrected
         if asked not in self._known:
             size = max(1, BLOCK // self.sample.x.size)
-            parts = (
-                self._select_samples(slice(first, first + size))
-                for first in range(0, len(self), size)
-            )
+            parts = [self._select_samples(slice(i, i + size)) for i in range(0, len(self), size)]
             made = [part._clip_block(radius, target_bounds, corrected) for part in parts]
-            self._known[asked] = [
-                rows[0] if len(rows) == 1 else concatenate_problems(rows)
-                for rows in zip(*made, strict=True)
-            ]
+            self._known[asked] = [concatenate_problems(rows) for rows in zip(*made, strict=True)]
         return self._known[asked]
 
     def _clip_block(
@@ -220,7 +206,6 @@ class BootstrapSamples:
     ) -> list[Problem]:
         x, y = self.sample.population()
         truth = self.sample.truth
-        penalty = self.sample.regularisation
         coordinates = self.clipped_coordinates(radius, np.inf)
         whole = x @ self.transforms
         clipped = coordinates.within(whole, radius)
@@ -228,16 +213,13 @@ class BootstrapSamples:
         targets = [np.clip(target, -bound, bound) for bound in target_bounds]
         hessian = 2 * (clipped.swapaxes(-1, -2) @ clipped) / len(y)
         linears = [2 * np.einsum("wni,wn->wi", clipped, shown) / len(y) for shown in targets]
-        counted = self.sample.hessian
-        made = list(
-            clipped_problems(coordinates, hessian, linears, counted, truth, penalty, self.optimum)
-        )
+        counted = self.sample.hessian, truth, self.sample.regularisation, self.optimum
+        made = list(clipped_problems(coordinates, hessian, linears, *counted))
         if not corrected:
             return made
-        missed = y - x @ truth
         shrunk = []
         for problem, shown in zip(made, targets, strict=True):
-            share = chance_share(problem, clipped, shown, whole, missed)
+            share = chance_share(problem, clipped, shown, whole, y - x @ truth)
             offset = np.sqrt(1 - share)[:, None] * problem.offset
             start_error = problem.start_error + problem.offset - offset
             shrunk.append(replace(problem, start_error=start_error, offset=offset))
@@ -300,235 +282,3 @@ def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:
         chosen = rng.integers(len(y), size=len(y))
         if not labels or len(np.unique(y[chosen])) > 1:
             return chosen
-
-
-def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) -> Array:
-    """Relative fitness, on all records, of models trained alone, as their owners can estimate it.
-
-    An owner tries its model on the m public rows. It loses Q_l more there than the learner's own
-    model, which was fitted to them and so looks C/m better than the best: Q_l - C/m is unbiased,
-    whatever kind of records the owner has. Where Q_l is no more than 95 % of the bootstrap samples
-    would lose if all owners were of one kind, the few rows show nothing, and the owner expects C
-    (1/n_l - 1/n).
-
-    Parameters
-    ----------
-    bootstrap : bootstrap samples of the public rows.
-    models : array (n_owners, p), the best model on each owner's own records.
-    sizes : array (n_owners,), records of each.
-
-    Returns
-    -------
-    array (n_owners,), in units of f* of the public rows.
-
-    Source: ours. Farokhi et al., The Cost of Privacy, Fig. 10, judge the same models on all
-        records, which no owner sees.
-    """
-    sample = bootstrap.sample
-    rows = sample.n_records
-    total = float(sizes.sum())
-    lost = sample.fitness.value(models) - float(sample.fitness.value(sample.truth))
-    by_chance = (
-        np.quantile(bootstrap.outside_excess, CHANCE) * (1 + rows / sizes) / (1 + rows / total)
-    )
-    expected = bootstrap.dispersion * (1 / sizes - 1 / total)
-    excess = np.where(lost > by_chance, lost - bootstrap.dispersion / rows, expected)
-    return np.asarray(excess / bootstrap.optimum)
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Relative fitness of two models in each possible world.
-
-    Parameters
-    ----------
-    trained : array (m,), of the trained model, on average over trainings.
-    outside : array (m,), of the learner's own model.
-    points : the forecasts of both, trained and outside, which their intervals contain; None: the
-        medians.
-    without_doubt : the same worlds, were all records known to be of one kind; None where they are.
-    """
-
-    trained: Array
-    outside: Array
-    points: tuple[float, float] | None = None
-    without_doubt: Prediction | None = None
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval of the relative fitness of the trained model, on average over trainings."""
-        return self._interval_around(self.trained, 0, level)
-
-    def outside_interval(self) -> tuple[float, float]:
-        """Interval of the relative fitness of the learner's own model."""
-        return self._interval_around(self.outside, 1, 0.95)
-
-    def _interval_around(self, values: Array, model: int, level: float) -> tuple[float, float]:
-        if len(values) >= WORLDS or values.min() < 0:
-            low, high = quantiles(values, level)
-        else:  # forecasts are off by factors: few values are extrapolated in logs
-            ends = np.exp(quantiles(np.log(np.maximum(values, NOTHING)), level))
-            low, high = ends.tolist()
-        point = low if self.points is None else self.points[model]
-        return min(low, point), max(high, point)
-
-    def in_doubt(self, kinds: Array) -> Prediction:
-        """Add to relative fitness the cost of records of other kinds.
-
-        Parameters
-        ----------
-        kinds : array (2, m), >= 0, cost to the trained model and to the learner's own.
-        """
-        if not kinds.any():
-            return self
-        return Prediction(self.trained + kinds[0], self.outside + kinds[1], self.points, self)
-
-    def gain(self, value: float, payments: float, measure: Measure = RELATIVE) -> Array:
-        """Compute the learner's gain in each world, (m,): value (outside - trained) - payments.
-
-        Doubt takes away and never adds: in a world where records of other kinds would make buying
-        better, by making the learner's own model worse, that is not counted.
-
-        Parameters
-        ----------
-        value : money per unit of relative fitness, or of another measure of it.
-        payments : money paid to all owners.
-        measure : of the model, in which money is counted.
-
-        >>> worlds = Prediction(np.array([0.1, 0.3]), np.array([0.4, 0.5]))
-        >>> worlds.gain(100.0, 25.0).round(9).tolist()
-        [5.0, -5.0]
-        """
-        saved = measure.own_in_worlds(self.outside) - measure.in_worlds(self.trained)
-        gain = value * saved - payments
-        if self.without_doubt is None:
-            return gain
-        return np.minimum(gain, self.without_doubt.gain(value, payments, measure))
-
-
-def quantiles(values: Array, level: float) -> tuple[float, float]:
-    """Prediction interval for one more value, by values (m,) of equal chance.
-
-    Few values hardly reach the tails: one more lies between the 2.5 and 97.5 % quantiles of 24 but
-    87 times in 100. Of fewer than `WORLDS`, quantiles are moved away from the median until those of
-    as many normal values would lie, on average, at the ends of Student's prediction interval.
-
-    Source: Blom, Statistical Estimates and Transformed Beta-Variables (expected order statistics of
-        normal values).
-    """
-    low, middle, high = np.quantile(values, [(1 - level) / 2, 0.5, (1 + level) / 2])
-    count = len(values)
-    share = (1 + level) / 2
-    if 1 < count < WORLDS:
-        order = scipy.special.ndtri((np.arange(1, count + 1) - 0.375) / (count + 0.25))
-        student = scipy.special.stdtrit(count - 1, share) * np.sqrt(1 + 1 / count)
-        further = student / np.quantile(order, share)
-        low = middle - further * (middle - low)
-        high = middle + further * (high - middle)
-    return float(low), float(high)
-
-
-def predict_outside(bootstrap: BootstrapSamples) -> Array:
-    """Relative fitness of the learner's own model in each world, (m,).
-
-    A forecast from a bootstrap sample rescales the loss by its own C/f*. A loss with kinks has no
-    curvature to estimate C by; the samples' models are judged as they are.
-    """
-    if bootstrap.dispersion == 0:  # no sample misses the optimum
-        return np.full(len(bootstrap), bootstrap.relative_outside)
-    relative = bootstrap.outside_excess / bootstrap.optimum
-    if bootstrap.sample.with_kinks is not None:
-        return relative
-    optima, spreads = bootstrap.estimated_scales
-    return relative / ((spreads / optima) / (bootstrap.dispersion / bootstrap.optimum))
-
-
-def predict_trained(
-    problem: Problem,
-    hindsight: Problem,
-    plan: Plan,
-    noise_power: float,
-    point: float,
-    relative: Array | None = None,
-) -> Array:
-    """Relative fitness of the trained model in each world, (m,), by the exact law.
-
-    It includes the effect of records that the learner's rows do not show, such as those in the
-    tails, which clipping shortens.
-
-    Parameters
-    ----------
-    problem : the training problem of each bootstrap sample, (m) rows, under the coordinates in use.
-    hindsight : problems that its learner would forecast from, (m k) rows, under the same bounds.
-    plan : the plan in use.
-    noise_power : S, variance per coordinate of one round's aggregated noise.
-    point : forecast of relative fitness, >= 0.
-    relative : array (queries,), the deviation of each answer's noise over that of S, 1 unless
-        given.
-    """
-    outcome, forecast = (
-        law_fitness(one, plan, noise_power, relative) for one in (problem, hindsight)
-    )
-    return scale_by_hindsight(point, outcome, forecast.reshape(len(outcome), -1).mean(axis=1))
-
-
-def law_fitness(problem: Problem, plan: Plan, noise_power: float, relative: Array | None) -> Array:
-    """Relative fitness of each problem's trained model by the exact law."""
-    bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
-    noise = np.zeros_like(gain)
-    if np.isfinite(noise_power) and len(plan.steps):
-        noise = gain * noise_power
-    return (bias + noise) / problem.optimum
-
-
-def scale_by_hindsight(point: float, outcome: Array, forecast: Array) -> Array:
-    """Point times outcome over forecast in each world, (m,); the point where nothing can be off.
-
-    In a world whose learner would not take the plan, since training diverges on its own rows (or,
-    with a network, its fitness is below 0), the mean outcome replaces its forecast.
-    """
-    sound = np.isfinite(forecast) & (forecast > 0)
-    if not sound.any() or not outcome.mean() > 0:
-        return np.full(len(outcome), point)
-    return point * outcome / np.where(sound, forecast, outcome.mean())
-
-
-def chance_of_parts(bootstrap: BootstrapSamples) -> Array:
-    """Cost, on all records, of the optimum of some, in each world, (m,), over its mean.
-
-    Records of the owners who share are drawn as the public rows were, independently of them: the
-    excess of a public model in another world represents theirs.
-    """
-    missed = np.roll(bootstrap.outside_excess, 1)
-    return missed / missed.mean() if missed.mean() > 0 else np.ones(len(missed))
-
-
-def predict_permuted(measured: Array, point: float) -> Array:
-    """Relative fitness in possible worlds, (m,), where only the owners of the records are unknown.
-
-    A gamma variable: its mean is that of the measurements; its variance is that between worlds, the
-    error of the mean, and the square of the forecast's error.
-
-    Parameters
-    ----------
-    measured : array (worlds, runs), relative fitness in worlds of equal chance; one run where
-        nothing is random in a world.
-    point : forecast of relative fitness.
-    """
-    count, runs = measured.shape
-    means = measured.mean(axis=1)
-    centre = float(measured.mean())
-    chance = 0.0
-    if runs > 1:
-        chance = float(measured.var(axis=1, ddof=1).mean()) / runs
-    total = chance
-    if count > 1:
-        total = float(means.var(ddof=1))
-    wider = 1.0
-    if count > 3:  # Student's, of an estimated variance
-        wider = (count - 1) / (count - 3)
-    variance = wider * (max(total - chance, 0.0) + total / count) + (point - centre) ** 2
-    if not (variance > 0 and centre > 0):
-        return np.array([point])
-    levels = (np.arange(WORLDS) + 0.5) / WORLDS
-    values = scipy.special.gammaincinv(centre**2 / variance, levels) * (variance / centre)
-    return np.asarray(values)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import BootstrapSamples, predict_permuted, scale_by_hindsight
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibration import (
     MEASURED,
     STARTS_SCREENED,
@@ -18,22 +18,25 @@ from learning.forecast.calibration import (
     lower_envelope,
     noise_levels,
 )
+from learning.forecast.decisions import Decisions, DecisionStudy
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
-from learning.forecast.measures import Decisions, DecisionStudy, Measure
+from learning.forecast.measures import Measure
+from learning.forecast.one_step import price_moments
 from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.protocol import design_protocol, noise_at, price_moments
-from learning.forecast.public_sample import stretch_residuals
+from learning.forecast.prediction import predict_permuted, scale_by_hindsight
+from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.tail import stretch_residuals
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
+from learning.losses.loss import TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.wrapped import at_given_bound
 from learning.progress import ReportWork, count_progress, ignore_work
 from learning.randomness import Streams
 from learning.training.engine import Trained, train
-from learning.training.plan import Plan
 from learning.training.task import Task
 
 RESAMPLES = 24
@@ -61,20 +64,6 @@ class CalibratedPlanner(Planner):
     """
 
     rehearsal: Rehearsal = field(repr=False)
-
-    @property
-    def optimum(self) -> float:
-        return float(self.rehearsal.cost.optimum)
-
-    @property
-    def curvatures(self) -> tuple[float, float]:
-        largest = self.rehearsal.curvature if self.coordinates.loss.smooth else np.inf
-        return self.rehearsal.smallest_curvature, largest
-
-    @property
-    def start_excess(self) -> float:
-        starts = np.array([start.centre for start in self.rehearsal.starts])
-        return self.optimum * float(np.mean(self.rehearsal.cost.relative(starts)))
 
     def at(self, epsilon: Array) -> float:
         """Forecast of the market, corrected for unequal noise where the aggregate is no sum."""
@@ -127,7 +116,7 @@ class CalibratedPlanner(Planner):
 
         def fitness_of(rehearsal: Rehearsal, repeats: int) -> Array:
             found = replace(rehearsal, did=did).rehearse_plan(plan, level, repeats)
-            return np.asarray(found[0].mean(axis=1))
+            return found[0].mean(axis=1)
 
         forecast = np.array([fitness_of(one, REPEATS_RESAMPLED).mean() for one in learners])
         outcome = np.concatenate([fitness_of(world, REPEATS) for world in self.possible_rehearsals])
@@ -141,8 +130,7 @@ class CalibratedPlanner(Planner):
         worlds = []
         streams = Streams(self.inputs.seed, "tails")
         for world, start in enumerate(self.rehearsal.starts):
-            rng = streams.rng(world)
-            shown = stretch_residuals(self.bootstrap.sample, self.coordinates, rng)
+            shown = stretch_residuals(self.bootstrap.sample, self.coordinates, streams.rng(world))
             drawn = self.rehearsal.on_sample(shown, (start,))
             worlds.append(replace(drawn, seed=self.inputs.seed + world))
         return worlds
@@ -176,8 +164,7 @@ class CalibratedPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         few = replace(self.rehearsal, starts=self.rehearsal.starts[:STARTS_SCREENED])
         level = np.array([self.forecast.noise_at(epsilon)])
-        step = np.array([plan.step_size])
-        runs = few.trainings(plan.horizon, step, level, REPEATS, plan.growth)
+        runs = few.trainings(plan.horizon, np.array([plan.step_size]), level, REPEATS, plan.growth)
         return float(np.mean([trained.projected for _, trained in runs]))
 
     def decision_cost(self, decisions: Decisions) -> Measure:
@@ -229,33 +216,48 @@ def calibrated_planner(
     is a law that does not quite hold, the plans that are best by it at some noise are measured too:
     its grid is finer than that of rehearsals.
     """
-    settings = inputs.settings
     bootstrap = None
     if inputs.sample is None:
         coordinates = inputs.stated_coordinates(mechanism)
-        x, y = inputs.known_records.records
-        cost = inputs.pooled.fitness
+        records = (*inputs.known_records.records, inputs.pooled.fitness)
         starts: tuple[Coordinates, ...] = (coordinates,)
-        own_model = coordinates.centre
-        outside = float(cost.relative(own_model))
+        outside = float(inputs.pooled.fitness.relative(coordinates.centre))
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
         shown = stretch_residuals(bootstrap.sample, coordinates)
-        x, y = shown.population()
-        cost = shown.fitness
+        records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
-        own_model = inputs.sample.model
         outside = bootstrap.relative_outside
+    mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
+    rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
+    least, largest = rehearsal.smallest_curvature, rehearsal.curvature
+    inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
+    lost = _relative_dispersion(inputs, bootstrap)
+    forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
+    forecast, between = add_kinds(forecast, inputs, coordinates)
+    cost = rehearsal.cost
+    optimum = float(cost.optimum)
+    curvatures = least, largest if coordinates.loss.smooth else np.inf
+    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
+    made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
+    return CalibratedPlanner(*made, rehearsal, between=between)
+
+
+def _market_rehearsal(
+    inputs: PlanningInputs,
+    records: tuple[Array, Array, TrainingCost],
+    starts: tuple[Coordinates, ...],
+    mechanism: Mechanism,
+) -> Rehearsal:
+    """Rehearsal where all owners share, on records (x, y) and their training cost."""
+    settings = inputs.settings
     everyone = np.ones(len(inputs.owners), dtype=bool)
     groups = inputs.owners.groups_among(everyone)
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
     raw = np.ones(len(sizes)) if settings.weights == "equal" else sizes
-    mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
-    rehearsal = Rehearsal(
-        x,
-        y,
-        cost,
+    return Rehearsal(
+        *records,
         starts,
         sizes,
         raw / raw.sum(),
@@ -266,13 +268,6 @@ def calibrated_planner(
         settings.aggregation,
         decline=settings.step_decline,
     )
-    curvatures = rehearsal.smallest_curvature, rehearsal.curvature
-    inputs = with_printed_step(inputs, coordinates, mechanism, curvatures)
-    lost = _relative_dispersion(inputs, bootstrap)
-    forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
-    forecast, between = add_kinds(forecast, inputs, coordinates)
-    made = inputs, coordinates, mechanism, forecast, own_model, bootstrap
-    return CalibratedPlanner(*made, rehearsal, between=between)
 
 
 def _calibrated_forecast(
@@ -287,26 +282,15 @@ def _calibrated_forecast(
     owners = inputs.owners
     mechanism = rehearsal.mechanism
     weighting = inputs.base_weighting
-    high = noise_at(owners, mechanism, weighting, owners.epsilon_min)
-    low = noise_at(owners, mechanism, weighting, owners.epsilon_max)
-    levels = noise_levels(low, high)
+    budgets = owners.epsilon_max, owners.epsilon_min
+    levels = noise_levels(*(owners.noise_at(one, mechanism, weighting) for one in budgets))
     measured = MEASURED
     if inputs.sample is None:
         measured = MEASURED_CHEAPLY if settings.keeps_sums else MEASURED_ONCE
     ceiling = np.inf if settings.fixes_plan else outside
-    also: list[Plan] = []
-    if law is not None:
-        best = sorted({law.best_plan(level) for level in levels})
-        also = [law.plan_at(index) for index in best]
-    curves = calibrate(
-        rehearsal,
-        levels,
-        settings,
-        ceiling=ceiling,
-        measured=measured,
-        also=also,
-        progress=inputs.progress,
-    )
+    best = sorted({law.best_plan(level) for level in levels}) if law else []
+    also = [law.plan_at(index) for index in best] if law else []
+    curves = calibrate(rehearsal, levels, settings, ceiling, measured, also, inputs.progress)
     return FitnessForecast(
         owners.sizes.astype(float),
         mechanism,
@@ -325,12 +309,11 @@ def _relative_dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | N
     if bootstrap is not None:
         return bootstrap.dispersion / bootstrap.optimum
     x, y = inputs.known_records.records
-    settings = inputs.settings
     rng = Streams(inputs.seed, "data").rng("parts")
     rows = min(len(y) // 2, PART)
-    excess = []
+    models = []
     for _ in range(PARTS):
         some = rng.permutation(len(y))[:rows]
-        model, _ = settings.loss.fit(x[some], y[some], settings.regularisation)
-        excess.append(float(inputs.pooled.fitness.relative(model)))
+        models.append(inputs.settings.loss.fit(x[some], y[some], inputs.settings.regularisation)[0])
+    excess = [float(inputs.pooled.fitness.relative(model)) for model in models]
     return float(np.mean(excess)) / (1 / rows - 1 / len(y))

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.forecast.inputs import Settings
+from learning.forecast.kept import load_or_compute
 from learning.forecast.law import Envelope, PlanKey, diverging_error
-from learning.forecast.rehearsal import RETURNED, Rehearsal, load_or_compute
+from learning.forecast.rehearsal import RETURNED, Rehearsal
 from learning.privacy.noise import open_growths
 from learning.progress import Progress, count_progress, ignore_progress
 from learning.training.plan import Plan
@@ -145,16 +146,14 @@ def fit_at_one(factors: Array, measured: Array) -> tuple[float, float, float]:
     (bias, noise, std_error) : value without noise, increase by noise at s = 1, and the standard
     error of the sum, by 200 bootstrap samples of the runs.
     """
-
-    def curve_of(values: Array) -> Curve:
-        return fit_curve(factors, np.maximum(values.mean(axis=1), 1e-12))
-
     rng = np.random.default_rng(0)
     runs = measured.shape[1]
     drawn = (measured[:, rng.integers(runs, size=runs)] for _ in range(200))
-    again = [float(curve_of(values).value(1.0)) for values in drawn]
-    curve = curve_of(measured)
-    return curve.bias, float(curve.value(1.0)) - curve.bias, float(np.std(again))
+    curve, *again = (
+        fit_curve(factors, np.maximum(values.mean(axis=1), 1e-12)) for values in (measured, *drawn)
+    )
+    std_error = float(np.std([float(one.value(1.0)) for one in again]))
+    return curve.bias, float(curve.value(1.0)) - curve.bias, std_error
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,6 @@ def calibrate(
     rehearsal: Rehearsal,
     levels: Array,
     settings: Settings,
-    *,
     ceiling: float = np.inf,
     measured: int = MEASURED,
     also: Sequence[Plan] = (),
@@ -276,9 +274,7 @@ def _screen_plans(
         repeats = SCREENED
     tried = []
     for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
-        constants = np.array([settings.step_size])
-        if settings.step_size is None:
-            constants = rehearsal.step_sizes(rounds)
+        constants = rehearsal.open_step_sizes(settings.step_size, rounds)
         growths = open_growths(settings.growth, rehearsal.trains_by.queries(rounds))
         tried += [(rounds, constants, growth) for growth in growths]
     each = sum(rounds * len(constants) for rounds, constants, _ in tried)
@@ -320,21 +316,13 @@ def _measure_plans(
         found = rehearsal.rehearse(
             rounds, np.array(steps), levels, repeats=repeats, returned=points, growth=growth
         )
-        for i, point in enumerate(points):
-            for j, step in enumerate(steps):
-                measured[point, rounds, step, growth] = found[i, j]
-    plans = []
-    values = []
-    errors = []
-    for key in keys:
-        height = measured[key].mean(axis=(1, 2))
-        if np.isfinite(height).all():
-            variance = measured[key].var(axis=2, ddof=1).sum(axis=1)
-            plans.append((RETURNED.index(key[0]), *key[1:]))
-            values.append(height)
-            errors.append(np.sqrt(variance / repeats) / starts)
+        for i, j in np.ndindex(found.shape[:2]):
+            measured[points[i], rounds, steps[j], growth] = found[i, j]
+    values = {key: measured[key].mean(axis=(1, 2)) for key in keys}
+    kept = [key for key in keys if np.isfinite(values[key]).all()]
+    variances = [measured[key].var(axis=2, ddof=1).sum(axis=1) for key in kept]
     return {
-        "plans": np.array(plans, dtype=float),
-        "values": np.array(values),
-        "errors": np.array(errors),
+        "plans": np.array([(RETURNED.index(key[0]), *key[1:]) for key in kept], dtype=float),
+        "values": np.array([values[key] for key in kept]),
+        "errors": np.array([np.sqrt(one / repeats) / starts for one in variances]),
     }

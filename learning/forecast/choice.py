@@ -11,18 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
+from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs, Settings
-from learning.forecast.planner import Choice, Planner, bootstrap_of, exact_planner
-from learning.forecast.protocol import TYPICAL, design_protocol, noise_at, price_moments
-from learning.forecast.public_sample import stretch_residuals
+from learning.forecast.one_step import TYPICAL, price_moments
+from learning.forecast.planner import Choice, Planner, bootstrap_of
+from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.tail import stretch_residuals
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, candidate_mechanisms
 from learning.privacy.noise import open_growths
@@ -56,18 +59,12 @@ class Way:
         """Settings and norm of records, which forecasts of one shape share."""
         return self.inputs.settings, int(self.mechanism.norm)
 
-    @property
-    def decided_inputs(self) -> PlanningInputs:
-        """Inputs with the mechanism named in the settings."""
+    def make_planner(self, like: Planner | None = None) -> Planner:
+        """Make its planner, with the mechanism named in the settings."""
         name = self.mechanism.name
         accounting = self.mechanism.accounting
         settings = replace(self.inputs.settings, mechanism=name, accounting=accounting)
-        return replace(self.inputs, settings=settings)
-
-    @property
-    def priced_inputs(self) -> PlanningInputs:
-        """Inputs with the number of rounds that the noise is priced for, and its growth."""
-        return price_rounds(self.inputs, self.mechanism)
+        return planner_under(replace(self.inputs, settings=settings), self.mechanism, like)
 
     def noise_level(self, horizon: int, growth: float) -> float:
         """Noise on the last of some answers at the reference budgets, for a gradient bound of 1."""
@@ -82,34 +79,31 @@ class Way:
     def _noise_of(self, mechanism: Mechanism) -> float:
         """Aggregated noise at the reference budgets, over the factor of the rounds."""
         owners = self.inputs.owners
-        return noise_at(owners, mechanism, self.inputs.base_weighting, owners.reference)
+        return owners.noise_at(owners.reference, mechanism, self.inputs.base_weighting)
 
     def forecast_at(self, horizon: int, growth: float) -> QuickForecast:
         """Quick forecast with some rounds and a growth of shares: the best of some steps."""
         rehearsal = self.own_rehearsal
         settings = self.inputs.settings
         level = np.array([self._noise_of(rehearsal.mechanism)])
-        steps = rehearsal.step_sizes(horizon)
-        if settings.step_size is not None:
-            steps = np.array([settings.step_size])
+        steps = rehearsal.open_step_sizes(settings.step_size, horizon)
         points = rehearsal.trains_by.trial_points(settings.returned, horizon)
         found = rehearsal.rehearse(
             horizon, steps, level, repeats=REPEATS, returned=points, growth=growth
         )
-        return QuickForecast(self, float(found.mean(axis=(3, 4)).min()), horizon, growth)
+        return QuickForecast(float(found.mean(axis=(3, 4)).min()), horizon, growth, self)
 
     @cached_property
     def own_rehearsal(self) -> Rehearsal:
         """Rehearsal of this way."""
-        inputs = self.priced_inputs
+        inputs = price_rounds(self.inputs, self.mechanism)
         settings = self.inputs.settings
-        sizes = inputs.owners.sizes.astype(float)
         bootstrap = bootstrap_of(inputs, self.mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, self.mechanism, bootstrap)
         return Rehearsal.from_sample(
             stretch_residuals(bootstrap.sample, coordinates),
             bootstrap.start_coordinates(coordinates),
-            sizes,
+            inputs.owners.sizes.astype(float),
             price_moments(self.mechanism, coordinates),
             settings.algorithm,
             seed=inputs.seed,
@@ -118,26 +112,32 @@ class Way:
         )
 
 
-@dataclass(frozen=True)
-class QuickForecast:
-    """Way to train with its forecast at the reference budgets, quick or full.
+class QuickForecast(NamedTuple):
+    """Forecast of a way to train at the reference budgets, quick or full.
 
-    Parameters
-    ----------
-    way : the way to train.
-    relative_fitness : forecast there.
-    horizon : best number of rounds.
-    growth : of the shares of a budget.
+    ``horizon`` is the best number of rounds, ``growth`` that of the shares of a budget.
     """
 
-    way: Way
     relative_fitness: float
     horizon: int
     growth: float
+    way: Way
 
-    def lower_than(self, other: QuickForecast) -> bool:
-        """True if its relative fitness is below that of another."""
-        return self.relative_fitness < other.relative_fitness
+    @property
+    def choice(self) -> Choice:
+        """Way to train, as it is told."""
+        settings = self.way.inputs.settings
+        mechanism = self.way.mechanism
+        return Choice(
+            settings.algorithm,
+            settings.clipping,
+            mechanism.name,
+            mechanism.accounting,
+            self.growth,
+            settings.step_power,
+            self.horizon,
+            self.relative_fitness,
+        )
 
 
 def make_planner(inputs: PlanningInputs) -> Planner:
@@ -159,23 +159,24 @@ def make_planner(inputs: PlanningInputs) -> Planner:
     if compared and inputs.sample is not None:
         did = count_progress(inputs.progress, "forecasting: comparing ways to train", 1)
         found = compare_ways(ways, did)
-        first = found[0].way
-        planner = planner_under(first.decided_inputs, first.mechanism)
-        return replace(planner, choices=list_choices(found))
+        return _with_choices(found[0].way.make_planner(), found)
     planners: list[Planner] = []
-    for way in ways:
-        like = planners[0] if planners else None
-        planners.append(planner_under(way.decided_inputs, way.mechanism, like))
-    reference = inputs.owners.reference
-    best = min(planners, key=lambda planner: planner.forecast.at(reference))
-    if not compared:
-        return best
     full = []
-    for way, planner in zip(ways, planners, strict=True):
+    reference = inputs.owners.reference
+    for way in ways:
+        planner = way.make_planner(planners[0] if planners else None)
+        planners.append(planner)
         plan = planner.forecast.plan(reference)
         fitness = planner.forecast.at(reference)
-        full.append(QuickForecast(way, fitness, plan.horizon, plan.growth))
-    return replace(best, choices=list_choices(_sort_lowest_first(full)))
+        full.append(QuickForecast(fitness, plan.horizon, plan.growth, way))
+    best = min(planners, key=lambda planner: planner.forecast.at(reference))
+    return _with_choices(best, _sort_lowest_first(full)) if compared else best
+
+
+def _with_choices(planner: Planner, found: Sequence[QuickForecast]) -> Planner:
+    """Planner with all ways that were compared, the lowest first, which is chosen."""
+    first, *others = (one.choice for one in found)
+    return replace(planner, choices=(replace(first, chosen=True), *others))
 
 
 def planner_under(
@@ -213,9 +214,10 @@ def price_rounds(inputs: PlanningInputs, mechanism: Mechanism) -> PlanningInputs
     if horizon is None:
         return inputs
     growth = mechanism.growth
-    if growth not in (1, None):
+    if growth is None:
+        growth = settings.growth
+    elif growth != 1:
         horizon += settings.trains_by.stops_short
-    growth = settings.growth if growth is None else growth
     return replace(inputs, settings=replace(settings, horizon=horizon, growth=growth))
 
 
@@ -285,14 +287,16 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
         found += _climb_down(_places_open_to(way), FIRST)
         did(0.8 / len(free))
     near = WITHIN_REACH * min((one.relative_fitness for one in found), default=np.inf)
-    priced = [way for way in ways if way.mechanism.horizon is not None]
-    kinds = [(way.settings_and_norm, type(way.mechanism), way.mechanism.name) for way in priced]
-    for kind in dict.fromkeys(kinds):
-        family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == kind[0]])
-        named = [one for one in family if one.way.mechanism.name == kind[2]] or family
+    kinds: dict[Any, list[Way]] = {}
+    for way in ways:
+        if way.mechanism.horizon is not None:
+            kind = (way.settings_and_norm, type(way.mechanism), way.mechanism.name)
+            kinds.setdefault(kind, []).append(way)
+    for (shape, _, name), rivals in kinds.items():
+        family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == shape])
+        named = [one for one in family if one.way.mechanism.name == name] or family
         if not family or family[0].relative_fitness <= near:
-            start = (named[0].horizon, named[0].growth) if named else FIRST
-            rivals = [way for way, other in zip(priced, kinds, strict=True) if other == kind]
+            start = named[0][1:3] if named else FIRST
             with suppress(InputError):
                 found += _climb_down(_places_priced(rivals), start)
     did(0.2)
@@ -323,7 +327,7 @@ def _places_open_to(way: Way) -> dict[Place, Way]:
 
 def _places_priced(rivals: Sequence[Way]) -> dict[Place, Way]:
     """Rounds and growths that ways are priced for."""
-    settings = [way.priced_inputs.settings for way in rivals]
+    settings = [price_rounds(way.inputs, way.mechanism).settings for way in rivals]
     places = [(one.horizon or 1, one.growth or 1.0) for one in settings]
     return dict(zip(places, rivals, strict=True))
 
@@ -333,29 +337,26 @@ def _climb_down(ways: dict[Place, Way], start: Place) -> list[QuickForecast]:
 
     Empty where no place is open.
     """
-    horizons = sorted({horizon for horizon, _ in ways})
-    growths = sorted({growth for _, growth in ways})
-    seen: dict[Place, QuickForecast] = {}
-
-    def look_up(i: int, j: int) -> QuickForecast | None:
-        if not (0 <= i < len(horizons) and 0 <= j < len(growths)):
-            return None
-        place = horizons[i], growths[j]
-        if place not in seen and place in ways:
-            seen[place] = ways[place].forecast_at(*place)
-        return seen.get(place)
-
     if not ways:
         return []
-    i = min(range(len(horizons)), key=lambda k: abs(horizons[k] - start[0]))
-    j = min(range(len(growths)), key=lambda k: abs(growths[k] - start[1]))
+    axes = [sorted(set(values)) for values in zip(*ways, strict=True)]
+    grid = {tuple(map(list.index, axes, place)): place for place in ways}
+
+    @cache
+    def look_up(*at: int) -> QuickForecast | None:
+        return ways[grid[at]].forecast_at(*grid[at]) if at in grid else None
+
+    i, j = (
+        min(range(len(axis)), key=lambda k: abs(axis[k] - near))
+        for axis, near in zip(axes, start, strict=True)
+    )
     best = look_up(i, j)
     moved = True
     while moved:
         moved = False
         for along, across in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             found = look_up(i + along, j + across)
-            if found is not None and (best is None or found.lower_than(best)):
+            if found and (not best or found.relative_fitness < best.relative_fitness):
                 best = found
                 i += along
                 j += across
@@ -377,24 +378,3 @@ def least_noisy(ways: Sequence[Way]) -> list[Way]:
         levels = np.array([[way.noise_level(*place) for place in places] for way in rivals])
         left += [rivals[i] for i in dict.fromkeys(levels.argmin(axis=0).tolist())]
     return left
-
-
-def list_choices(found: Sequence[QuickForecast]) -> tuple[Choice, ...]:
-    """List all ways that were compared, the lowest first, which is chosen."""
-    choices = []
-    for number, one in enumerate(found):
-        settings = one.way.inputs.settings
-        mechanism = one.way.mechanism
-        choice = Choice(
-            settings.algorithm,
-            settings.clipping,
-            mechanism.name,
-            mechanism.accounting,
-            one.growth,
-            settings.step_power,
-            one.horizon,
-            one.relative_fitness,
-            chosen=number == 0,
-        )
-        choices.append(choice)
-    return tuple(choices)

@@ -197,8 +197,7 @@ class FitnessForecast:
             value = value + self.dispersion * between * self.weighting.record_shift(columns)
         if self.may_abstain:
             value = np.minimum(value, self.outside)
-        answered = self.weighting.has_answers(columns)
-        return value if answered.all() else np.where(answered, value, self.outside)
+        return np.where(self.weighting.has_answers(columns), value, self.outside)
 
     def partial_cost(self, sums: ArrayLike | Columns) -> Array:
         """Cost, on all owners, of the optimum of a part of them or of other weights."""
@@ -223,7 +222,7 @@ class FitnessForecast:
         epsilon = np.asarray(epsilon, dtype=float)
         columns = _split_columns(sums)
         sharing = epsilon > 0
-        safe = epsilon if sharing.all() else np.where(sharing, epsilon, 1.0)
+        safe = np.where(sharing, epsilon, 1.0)
         sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
         term = np.zeros(())
         if self.weighting.needs_terms:
@@ -232,8 +231,7 @@ class FitnessForecast:
         noise, spread = self.weighting.sum_slopes(Answers(term, sizes, sharing, change), columns)
         enveloped, steepness = self.envelope.value_and_slope(self.noise(columns))
         slope = steepness * noise * self._noise_factor(columns)
-        if spread.any():
-            slope = slope + self.dispersion * np.where(self.partial_cost(columns) > 0, spread, 0.0)
+        slope = slope + self.dispersion * np.where(self.partial_cost(columns) > 0, spread, 0.0)
         if self.may_abstain:
             sharing = sharing & (self._add_parts(columns, enveloped) < self.outside)
         return np.where(sharing, slope, 0.0)
@@ -371,7 +369,7 @@ def _budgets_of(mechanism: Mechanism, terms: Array) -> Array:
     if not np.isfinite(budgets).all() or budgets.min() == 0:
         return mechanism.budget(distinct)[index]
     curve = scipy.interpolate.PchipInterpolator(np.log(nodes), np.log(budgets))
-    return np.asarray(np.exp(curve(np.log(distinct)))[index])
+    return np.exp(curve(np.log(distinct)))[index]
 
 
 def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -> Array:
@@ -394,8 +392,7 @@ def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -
     now = np.full(len(forecast.sizes), np.inf)
     epsilon = np.asarray(most, dtype=float)
     for _ in range(MOST_STEPS):
-        found = epsilon_worth(forecast, epsilon)
-        found = np.where(np.isnan(found), np.inf, found)
+        found = np.nan_to_num(epsilon_worth(forecast, epsilon), nan=np.inf, posinf=np.inf)
         if np.allclose(found, now, rtol=CLOSE, atol=0):
             break
         now = found

@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import Holding
 from learning.errors import InputError
-from learning.forecast.homogeneity import LossReports
+from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.weighting import RecordWeighting, SharedWeighting, SizeWeighting, Weighting
+from learning.forecast.weighting import (
+    Answers,
+    RecordWeighting,
+    SharedWeighting,
+    SizeWeighting,
+    Weighting,
+)
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
@@ -26,13 +32,13 @@ from learning.privacy.wrapped import LOCAL, Trust
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS, DEFAULT
+from learning.training.algorithms import ALGORITHMS, DEFAULT, Algorithm
 from learning.training.clocks import Clocks
 from learning.training.conduct import Conduct
 from learning.training.law import Returned
 
 REFERENCE_EPSILON = 1.0  # customary budget, at which clipping bounds are designed
+SMALLEST = 1e-3  # budget in the place of 0, where the most noise is asked for
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,15 @@ class PublicOwners:
         """Customary budget, inside each owner's interval, (n_owners,)."""
         return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
 
+    def noise_at(self, epsilon: Array, mechanism: Mechanism, weighting: Weighting) -> float:
+        """Aggregated noise where all owners that may share do, at budgets (n_owners,)."""
+        budgets = np.where(epsilon > 0, epsilon, SMALLEST)
+        sizes = self.sizes.astype(float)
+        term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
+        able = (self.epsilon_max > 0) | (self.epsilon_max.max() == 0)
+        terms = weighting.sum_terms(Answers(term, sizes, budgets > 0))
+        return float(weighting.aggregated_noise(terms[able].sum(axis=0)))
+
     def groups_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> list[list[int]]:
         """Groups among those who share (n_owners,), with members numbered among them."""
         place = np.cumsum(sharing) - 1
@@ -237,14 +252,12 @@ class PlanningInputs:
     ) -> list[GradientOracle]:
         """Gradient oracle of each owner, with made-up records where its conduct says so."""
         singly = self.settings.trains_by.one_by_one
-        labels = self.settings.loss.labels
-        streams = Streams(self.seed, "conduct")
         oracles = self.pooled.oracles(coordinates, one_by_one=singly)
         owners: Sequence[Holding] = self.pooled.owners
         for i, (owner, conduct) in enumerate(zip(owners, conducts, strict=False)):
             if conduct.records != "own":
-                rng = streams.rng(owner.name)
-                x, y = conduct.made_up(owner, self.target_bound, labels, rng=rng)
+                rng = Streams(self.seed, "conduct").rng(owner.name)
+                x, y = conduct.made_up(owner, self.target_bound, self.settings.loss.labels, rng=rng)
                 oracles[i] = coordinates.oracle(x, y, one_by_one=singly)
         return oracles
 
@@ -295,18 +308,21 @@ class PlanningInputs:
             coordinates = replace(coordinates, clipping=settings.clipping)
             return coordinates.bounded(settings.clip, np.inf, np.inf if ball is None else ball)
         if ball is None:
-            where = "where there are no public rows to choose it from"
-            raise open_bound_error("theta_max", where)
+            raise open_bound_error("theta_max", "where there are no public rows to choose it from")
         radius, target = coordinates.largest(self.feature_bound, self.target_bound)
-        if settings.clip:
-            radius = min(radius, settings.clip)
-        return coordinates.bounded(radius, target, ball)
+        return coordinates.bounded(min(radius, settings.clip or np.inf), target, ball)
 
 
 def public_rows_error(where: str, other: str) -> InputError:
     """Error to raise where a choice needs public rows."""
     advice = f"Set data.public_rows, or another {other}."
     return InputError("data.public_rows", f"must be above 0 {where}", 0, advice)
+
+
+def unbounded_error(where: str) -> InputError:
+    """Error to raise where gradients must be clipped and are to be left whole."""
+    rule = f"must bound a record's gradient{where}"
+    return InputError("learning.clip", rule, "none", 'Leave it at "optimal".')
 
 
 def open_bound_error(name: str, where: str) -> InputError:

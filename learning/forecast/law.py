@@ -33,7 +33,6 @@ HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step sizes tried, over 1/(largest curvature)
 LEAST_STEPS = 25  # of them, with a wide model
 NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
-FEW_PIECES = 3  # of a curve, up to which they are evaluated one by one, which is faster
 
 PlanKey = tuple[Returned, int, float, float]  # point returned, horizon, step size, growth of shares
 
@@ -81,13 +80,8 @@ def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: F
     seen : statistics of the clipped records of those who share, in phi.
     fitness : Fitness of all pooled records, in the model's own parameters.
     """
-    hessian = seen.hessian[None]
-    linears = [seen.linear[None]]
-    counted = fitness.statistics.hessian
-    truth = fitness.minimiser
-    penalty = fitness.regularisation
-    made = clipped_problems(coordinates, hessian, linears, counted, truth, penalty, fitness.optimum)
-    return next(made)
+    counted = fitness.statistics.hessian, fitness.minimiser, fitness.regularisation, fitness.optimum
+    return next(clipped_problems(coordinates, seen.hessian[None], [seen.linear[None]], *counted))
 
 
 def chance_share(
@@ -159,8 +153,8 @@ class PlanSet:
     def plan_at(self, index: int) -> Plan:
         """Plan of one line."""
         returned, horizon, step_size, growth = self.keys[index]
-        decline = self.decline
-        return Plan(self.algorithm, returned, horizon, step_size, decline=decline, growth=growth)
+        plan = Plan(self.algorithm, returned, horizon, step_size, growth=growth)
+        return replace(plan, decline=self.decline)
 
     def best_plan(self, noise: float) -> int:
         """Index of the lowest line at this noise."""
@@ -198,8 +192,7 @@ def make_plan_set(
     algorithm = ALGORITHMS[settings.algorithm]
     optimum = problem.optimum[:, None]
     keys: list[PlanKey] = []
-    biases = []
-    slopes = []
+    lines = []
     for horizon in horizons if settings.horizon is None else (settings.horizon,):
         constants = step_sizes(problem, settings, horizon)
         steps = algorithm.steps(constants, horizon, settings.step_decline)
@@ -208,18 +201,16 @@ def make_plan_set(
             continue
         plans = [Plan(settings.algorithm, "last", horizon, 1.0, growth=one) for one in growths]
         relative = np.array([plan.relative_scales(mechanism) for plan in plans])
-        factors = [float(mechanism.horizon_factor(plan.priced)) for plan in plans]
         for point in algorithm.trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
                 left, gains = bias_and_gain(problem, steps, point, relative)
             bias = (left / optimum).mean(axis=0)
-            for growth, gain, factor in zip(growths, gains, factors, strict=True):
+            for plan, gain in zip(plans, gains, strict=True):
+                factor = float(mechanism.horizon_factor(plan.priced))
                 slope = (gain / optimum).mean(axis=0) * gradient_bound**2 * factor
-                keys += [(point, horizon, step, float(growth)) for step in constants.tolist()]
-                biases.append(bias)
-                slopes.append(slope)
-    bias = np.concatenate(biases)
-    slope = np.concatenate(slopes)
+                keys += [(point, horizon, step, float(plan.growth)) for step in constants.tolist()]
+                lines.append((bias, slope))
+    bias, slope = np.concatenate(lines, axis=1)
     sound = np.isfinite(bias) & np.isfinite(slope)
     if not sound.any():
         raise diverging_error(settings)
@@ -333,8 +324,7 @@ class Envelope:
             return cls(ceiling, 0.0, ceiling)
         gap = min(ceiling, float(bias.max()) * 2 + 1) - least
         if np.isfinite(ceiling):
-            with np.errstate(divide="ignore"):
-                high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
+            high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
         else:
             high = 1e12 * gap / slope[lowest]
         low = 1e-9 * max(least, 1e-6 * gap) / max(float(slope[lowest]), 1e-300)
@@ -362,9 +352,8 @@ class Envelope:
         if self.curve is None:
             with np.errstate(over="ignore"):
                 return self.bias + self.line_slope * noise
-        inside = np.clip(noise, self.low, self.high)
-        value = np.exp(evaluate_curve(self.curve, np.log(inside)))
-        return value if (inside == noise).all() else self._extend_curve(noise, value)
+        inside = np.log(np.clip(noise, self.low, self.high))
+        return self._extend_curve(noise, np.exp(self.curve(inside)))
 
     def slope(self, noise: ArrayLike) -> Array:
         """Derivative of `value`."""
@@ -374,13 +363,11 @@ class Envelope:
         """Compute `value` and `slope` together."""
         noise = np.asarray(noise, dtype=float)
         if self.curve is None:
-            return self.value(noise), np.broadcast_to(self.line_slope, noise.shape).copy()
+            return self.value(noise), np.full(noise.shape, self.line_slope)
         inside = np.clip(noise, self.low, self.high)
         logs = np.log(inside)
-        value = np.exp(evaluate_curve(self.curve, logs))
-        slope = value * evaluate_curve(self.derivative, logs) / inside
-        if (inside == noise).all():
-            return value, slope
+        value = np.exp(self.curve(logs))
+        slope = value * self.derivative(logs) / inside
         slope = np.where(noise < self.low, (value - self.bias) / self.low, slope)
         if np.isfinite(self.ceiling):
             slope = np.where(noise > self.high, 0.0, slope)
@@ -393,31 +380,3 @@ class Envelope:
         if not np.isfinite(self.ceiling):
             return value
         return np.where(noise > self.high, self.ceiling, value)
-
-
-def evaluate_curve(curve: scipy.interpolate.PPoly, at: Array) -> Array:
-    """Evaluate ``curve(at)``, several times as fast where few of its pieces are met."""
-    if at.size < FEW_PIECES:
-        return np.asarray(curve(at))
-    ends = curve.x.searchsorted([at.min(), at.max()], side="right") - 1
-    last = min(int(ends[1]), len(curve.x) - 2)
-    first = min(max(int(ends[0]), 0), last)
-    if last - first >= FEW_PIECES:
-        return np.asarray(curve(at))
-    value = evaluate_piece(curve, first, at)
-    for piece in range(first + 1, last + 1):
-        value = np.where(at >= curve.x[piece], evaluate_piece(curve, piece, at), value)
-    return value
-
-
-def evaluate_piece(curve: scipy.interpolate.PPoly, piece: int, at: Array) -> Array:
-    """Polynomial of one piece, its terms added in SciPy's order, so that bits agree."""
-    beyond = at - curve.x[piece]
-    value = curve.c[-2, piece] * beyond
-    power = beyond.copy()
-    part = np.empty_like(beyond)
-    value += curve.c[-1, piece]
-    for coefficient in curve.c[-3::-1, piece]:
-        power *= beyond
-        value += np.multiply(power, coefficient, out=part)
-    return value

@@ -14,16 +14,9 @@ import numpy as np
 from numpy.random import Generator
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import (
-    BootstrapSamples,
-    Prediction,
-    chance_of_parts,
-    draw_bootstrap,
-    predict_outside,
-    predict_permuted,
-    predict_trained,
-)
-from learning.forecast.fitness import FitnessForecast, forecast_fitness
+from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
+from learning.forecast.decisions import Decisions
+from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import (
     SPREADS,
     BetweenOwners,
@@ -32,31 +25,21 @@ from learning.forecast.homogeneity import (
     record_gradients,
 )
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.law import oracle_problem, with_printed_step
-from learning.forecast.measures import Decisions, Measure, RootMeanSquare
-from learning.forecast.protocol import SMALLEST, design_by_law
-from learning.forecast.public_sample import affordable_count, dispersion
+from learning.forecast.measures import Measure, RootMeanSquare
+from learning.forecast.prediction import (
+    Prediction,
+    chance_of_parts,
+    predict_outside,
+)
+from learning.forecast.public_sample import affordable_count
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.wrapped import at_given_bound
 from learning.randomness import Streams
 from learning.training.client import Client, group_owners, make_clients
 from learning.training.conduct import Conduct
-from learning.training.law import (
-    Problem,
-    bias_and_gain,
-    concatenate_problems,
-    largest_excursion,
-    projected_share,
-)
 from learning.training.plan import Plan
 
-RESAMPLES = 200
-LEAST_RESAMPLES = 8  # of a wide model
 RESAMPLED = 4  # bootstrap samples of each bootstrap sample
-PERMUTATIONS = 40  # of the pooled records among the owners, of the interval on the oracle basis
-PROFILES = 9  # of budgets, from all smallest to all largest
 NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without visible effect
 
 
@@ -107,7 +90,7 @@ class Choice:
     step_decline: float
     horizon: int
     relative_fitness: float
-    chosen: bool
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,9 +103,10 @@ class Planner(ABC):
     coordinates : start, scale, clipping bounds and ball that are announced.
     mechanism : mechanism of the answers.
     forecast : relative fitness as a function of all budgets.
-    own_model : array (p,), the learner's outside option: its public model, or the start where it
-        has no rows.
     bootstrap : bootstrap samples of the public rows; None on the oracle basis.
+    optimum : forecast of f*.
+    curvatures : smallest and largest curvature of the training cost, in the trained coordinates.
+    start_excess : forecast of the excess cost of the start over the optimum.
     between : differences between owners by public rows or loss reports; None without either.
     choices : the ways to train that were compared; none where the scenario names one.
     """
@@ -131,25 +115,17 @@ class Planner(ABC):
     coordinates: Coordinates
     mechanism: Mechanism
     forecast: FitnessForecast
-    own_model: Array = field(repr=False)
     bootstrap: BootstrapSamples | None = field(repr=False)
+    optimum: float
+    curvatures: tuple[float, float]
+    start_excess: float
     between: BetweenOwners | None = field(default=None, kw_only=True)
     choices: tuple[Choice, ...] = field(default=(), kw_only=True, repr=False)
 
     @property
-    @abstractmethod
-    def optimum(self) -> float:
-        """Forecast of f*."""
-
-    @property
-    @abstractmethod
-    def curvatures(self) -> tuple[float, float]:
-        """Smallest and largest curvature of the training cost, in the trained coordinates."""
-
-    @property
-    @abstractmethod
-    def start_excess(self) -> float:
-        """Forecast of the excess cost of the start over the optimum."""
+    def own_model(self) -> Array:
+        """The learner's outside option, (p,): its public model, or the start without rows."""
+        return self.coordinates.centre if self.bootstrap is None else self.inputs.public.model
 
     @abstractmethod
     def predict_trained(self, epsilon: Array, point: float) -> Array:
@@ -199,10 +175,9 @@ class Planner(ABC):
         not matter.
         """
         point = self.at(epsilon)
-        outside_point = self.forecast.outside
-        points = point, outside_point
+        points = point, self.forecast.outside
         bootstrap = self.bootstrap
-        outside = np.array([outside_point]) if bootstrap is None else predict_outside(bootstrap)
+        outside = np.array(points[1:]) if bootstrap is None else predict_outside(bootstrap)
         worlds = len(outside)
         doubts = self.doubts(worlds)
         if not self.asks(epsilon):
@@ -210,14 +185,14 @@ class Planner(ABC):
             return Prediction(outside, outside, points)
         if bootstrap is None:
             trained = self.predict_known(epsilon, point)
-            return Prediction(trained, np.full(len(trained), outside_point))
+            return Prediction(trained, np.full(len(trained), self.forecast.outside))
         added, may_add = self.unlike(epsilon, worlds)
         partial = self.forecast.partial_cost_at(epsilon)
         point -= added + partial + self.forecast.unlike
         trained = self.predict_trained(epsilon, point) + partial * chance_of_parts(bootstrap)
         prediction = Prediction(trained, outside, points)
-        for kinds in ([may_add, np.zeros_like(may_add)], *doubts):
-            prediction = prediction.in_doubt(np.asarray(kinds))
+        for kinds in (np.stack([may_add, np.zeros_like(may_add)]), *doubts):
+            prediction = prediction.in_doubt(kinds)
         return prediction
 
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
@@ -240,14 +215,14 @@ class Planner(ABC):
         sample = self.inputs.sample
         reports = self.inputs.reports
         streams = Streams(self.inputs.seed, "data")
-        width = len(self.own_model)
         found = reports is not None and reports.nameless and reports.differ
         drawn = []
         if sample is not None and not sample.drawn:
             odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
             drawn.append(self._draw_unknown_kind(worlds, odds, streams.rng("unknown kind")))
         if reports is not None and found:
-            drawn.append(reports.draw_distances(width, worlds, rng=streams.rng("another kind")))
+            rng = streams.rng("another kind")
+            drawn.append(reports.draw_distances(len(self.own_model), worlds, rng=rng))
         return [self.forecast.dispersion * one for one in drawn]
 
     def _draw_unknown_kind(self, worlds: int, odds: Array, rng: Generator) -> Array:
@@ -275,14 +250,12 @@ class Planner(ABC):
         """Measure of the model: cost of wrong decisions, or root mean squared error if None."""
         if decisions not in self._measures:
             if decisions is not None:
-                made = self.decision_cost(decisions)
-            elif self.bootstrap is None:
-                made = RootMeanSquare(self.optimum, np.array([self.optimum]))
+                self._measures[decisions] = self.decision_cost(decisions)
             else:
-                optima, _ = self.bootstrap.estimated_scales
-                relative = self.bootstrap.optimum / optima
-                made = RootMeanSquare(self.optimum, self.optimum * relative)
-            self._measures[decisions] = made
+                relative = np.ones(1)
+                if self.bootstrap is not None:
+                    relative = self.bootstrap.optimum / self.bootstrap.estimated_scales[0]
+                self._measures[None] = RootMeanSquare(self.optimum, self.optimum * relative)
         return self._measures[decisions]
 
     def outside_decomposition(self) -> Decomposition:
@@ -311,8 +284,8 @@ class Planner(ABC):
         with np.errstate(divide="ignore"):
             enough = self._whole_need(epsilon) * self.inputs.owners.sizes**2 / weights**2
         less = self.mechanism.budget(np.where(term > 0, enough, 1.0))
-        less = np.minimum(epsilon, np.where(enough > term * (1 + 1e-9), less, epsilon))
-        return np.where(term > 0, less, epsilon)
+        lower = (term > 0) & (enough > term * (1 + 1e-9))
+        return np.where(lower, np.minimum(epsilon, less), epsilon)
 
     def _whole_need(self, epsilon: Array) -> float:
         """max q^2 t/n^2 of the joint noise, or more where it is announced so."""
@@ -333,16 +306,21 @@ class Planner(ABC):
         owners = self.inputs.owners
         plan = self.forecast.plan(epsilon)
         sharing = np.asarray(epsilon) > 0
-        oracles = self.inputs.owner_oracles(self.coordinates, conducts)
         bound = self.coordinates.noise_bound
         mechanism = self.mechanism_at(epsilon)
-        left = mechanism.training_budget(epsilon)
-        law = mechanism.training_mechanism
-        names = owners.names
-        made = make_clients(names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
+        made = make_clients(
+            owners.names,
+            self.inputs.owner_oracles(self.coordinates, conducts),
+            mechanism.training_budget(epsilon),
+            mechanism.training_mechanism,
+            bound,
+            plan.priced,
+            conducts,
+            plan.growth,
+        )
         weights = self.forecast.weights(epsilon)[sharing]
-        pairs = list(zip(weights, made, strict=True))
         if self.inputs.trust.secure:  # each adds a part of the whole noise, over its weight
+            pairs = list(zip(weights, made, strict=True))
             factor = float(mechanism.horizon_factor(plan.priced))
             spread = self.mechanism.scale_of_variance(self._whole_need(epsilon) * bound**2 * factor)
             whole = max(float(spread), *(q * one.scale for q, one in pairs))
@@ -351,167 +329,8 @@ class Planner(ABC):
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         groups = owners.groups_among(sharing)
         together = np.array([weights[group].sum() for group in groups])
-        return (
-            group_owners(made, groups),
-            together,
-            replace(plan, clocks=owners.clocks_among(sharing)),
-        )
-
-
-@dataclass(frozen=True)
-class ExactPlanner(Planner):
-    """Planner whose forecast is the exact law.
-
-    Parameters
-    ----------
-    problem : the training problem that the forecast averages over, one row per bootstrap sample of
-        the public rows.
-    """
-
-    problem: Problem = field(repr=False)
-
-    @property
-    def optimum(self) -> float:
-        return float(self.problem.optimum.mean())
-
-    @property
-    def curvatures(self) -> tuple[float, float]:
-        return mean_curvatures(self.problem)
-
-    @property
-    def start_excess(self) -> float:
-        return float(self.problem.untrained.mean())
-
-    def _training_at(self, epsilon: Array) -> tuple[Plan, float, Array]:
-        """Plan at given budgets, S, and the deviation of each answer's noise over that of S."""
-        plan = self.forecast.plan(epsilon)
-        return plan, self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
-
-    def predict_trained(self, epsilon: Array, point: float) -> Array:
-        plan, power, relative = self._training_at(epsilon)
-        return predict_trained(*self.hindsight_problems, plan, power, point, relative)
-
-    @cached_property
-    def hindsight_problems(self) -> tuple[Problem, Problem]:
-        """Problems of each bootstrap sample on the public rows, and of its learner's forecast."""
-        assert self.bootstrap is not None
-        bounds = self.coordinates.radius, self.coordinates.target_bound
-        forecast = [
-            learner.training_problem(*bounds, corrected=True) for learner in self.resampled_learners
-        ]
-        return self.bootstrap.training_problem(*bounds), concatenate_problems(forecast)
-
-    def predict_known(self, epsilon: Array, point: float) -> Array:
-        if not self.forecast.partial_cost_at(epsilon):
-            return np.array([point])
-        found = []
-        for world in range(PERMUTATIONS):
-            rng = Streams(self.inputs.seed, "deals").rng(world)
-            bias, noise, optimum = self._fit_pooled(epsilon, self.inputs.permute_records(rng))
-            found.append((bias + noise) / optimum)
-        return predict_permuted(np.array(found)[:, None], point)
-
-    def _fit_pooled(self, epsilon: Array, inputs: PlanningInputs) -> tuple[float, float, float]:
-        """Bias, noise and f* of training on pooled records."""
-        plan, power, relative = self._training_at(epsilon)
-        weights = self.forecast.weights(epsilon)
-        problem = pooled_problem(inputs, self.coordinates, weights)
-        bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
-        noise = float(gain[0]) * power if gain[0] > 0 else 0.0
-        return float(bias[0]), noise, float(problem.optimum[0])
-
-    def projected(self, epsilon: Array) -> float:
-        ball = self.coordinates.theta_max
-        if not self.asks(epsilon) or np.isinf(ball):
-            return 0.0
-        plan, power, relative = self._training_at(epsilon)
-        norm = self.mechanism.norm
-        moved = projected_share(self.problem, plan.steps, power, ball, relative, norm=norm)
-        return float(moved.mean())
-
-    def ball_binds(self) -> bool:
-        """True if the projection matters at budgets that owners may choose: no law holds there.
-
-        Where the scenario states the ball, at any budgets between the smallest and the largest;
-        else at the reference, for which the learner has made it wide enough if it could.
-        """
-        owners = self.inputs.owners
-        profiles = [owners.reference]
-        if self.inputs.settings.theta_max is not None:
-            low = np.maximum(owners.epsilon_min, SMALLEST)
-            high = np.maximum(owners.epsilon_max, SMALLEST)
-            profiles = list(np.geomspace(low, high, PROFILES) * (owners.epsilon_max > 0))
-        return any(self.projected(epsilon) > NEGLIGIBLE for epsilon in profiles)
-
-    def reach(self, epsilon: Array) -> float | None:
-        plan, power, relative = self._training_at(epsilon)
-        distance = largest_excursion(
-            self.problem, plan.steps, power, relative, norm=self.mechanism.norm
-        )
-        return float(np.quantile(distance, 0.9))
-
-    def oracle(self, epsilon: Array) -> Decomposition:
-        if not self.forecast.plan(epsilon).asks or not self.forecast.weights(epsilon).any():
-            return self.outside_decomposition()
-        bias, noise, _ = self._fit_pooled(epsilon, self.inputs)
-        optimum = self.inputs.pooled.fitness.optimum
-        return Decomposition(bias / optimum, noise / optimum, optimum)
-
-
-def exact_planner(
-    inputs: PlanningInputs, mechanism: Mechanism, drawn: BootstrapSamples | None = None
-) -> ExactPlanner:
-    """Protocol and forecast by the exact law, from the learner's public rows.
-
-    Without public rows from the pooled records: the simulator's privilege, assumed known.
-
-    Parameters
-    ----------
-    inputs : of the forecast.
-    mechanism : mechanism of the answers.
-    drawn : bootstrap samples of its rows where another planner of as many records has drawn them.
-    """
-    bootstrap = None
-    outside = None
-    if inputs.sample is None:
-        coordinates = inputs.stated_coordinates(mechanism)
-        weights = inputs.owners.sizes / inputs.owners.sizes.sum()
-        problem = pooled_problem(inputs, coordinates, weights)
-        own_model = coordinates.centre
-        lost = dispersion(*inputs.known_records.records, inputs.pooled.fitness.minimiser)
-    else:
-        count = affordable_count(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
-        bootstrap = drawn or bootstrap_of(inputs, mechanism, count)
-        if bootstrap.norm != mechanism.norm:
-            bootstrap = replace(bootstrap, norm=mechanism.norm)
-        coordinates = design_by_law(inputs, bootstrap, mechanism)
-        problem = bootstrap.training_problem(
-            coordinates.radius, coordinates.target_bound, corrected=True
-        )
-        lost = bootstrap.dispersion
-        outside = bootstrap.relative_outside
-        own_model = inputs.sample.model
-    mechanism = at_given_bound(mechanism, coordinates)
-    inputs = with_printed_step(inputs, coordinates, mechanism, mean_curvatures(problem))
-    forecast = forecast_fitness(
-        problem,
-        inputs.settings,
-        sizes=inputs.owners.sizes,
-        mechanism=mechanism,
-        gradient_bound=coordinates.noise_bound,
-        dispersion=lost,
-        basis=inputs.basis,
-        outside=outside,
-    )
-    forecast, between = add_kinds(forecast, inputs, coordinates)
-    return ExactPlanner(
-        inputs, coordinates, mechanism, forecast, own_model, bootstrap, problem, between=between
-    )
-
-
-def mean_curvatures(problem: Problem) -> tuple[float, float]:
-    """Smallest and largest curvature, on average over the rows of a problem."""
-    return float(problem.eigenvalues[:, 0].mean()), float(problem.eigenvalues[:, -1].mean())
+        plan = replace(plan, clocks=owners.clocks_among(sharing))
+        return group_owners(made, groups), together, plan
 
 
 def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
@@ -525,16 +344,6 @@ def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> Bo
         rng=Streams(inputs.seed, "data").rng("worlds"),
         norm=mechanism.norm,
     )
-
-
-def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:
-    """True training problem, from the pooled records at given weights (n_owners,)."""
-    fitness = inputs.pooled.fitness
-    assert isinstance(fitness, Fitness)
-    sizes = inputs.owners.sizes
-    counts = weights * sizes.sum() / sizes  # of an owner's records: its mean counts by its weight
-    seen = inputs.pooled.weighted_statistics(coordinates, counts)
-    return oracle_problem(coordinates, seen, fitness)
 
 
 def add_kinds(
@@ -552,10 +361,12 @@ def add_kinds(
         gradients = record_gradients(coordinates, *sample.population())
         rng = Streams(inputs.seed, "data").rng("kinds")
         between = analyse_variance(gradients, sample.owner, inputs.owners.names, rng=rng)
-    if reports is not None and (between is None or not between.differ):
-        between = reports.between_owners(len(coordinates.centre))
-    ratio = between.ratio if between else 0.0
-    made = replace(forecast, weighting=inputs.base_weighting)
-    made = made.with_weights(inputs.settings.weights, inputs.owners.reference, ratio)
-    unlike = made.dispersion * (0.0 if reports is None else reports.likely_distance)
+    unlike = 0.0
+    if reports is not None:
+        unlike = forecast.dispersion * reports.likely_distance
+        if between is None or not between.differ:
+            between = reports.between_owners(len(coordinates.centre))
+    made = replace(forecast, weighting=inputs.base_weighting).with_weights(
+        inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0
+    )
     return replace(made, outside=made.outside + unlike, unlike=unlike), between

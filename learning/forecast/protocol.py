@@ -7,28 +7,28 @@ budgets; horizon and step size stay free and follow the budgets that the market 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.errors import InputError
 from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.inputs import PlanningInputs, PublicOwners, Settings
+from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
-from learning.forecast.public_sample import affordable_count, best_radius, thin_out
+from learning.forecast.one_step import design_one_step
+from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.weighting import Answers, SizeWeighting, Weighting
-from learning.losses.clipping import RECORD, Scores, squared_gradient_bound
+from learning.forecast.tail import best_radius
+from learning.forecast.weighting import Answers, SizeWeighting
+from learning.losses.clipping import RECORD, squared_gradient_bound
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
-from learning.progress import ReportWork, count_progress
+from learning.progress import count_progress
 from learning.training.descent import Averaged
 from learning.training.law import Problem, largest_excursion
 from learning.training.plan import Plan
 
-SMALLEST = 1e-3  # budget in the place of 0, where the most noise is asked for
 PUBLIC_QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of norms: candidate clipping bounds
 LEAST_QUANTILES = 3  # of a wide model
 BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii, in units of the largest public |target|
@@ -44,14 +44,6 @@ ROUNDS = 3  # that a radius is chosen for where they are open
 GROWTH = 2.0
 BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
-
-RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over root mean square of public ones
-SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that root times that of residuals
-SHARES = tuple(np.geomspace(0.08, 0.9, 11))  # of the noise on scores
-TYPICAL = 0.3  # share, at which mechanisms are compared by their noise
-LEAST_BOUNDS = 4  # of a wide model
-LEAST_SHARES = 6
-STEP_RESAMPLES = 24
 
 
 def design_protocol(
@@ -76,13 +68,13 @@ def design_protocol(
     wide = BALL if algorithm.takes_steps else BALL_AT_ONCE
     ball = settings.theta_max or _furthest_start(bootstrap, whole) * wide
     if algorithm.scores:
-        return _design_one_step(inputs, mechanism, bootstrap, whole, ball)
+        return design_one_step(inputs, mechanism, bootstrap, whole, ball)
     by_record = whole.clipping == RECORD and settings.clip is None
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
         return whole.bounded(radius, np.inf, ball)
-    radii, targets = _bounds_to_rehearse(inputs, whole)
-    choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
+    bounds = product(*_bounds_to_rehearse(inputs, whole))
+    choices = [whole.bounded(radius, target, ball) for radius, target in bounds]
     if len(choices) == 1:
         return choices[0]
     did = count_progress(inputs.progress, "forecasting: choosing bounds", len(choices))
@@ -137,8 +129,7 @@ def design_by_law(
             found = _try_balls(problem, settings, mechanism, noise * bounds**2, balls)
             tried += [(-holds, value, limit, target, ball) for ball, value, holds in found]
             did(1)
-    _, _, limit, target, ball = min(tried)
-    return coordinates.bounded(limit, target, ball)
+    return coordinates.bounded(*min(tried)[2:])
 
 
 def _design_by_stand_in(
@@ -171,10 +162,8 @@ def _try_balls(
         plan = plans.plan_at(int(best))
         power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.priced)) * noise[under]
         relative = plan.relative_scales(mechanism)
-        powers = np.append(power, 0.0)
-        away = largest_excursion(problem, plan.steps, powers, relative, norm=mechanism.norm).max(
-            axis=-1
-        )
+        path = problem, plan.steps, np.append(power, 0.0), relative
+        away = largest_excursion(*path, norm=mechanism.norm).max(axis=-1)
         ball = np.asarray(balls)[under]
         holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
     return zip(balls, value.tolist(), holds.tolist(), strict=True)
@@ -202,22 +191,10 @@ def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     return float(np.sum(term)) / float(sizes.sum()) ** 2
 
 
-def noise_at(
-    owners: PublicOwners, mechanism: Mechanism, weighting: Weighting, epsilon: Array
-) -> float:
-    """Aggregated noise where all owners that may share do, at budgets (n_owners,)."""
-    budgets = np.where(epsilon > 0, epsilon, SMALLEST)
-    sizes = owners.sizes.astype(float)
-    term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
-    able = (owners.epsilon_max > 0) | (owners.epsilon_max.max() == 0)
-    terms = weighting.sum_terms(Answers(term, sizes, budgets > 0))
-    return float(weighting.aggregated_noise(terms[able].sum(axis=0)))
-
-
 def reference_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     """Aggregated noise where all share at the reference budgets."""
     weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
-    return noise_at(inputs.owners, mechanism, weighting, inputs.owners.reference)
+    return inputs.owners.noise_at(inputs.owners.reference, mechanism, weighting)
 
 
 def candidate_bounds(
@@ -254,7 +231,7 @@ def _bounds_to_rehearse(
         return [clip], targets
     if settings.clips_gradients:
         if clip is not None:
-            raise _unbounded_error("must bound a record's gradient where gradients are clipped")
+            raise unbounded_error(" where gradients are clipped")
         shown = whole.gradient_lengths(*sample.population())
         if whole.clipping == RECORD:
             shown = shown[shown > 0]
@@ -266,10 +243,6 @@ def _bounds_to_rehearse(
     return sorted({float(v) for v in np.quantile(shown, PUBLIC_QUANTILES[1::2])}), targets
 
 
-def _unbounded_error(rule: str) -> InputError:
-    return InputError("learning.clip", rule, "none", 'Leave it at "optimal".')
-
-
 def _rehearse_bounds(
     inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates
 ) -> float:
@@ -279,17 +252,17 @@ def _rehearse_bounds(
     takes_steps = inputs.settings.trains_by.takes_steps
     algorithm = STAND_IN if takes_steps else inputs.settings.algorithm
     starts = bootstrap.first_samples(REHEARSED_RESAMPLES).start_coordinates(choice)
-    seed = inputs.seed
-    rehearsal = Rehearsal.from_sample(sample, starts, sizes, mechanism, algorithm, seed=seed)
+    made = sample, starts, sizes, mechanism, algorithm
+    rehearsal = Rehearsal.from_sample(*made, seed=inputs.seed)
     level = np.array([reference_noise(inputs, mechanism)])
-    most = mechanism.horizon or max(REHEARSED_HORIZONS)
+    most = max(mechanism.horizon or max(REHEARSED_HORIZONS), 2)
     growth = mechanism.growth or 1.0
-    horizons = [rounds for rounds in REHEARSED_HORIZONS if rounds <= max(most, 2)]
     lowest = []
-    for rounds in horizons if takes_steps else [1]:
-        steps = rehearsal.step_sizes(rounds)
-        found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
-        lowest.append(float(found.mean(axis=(3, 4)).min()))
+    for rounds in REHEARSED_HORIZONS if takes_steps else [1]:
+        if rounds <= most:
+            steps = rehearsal.step_sizes(rounds)
+            found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
+            lowest.append(float(found.mean(axis=(3, 4)).min()))
     return min(lowest)
 
 
@@ -315,139 +288,3 @@ def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     even = float(mechanism.horizon_factor(plan.priced)) * reference_noise(inputs, mechanism)
     last = float(plan.relative_scales(mechanism)[-1]) ** 2
     return inputs.owners.rows_per_person**2 * even * last * min(1.0, ROUNDS / rounds)
-
-
-def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
-    """Mechanism with the price of second moments, where records give them with scores."""
-    if coordinates.scores is None:
-        return mechanism
-    return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)
-
-
-def _design_one_step(
-    inputs: PlanningInputs,
-    mechanism: Mechanism,
-    bootstrap: BootstrapSamples,
-    whole: Coordinates,
-    ball: float,
-) -> Coordinates:
-    """Bounds on moments and scores, and the noise between them, by the law of one step."""
-    noise = []
-    owners = inputs.owners
-    for share in noise_shares(len(whole.centre)).tolist():
-        priced = mechanism.with_moments(share, whole.rows_per_person)
-        level = noise_at(owners, priced, SizeWeighting(), owners.reference)
-        noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
-    did = count_progress(
-        inputs.progress, "forecasting: choosing bounds", 2 * len(RADII) * len(SCORES)
-    )
-    return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
-
-
-@dataclass(frozen=True)
-class StepLaw:
-    """Law of one step from several starts, under bounds on records.
-
-    Relative fitness of the step is ``bias + v^2 by_scores + s^2 by_moments`` to first order, with
-    deviations v of the noise on mean ux and s of that on mean xx' (on its diagonal; off it smaller
-    by sqrt(2)); averaged over the starts.
-
-    Parameters
-    ----------
-    bias, by_scores, by_moments : numbers.
-    """
-
-    bias: float
-    by_scores: float
-    by_moments: float
-
-    def fitness_at(self, scores: Array, moments: Array) -> Array:
-        """Relative fitness at some deviations (...)."""
-        return self.bias + scores**2 * self.by_scores + moments**2 * self.by_moments
-
-
-def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
-    """Law of a step under some bounds, from the start of each bootstrap sample.
-
-    With M and g the population's moments and score by shortened records, A the moments of whole
-    records and phi* their optimum, phi = M^-1 g misses phi* by a bias, and noise e on g and E on M
-    moves it by M^-1 (e - E phi). E has the covariance s^2/2 (|phi|^2 I + phi phi') times phi.
-
-    Parameters
-    ----------
-    bootstrap : the starts.
-    bounds : Coordinates with radius and scores.
-    """
-    sample = bootstrap.sample
-    x, y = sample.population()
-    found = []
-    for start in bootstrap.start_coordinates(bounds):
-        ridge, pull = start.penalty(sample.regularisation)
-        short, target = start.records(x, y)
-        whole = x @ start.transform
-        curvature = whole.T @ whole / len(y) + ridge / 2
-        inverse = np.linalg.pinv(short.T @ short / len(y) + ridge / 2, hermitian=True)
-        phi = inverse @ (target @ short / len(y) + pull / 2)
-        missed = phi - np.linalg.solve(start.transform, sample.truth - start.centre)
-        weight = inverse @ curvature @ inverse
-        trace = np.trace(weight)
-        by_moments = (phi @ phi * trace + phi @ weight @ phi) / 2
-        found.append((missed @ curvature @ missed, trace, by_moments))
-    return StepLaw(*(np.mean(found, axis=0) / bootstrap.optimum).tolist())
-
-
-def one_step_protocol(
-    bootstrap: BootstrapSamples,
-    whole: Coordinates,
-    ball: float,
-    clip: float | None,
-    noise: Array,
-    did: ReportWork,
-) -> Coordinates:
-    """Choose the bounds, and the share of the noise, with the smallest forecast by `step_law`.
-
-    Parameters
-    ----------
-    bootstrap : bootstrap samples of the public rows.
-    whole : the coordinates, without bounds.
-    ball : radius that the step is kept in.
-    clip : the bound on a record's gradient, twice its score, where the scenario states it.
-    noise : array (shares,), for each of `noise_shares`: the variance of the owners' noise on a mean
-        gradient, for a bound on gradients of 1.
-    did : called with 1 for each bound that was tried.
-
-    Raises
-    ------
-    InputError
-        If the gradients are to be left whole.
-    """
-    if clip is not None and np.isinf(clip):
-        where = "with one release of moments and scores"
-        raise _unbounded_error(f"must bound a record's gradient, twice its score, {where}")
-    width = len(whole.centre)
-    x, y = bootstrap.sample.population()
-    some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
-    size = float(np.sqrt(np.mean(whole.lengths(x @ whole.transform) ** 2)))
-    residual = float(np.sqrt(np.mean((y - x @ bootstrap.sample.truth) ** 2)))
-    radii = [size * float(one) for one in thin_out(RADII, LEAST_BOUNDS, width)]
-    scores = [size * residual * float(one) for one in thin_out(SCORES, LEAST_BOUNDS, width)]
-    if clip is not None:
-        scores = [clip / 2]
-    share = noise_shares(width)
-    tried = []
-    for radius, bound, alike in product(radii, scores, (True, False)):
-        bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
-        # the deviation of mean ux is half that of a mean gradient
-        deviation = whole.rows_per_person * bound * np.sqrt(noise)
-        moments = radius**2 / (2 * bound * share) * deviation
-        heights = step_law(some, bounds).fitness_at(deviation, moments)
-        best = int(np.argmin(heights))
-        made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
-        tried.append((float(heights[best]), made))
-        did(1)
-    return min(tried, key=lambda one: one[0])[1]
-
-
-def noise_shares(width: int) -> Array:
-    """Shares of the noise that are tried of a model of so many parameters."""
-    return np.asarray(thin_out(SHARES, LEAST_SHARES, width))

@@ -9,23 +9,16 @@ Where few rows represent many records, a loss with kinks is smoothed (`PublicSam
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import os
-import tempfile
-import uuid
-from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Generic, Protocol
+from typing import Any
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.public_sample import PublicSample, chance_of_bias
+from learning.forecast.kept import source_identity
+from learning.forecast.public_sample import PublicSample
+from learning.forecast.tail import chance_of_bias
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss, TrainingCost
@@ -35,10 +28,10 @@ from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.client import Client
 from learning.training.clocks import Clocks
+from learning.training.conduct import Changed
 from learning.training.law import Returned
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
@@ -48,8 +41,6 @@ FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, 
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # rounds: as few as noise that is small leaves worth asking for
 EVENED = 0.5  # part of the chance in the square of a clipping bias that is removed
 CLEAR = 12.0  # deviations of the noise's length: none reaches so far once in ten million
-RELEASE = f"{version('dpmarket')}/6"  # the number is raised when kept results would change
-CHECKSUM = "checksum"
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
     *("norm", "noise_bound", "clipping"),
@@ -145,6 +136,10 @@ class Rehearsal:
             penalty = penalty + self.loss.curvature * moved.T @ moved / len(moved)
         return float(np.linalg.eigvalsh(penalty)[0])
 
+    def open_step_sizes(self, stated: float | None, horizon: int) -> Array:
+        """Step-size constant that is stated, or those worth trying, (m,)."""
+        return self.step_sizes(horizon) if stated is None else np.array([stated])
+
     def step_sizes(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
         algorithm = self.trains_by
@@ -165,9 +160,8 @@ class Rehearsal:
     ) -> Plan:
         """Plan as it is rehearsed."""
         priced = self.trains_by.priced_answers(self.clocks, len(self.sizes), horizon)
-        clocks = self.clocks
-        decline = self.decline
-        return Plan(self.algorithm, returned, horizon, step_size, clocks, priced, decline, growth)
+        named = (self.algorithm, returned, horizon, step_size)
+        return Plan(*named, self.clocks, priced, self.decline, growth)
 
     @property
     def sums_suffice(self) -> bool:
@@ -216,16 +210,13 @@ class Rehearsal:
         counted = self.mechanism.noise_denominator(self.sizes)
         total = np.sum(self.weights**2 * self.noises / counted**2)
         shares = self.noises / (counted**2 * total)
-        if not self.trains_by.takes_steps:
-            holds = [held] * len(self.sizes)
-            if isinstance(held, SquaredStatistics):  # means stay, sums grow
-                sizes = self.sizes.astype(int).tolist()
-                rows = held.n_records
-                holds = [replace(held * (size / rows), n_records=size) for size in sizes]
-        elif self.aggregation.sums:
-            holds = [held] * len(self.sizes)
-        else:
-            holds = self._spread_owners(coordinates, held, number)
+        holds = [held] * len(self.sizes)
+        if self.trains_by.takes_steps:
+            if not self.aggregation.sums:
+                holds = self._spread_owners(coordinates, held, number)
+        elif isinstance(held, SquaredStatistics):  # means stay, sums grow
+            sizes = self.sizes.astype(int).tolist()
+            holds = [replace(held * (size / held.n_records), n_records=size) for size in sizes]
         return tuple(
             Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
             for i, (own, share) in enumerate(zip(holds, shares, strict=True))
@@ -244,7 +235,7 @@ class Rehearsal:
         whole = self.loss.derivative(residuals)[:, None] * moved
         kept = coordinates.within(whole, coordinates.radius)
         shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
-        return Shifted(held, (shrunk - 1) * kept.mean(axis=0))
+        return Changed(held, shift=(shrunk - 1) * kept.mean(axis=0))
 
     def _spread_owners(
         self, coordinates: Coordinates, held: GradientOracle, number: int
@@ -257,7 +248,7 @@ class Rehearsal:
             rows = streams.rng(owner, number).integers(len(self.y), size=size)
             shifts.append(coordinates.oracle(self.x[rows], self.y[rows]).gradient(start)[0])
         middle = self.sizes @ np.array(shifts) / self.sizes.sum()
-        return [Shifted(held, shift - middle) for shift in shifts]
+        return [Changed(held, shift=shift - middle) for shift in shifts]
 
     def trainings(
         self,
@@ -268,10 +259,10 @@ class Rehearsal:
         growth: float = 1.0,
     ) -> Iterator[tuple[Coordinates, Trajectory]]:
         """Train from start to start: runs are steps, levels and repeats, the last fastest."""
-        steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
-        steps = np.repeat(steps, repeats)
-        noise = np.repeat(noise, repeats)
         plan = self.make_plan("last", horizon, 1.0, growth)
+        runs = len(levels) * repeats
+        steps = np.repeat(constants, runs)
+        noise = np.tile(np.repeat(levels, repeats), len(constants))
         for number, coordinates in enumerate(self.starts):
             owners = self.proxy_owners(coordinates, plan.priced, noise, number, growth)
             task = Task(
@@ -283,7 +274,7 @@ class Rehearsal:
                 Streams(self.seed, f"rehearsal {number}"),
                 self.cost.regularisation,
                 np.ones(1) if len(owners) == 1 else self.weights,
-                repeats * len(levels),
+                runs,
                 steps[:, None],
                 self.aggregation,
             )
@@ -316,67 +307,46 @@ class Rehearsal:
         repeats : draws per start.
         growth : each answer's share of a budget over that of the one before.
         """
-        runs = len(constants) * len(levels) * repeats
-        found = np.empty((len(returned), runs, len(self.starts)))
+        shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))
+        found = np.empty(shape)
         asks_once = self.asks_once(horizon)
         trainings = self.trainings(horizon, constants, levels, repeats, growth)
         for number, (coordinates, done) in enumerate(trainings):
             for i, point in enumerate(returned):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    theta = coordinates.model(done.last if point == "last" else done.mean)
-                    fitness = self.cost.relative(theta)
+                    fitness = self.cost.relative(coordinates.model(done.point(point)))
+                    fitness = fitness.reshape(shape[1:4])
                     if point == "last" and asks_once:
                         plan = self.make_plan("last", horizon, 1.0, growth)
                         known, free = self._expect_one_step(coordinates, plan, constants, levels)
-                        kept = np.repeat(free > 0, repeats)
-                        fitness = np.where(kept, np.repeat(known, repeats), fitness)
-                found[i, :, number] = fitness
-        found = np.where(np.isfinite(found), found, np.inf)
-        shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))
-        return found.reshape(shape).swapaxes(3, 4)
+                        fitness = np.where(free[..., None], known[..., None], fitness)
+                found[i, ..., number] = fitness
+        return np.where(np.isfinite(found), found, np.inf).swapaxes(3, 4)
 
     def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
         """Measure relative fitness under one plan, (levels, starts, repeats)."""
         step = np.array([plan.step_size])
-        returned = (plan.returned,)
+        points = (plan.returned,)
         growth = plan.growth
-        horizon = plan.horizon
-        return self.rehearse(
-            horizon, step, levels, repeats=repeats, returned=returned, growth=growth
-        )[0, 0]
+        found = self.rehearse(
+            plan.horizon, step, levels, repeats=repeats, returned=points, growth=growth
+        )
+        return found[0, 0]
 
     def _expect_one_step(
         self, coordinates: Coordinates, plan: Plan, constants: Array, levels: Array
     ) -> tuple[Array, Array]:
-        """Expected relative fitness of one step, (steps x levels,), and where the ball is idle."""
-        lengths = constants * plan.steps[0]
-        steps, noise = (grid.ravel() for grid in np.meshgrid(lengths, levels, indexing="ij"))
+        """Expected relative fitness of one step, (steps, levels), and where the ball is idle."""
+        steps = np.repeat(constants * plan.steps[0], len(levels))
+        noise = np.tile(levels, len(constants))
         (owner,) = self.proxy_owners(coordinates, plan.priced, noise, growth=plan.growth)
         _, pull = coordinates.penalty(self.cost.regularisation)
         gradient = owner.records.gradient(np.zeros((1, len(pull))))[0] - pull
         scale = np.asarray(owner.scale) * plan.relative_scales(self.mechanism)[0]
         variance = self.mechanism.unit_variance * scale**2
-        return expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """Records with shifted gradients, by (p,)."""
-
-    records: GradientOracle = field(repr=False)
-    shift: Array = field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return self.records.n_records
-
-    @property
-    def n_parameters(self) -> int:
-        return self.records.n_parameters
-
-    def gradient(self, phi: Array) -> Array:
-        """Shifted mean of the gradient over the records: (runs, p) -> (runs, p)."""
-        return self.records.gradient(phi) + self.shift
+        fitness, free = expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
+        shape = len(constants), len(levels)
+        return fitness.reshape(shape), free.reshape(shape)
 
 
 def expected_step_fitness(
@@ -410,78 +380,5 @@ def expected_step_fitness(
     gain = float(np.sum(either / 2 - middle))
     power = steps**2 * variance
     reach = np.linalg.norm(phi, axis=1) + CLEAR * np.sqrt(len(gradient) * power)
-    fitness = np.asarray(cost.relative(coordinates.model(phi)) + power * gain)
+    fitness = cost.relative(coordinates.model(phi)) + power * gain
     return fitness, reach <= coordinates.theta_max
-
-
-def cache_folder() -> Path | None:
-    """Folder of kept results: DPMARKET_CACHE, or the user's cache folder; None: none are kept."""
-    named = os.environ.get("DPMARKET_CACHE")
-    if named is not None:
-        return Path(named) if named else None
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpmarket"
-    except RuntimeError:  # a user without a home
-        return None
-
-
-def source_identity(plug_in: object) -> str:
-    """Identity of a plug-in in a key: its parameters, and its source text where it is foreign.
-
-    Results of a class that has been edited are so computed anew. Where the text is unknown, the
-    identity differs every time.
-    """
-    kinds = [one for one in type(plug_in).__mro__ if one not in (ABC, Generic, Protocol, object)]
-    foreign = [kind for kind in kinds if not kind.__module__.startswith("learning.")]
-    try:
-        return repr(plug_in) + "".join(inspect.getsource(kind) for kind in foreign)
-    except (OSError, TypeError):
-        return f"{plug_in!r} {uuid.uuid4()}"
-
-
-def load_or_compute(function: Callable[[], dict[str, Array]], *key: Any) -> dict[str, Array]:
-    """Load what function() gave before for the same key, arrays by name, or call it.
-
-    The key, all that the result depends on, is hashed with this program's release. Nothing but
-    arrays is read, and these only with the checksum that they were kept with. A folder that cannot
-    be written, a full disk or a damaged or foreign file cost the time that keeping would have
-    saved, nothing else.
-    """
-    folder = cache_folder()
-    if folder is None:
-        return function()
-    import joblib  # takes a tenth of a second to load
-
-    name = joblib.hash((RELEASE, key))
-    file = folder / f"{name}.npz"
-    # Absent, damaged or foreign: computed anew. A zip archive with a bit turned over may raise
-    # almost anything.
-    with suppress(Exception), open(file, "rb") as raw, np.load(raw, allow_pickle=False) as kept:
-        held = {each: kept[each] for each in kept.files}
-        if str(held.pop(CHECKSUM)) == _checksum(name, held):
-            return held
-    result = function()
-    with suppress(OSError):
-        _write_arrays(file, {**result, CHECKSUM: np.array(_checksum(name, result))})
-    return result
-
-
-def _checksum(name: str, arrays: Mapping[str, Array]) -> str:
-    """SHA-256 of arrays and of the name that they are kept by."""
-    digest = hashlib.sha256(name.encode())
-    for each, array in sorted(arrays.items()):
-        digest.update(repr((each, array.dtype.str, array.shape)).encode() + array.tobytes())
-    return digest.hexdigest()
-
-
-def _write_arrays(file: Path, arrays: dict[str, Array]) -> None:
-    """Write another file and rename it, so that a file of this name is whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as temporary:
-            np.savez(temporary, **arrays)  # type: ignore[arg-type]
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise

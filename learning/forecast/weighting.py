@@ -79,8 +79,7 @@ class Weighting(ABC):
 
     def raw_weights(self, answers: Answers) -> Array:
         """Raw weights w, 0 of owners that do not share."""
-        raw = self.weight_rule(answers.term, answers.sizes)
-        return raw if answers.sharing.all() else np.where(answers.sharing, raw, 0.0)
+        return np.where(answers.sharing, self.weight_rule(answers.term, answers.sizes), 0.0)
 
     def answer_weights(self, answers: Answers) -> Array:
         """Weights q, (n_owners,); they sum to 1, or are all 0 where no owner shares."""
@@ -128,7 +127,7 @@ class Weighting(ABC):
 
     def has_answers(self, sums: Sums) -> Mask:
         """True where there are answers to train with."""
-        return np.asarray(sums[1] > 0)
+        return sums[1] > 0
 
     def aggregated_noise(self, sums: Sums) -> Array:
         """Aggregated noise sum q^2 t/n^2, from the columns of the sums."""
@@ -349,7 +348,7 @@ class SharedWeighting(Weighting):
         return sharing, sizes, weights, weights**2 * term / sizes**2
 
     def has_answers(self, sums: Sums) -> Mask:
-        return np.asarray(self.read_profile(sums)[0].sum(axis=0) > self.colluders)
+        return self.read_profile(sums)[0].sum(axis=0) > self.colluders
 
     def aggregated_noise(self, sums: Sums) -> Array:
         sharing, _, _, needs = self.read_profile(sums)
@@ -361,7 +360,7 @@ class SharedWeighting(Weighting):
 
     def record_shift(self, sums: Sums) -> Array:
         _, sizes, weights, _ = self.read_profile(sums)
-        return np.asarray(((weights - sizes / self.total) ** 2).sum(axis=0))
+        return ((weights - sizes / self.total) ** 2).sum(axis=0)
 
     def worth_term(self, own: Array, sums: Sums, answers: Answers, mechanism: Mechanism) -> Array:
         """Term at which all noise is all sampling noise, or the need of the strictest other."""
@@ -373,7 +372,7 @@ class SharedWeighting(Weighting):
         others = others * ((sharing * raw).sum() / joined) ** 2 * sizes**2 / weights**2
         more = collusion_factor(sharing.sum(), self.colluders)
         whole = own * sizes * float(self.weighted_spread(sums)) / (weights**2 * more)
-        return np.asarray(np.maximum(whole, others))
+        return np.maximum(whole, others)
 
     def sum_slopes(self, answers: Answers, sums: Sums) -> tuple[Array, Array]:
         """Derivatives as above: only the owner that needs most noise moves it."""
@@ -423,7 +422,7 @@ class SaturatedWeighting(Weighting):
         return np.full_like(own, self.level**2)
 
     def has_answers(self, sums: Sums) -> Mask:
-        return np.asarray(sums[0] > self.colluders)
+        return sums[0] > self.colluders
 
     def aggregated_noise(self, sums: Sums) -> Array:
         noise = 0.0 if self.level == 0 else 1 / np.maximum(sums[1], LEAST) ** 2

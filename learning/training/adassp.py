@@ -13,17 +13,17 @@ eigenvalue.
 phi = M^-1 g from phi = 0, with M = mean xx' and g = mean ux over all records, u = y - centre'x,
 ends at the minimum of squared loss. A record spends what its replacement moves, once records are
 held to |x| <= R and |u x| <= h one by one: at most sqrt(2) R^2 in moments and 2 h in scores
-(`learning.losses.clipping`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
+(`learning.losses.scores`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
 R), and AdaSSP has h = RY; no record is long, badly predicted and far out all at once. No pair of
 records is worst for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2)
 h, opposite ones scores by 2 h and moments by R^2, so both together cost hardly more than the scores
-(`learning.losses.clipping.noise_stretch`).
+(`learning.losses.scores.noise_stretch`).
 
 To first order the step errs by M^-1 (e - E phi*), with noise e on the scores and E on the moments.
 The mean excess of that is, with deviations v of e and s of E (diagonal), v^2 tr G + s^2/2 (|phi*|^2
 tr G + phi*'G phi*), G = M^-1 A M^-1, A the moments of records as they are. Together with the effect
 of clipping it chooses R, h and the share of the noise on public rows
-(`learning.forecast.protocol`). Moments are always released: 150 public rows alone err by
+(`learning.forecast.one_step`). Moments are always released: 150 public rows alone err by
 more than all noise (relative fitness 0.0055 in place of 0.0023 on the insurers at epsilon = 1,
 delta = 1e-6; 0.00009 in place of 0.000026 on the banks with 1,000; at the best bounds). Averaging
 them with the public ones by their precision, or a ridge, gains 3 % on some shuffles of the rows and
@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import SquaredStatistics
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
 
@@ -129,7 +129,7 @@ def release_deviations(
     The privacy loss depends on the sensitivity in units of the noise's deviation: m = 2 G/(n s) for
     a mean gradient with deviation s. Noise of the same law and deviation Delta/m on (sum xx', c sum
     xu) spends as much; k Delta/m where k rows of a person are replaced together. Scores
-    (`learning.losses.clipping`) have the noise of a mean gradient, n s/2, widened for the moments
+    (`learning.losses.scores`) have the noise of a mean gradient, n s/2, widened for the moments
     that are released with them.
 
     Parameters
@@ -186,19 +186,18 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     coordinates = task.coordinates
     if task.mechanism.norm != 2 or coordinates.norm != 2:
         raise ValueError(
-            "a one-shot release is defined for noise that goes by 2-norm, with records clipped "
-            "in it"
+            "a one-shot release is defined for noise that goes by 2-norm, with records clipped in it"
         )
     if not isinstance(records, SquaredStatistics):
         raise ValueError(
             f"{owner.name}: a one-shot release needs the sums of squared loss, SquaredStatistics"
         )
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))[list(runs)]
-    unit = np.sqrt(task.mechanism.unit_variance)
+    scale = scale * np.sqrt(task.mechanism.unit_variance)
     widened = 1.0
     if coordinates.scores is not None:
         widened = task.mechanism.beside_moments(coordinates.scores.share)
-    matrix, vector = release_deviations(coordinates, scale * unit, records.n_records, widened)
+    matrix, vector = release_deviations(coordinates, scale, records.n_records, widened)
     xx = np.tile(records.xx, (len(runs), 1, 1))
     xu = np.tile(records.xy, (len(runs), 1))
     if not owner.silent:
@@ -216,10 +215,9 @@ def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple
     count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
     numbers = np.asarray(runs) % task.draws
     streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
-    drawn = {
-        i: task.mechanism.draw_release(count, rng=streams[i]) for i in np.unique(numbers).tolist()
-    }
-    draws = np.stack([drawn[i] for i in numbers.tolist()])
+    distinct, again = np.unique(numbers, return_inverse=True)
+    drawn = [task.mechanism.draw_release(count, rng=streams[i]) for i in distinct]
+    draws = np.stack(drawn)[again]
     diagonal = np.arange(width)
     symmetric = np.zeros((len(runs), width, width))
     symmetric[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)
@@ -244,9 +242,9 @@ def adaptive_damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> A
     Source: Wang, Revisiting DP Linear Regression, Algorithm 2. There R = s sqrt(p ln(2
         p^2/FAILURE)) for independent entries above the diagonal; ours is for symmetric noise, with
         mean of the largest eigenvalue at most s sqrt(2p) and Gaussian concentration around it, and
-        is sharper. For l2 noise, Gaussian given its length, s counts as `Mechanism.deviation_quantile` times its
-        deviation. L is released with a third of the budget there, and read off the noisy matrix
-        here.
+        is sharper. For l2 noise, Gaussian given its length, s counts as
+        `Mechanism.deviation_quantile` times its deviation. L is released with a third of the budget
+        there, and read off the noisy matrix here.
     """
     tail = np.sqrt(2 * width) + np.sqrt(2 * np.log(1 / FAILURE))
     reach = np.asarray(deviation, dtype=float) * tail

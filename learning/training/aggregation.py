@@ -138,9 +138,9 @@ class NormCheck(Aggregation):
         def combine_answers(own: Array, answers: Iterable[Array]) -> Array:
             told = np.stack([*answers])
             limits = longest + noise * next(relative)
-            kept = shares * (np.linalg.norm(told, ord=mechanism.norm, axis=2) <= limits)
-            total = kept.sum(axis=0)
-            return own + np.einsum("or,orp->rp", kept / np.where(total > 0, total, 1.0), told)
+            return _add_weighted(
+                own, told, shares * (np.linalg.norm(told, mechanism.norm, 2) <= limits)
+            )
 
         return combine_answers
 
@@ -176,8 +176,9 @@ class Observed(Aggregation):
             squares = (rounds * squares + np.square(distance).mean(axis=2)) / (rounds + 1)
             rounds = rounds + 1
             known = squares.all(axis=0)  # else no owner adds noise, and some owner is the median
-            weights = np.where(known, 1 / np.where(known, squares, 1.0), shares[:, None])
-            return own + np.einsum("or,orp->rp", weights / weights.sum(axis=0), told)
+            return _add_weighted(
+                own, told, np.where(known, 1 / np.where(known, squares, 1.0), shares[:, None])
+            )
 
         return combine_answers
 
@@ -185,6 +186,12 @@ class Observed(Aggregation):
 def _sold_scales(task: Any) -> Array:
     """Scales of the noise that the owners sold, (n_owners, runs)."""
     return np.stack([np.broadcast_to(one.scale, task.runs) for one in task.owners])
+
+
+def _add_weighted(own: Array, told: Array, weights: Array) -> Array:
+    """Own gradients (runs, p) with the mean of answers (n_owners, runs, p) at some weights."""
+    total = weights.sum(axis=0)
+    return own + np.einsum("or,orp->rp", weights / np.where(total > 0, total, 1.0), told)
 
 
 def trimmed_mean(answers: Array, shares: Array, cut: float) -> Array:
@@ -204,7 +211,7 @@ def trimmed_mean(answers: Array, shares: Array, cut: float) -> Array:
     ends = np.cumsum(weights, axis=0)
     kept = np.maximum(np.minimum(ends, 1 - cut) - np.maximum(ends - weights, cut), 0.0)
     ranked = np.take_along_axis(answers, order, axis=0)
-    return np.asarray((kept * ranked).sum(axis=0) / kept.sum(axis=0))
+    return (kept * ranked).sum(axis=0) / kept.sum(axis=0)
 
 
 MEAN = Mean()

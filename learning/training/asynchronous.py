@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from learning.arrays import Array
-from learning.training.algorithm import Algorithm
+from learning.training.algorithms import Algorithm
+from learning.training.bounds import asynchronous_bound
 from learning.training.clocks import (
     Clocks,
     Talks,
@@ -25,7 +26,6 @@ from learning.training.lots import (
     with_noise,
 )
 from learning.training.task import Task, Trajectory
-from learning.training.theorems import asynchronous_bound
 
 CLOCK = ("clock", "ticks")  # first keys of the streams of ticks; no owner has two
 TIMES = ("clock", "times", 0)  # key of the times of the first run, which training does not read

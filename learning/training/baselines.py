@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from learning.arrays import Array
-from learning.data.owner_data import OwnerData
-from learning.losses.loss import Loss
 from learning.losses.records import pool_records
 from learning.training.client import make_clients
 from learning.training.task import Task
@@ -28,17 +25,6 @@ class Baseline:
 
     says: str
     change: Callable[[Task], Task]
-
-
-def own_models(records: Sequence[OwnerData], loss: Loss, regularisation: float = 0.0) -> Array:
-    """Fit each owner's best model on its own records, without clipping or noise, (n_owners, p).
-
-    Its quality is judged on the records of all: a model fitted to one kind of records may be far
-    off on others.
-
-    Source: Farokhi et al., The Cost of Privacy, Fig. 10.
-    """
-    return loss.fit_each([(owner.x, owner.y) for owner in records], regularisation)
 
 
 def weigh_answers(task: Task, equally: bool) -> Task:

@@ -1,20 +1,25 @@
-"""Bounds on the quality of a trained model: their inputs, their form, and common inequalities.
+"""Bounds on the quality of a trained model: common inequalities, and the theorems of the papers.
 
 All on the scale of mean gradients. f is the training cost, L and lambda its smallest and largest
 curvature, V = p S the expected squared 2-norm of a round's aggregated noise, S its variance per
-coordinate. The theorems of the papers are in `learning.training.theorems`.
+coordinate.
+
+Theorems stand as printed, and as their proofs have them: where a proof loses a factor, or takes a
+limit that its step sizes do not reach, `corrected` is the result of the same argument for the
+actual steps; where a paper leaves a constant open, `constant` is the one at which its bound meets
+the forecast.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.training.law import Returned
+from learning.training.law import Returned, iterate_weights
 
 Unmet = Literal[
     "ball",
@@ -238,3 +243,315 @@ def last_point_bound_convex(
     """
     sides = diameter**2 / constant + constant * squared_gradient
     return sides * (2 + np.log(rounds)) / np.sqrt(rounds)
+
+
+Unmets = dict[Unmet, bool]
+
+
+def synchronous_bound(at: BoundInputs) -> Bound:
+    """Theorem 2 of Wu et al.: min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2.
+
+    The bound on the distance is 4/L times that, (10). Printed without any epsilon' > 0 that it adds
+    for finite T. Its proof counts E|w|^2 as 2 b^2 of one coordinate, not of p, drops the factor
+    lambda/2 of the noise term, and takes the sum of the steps as unbounded, while rho/(T^2 k) adds
+    up to less the longer T is. Corrected is the least of `descent_path`, and 2/L times that.
+
+    Source: Wu et al., The Value of Collaboration.
+
+    >>> at = BoundInputs(np.array([1.0, 2.0]), 100, 1.0, 1.0, 0.5, excess=0.1)
+    >>> found = synchronous_bound(at)
+    >>> found.theorem, found.excess, found.distance
+    ('Theorem 2', 0.002, 0.016)
+    """
+    scale = 8 * at.gradient_bound**2 * at.step_size / (at.strong_convexity * at.total_size**2)
+    printed = scale * at.inverse_squares
+    smooth = bool(np.isfinite(at.smoothness))
+    corrected = float(at.descent_path().min()) if smooth else np.inf
+    facts: Unmets = {
+        "ball": np.isfinite(at.ball_diameter),
+        "smoothness": not smooth,
+        "step": smooth and bool(at.steps.max(initial=0.0) * at.smoothness > 1),
+        "horizon": bool(at.strong_convexity * at.steps.sum() < 1),
+    }
+    distance = printed * 4 / at.strong_convexity
+    return _make_bound("Theorem 2", at, facts, printed, distance, corrected, point="best")
+
+
+def averaged_training_bound(at: BoundInputs) -> Bound:
+    """Theorem 3 of Wu et al.: E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2).
+
+    The bound on the distance is 4/L times that, (12). The constant c_2 is left open, "for any T":
+    but at epsilon = inf the bound is 0 and a model after T rounds is not the best one, so no
+    constant fits all budgets: a term without epsilon is missing. Corrected is the lesser of
+    `averaged_bound` with E|g|^2 = (G + |grad g_1|)^2 + V, and, for smooth f, of `descent_path`
+    averaged in the same way.
+
+    Source: Wu et al., The Value of Collaboration.
+
+    >>> averaged_training_bound(BoundInputs(np.ones(4), 100, 1.0, 1.0, 0.5, excess=0.06)).constant
+    3.0
+    """
+    unit = at.gradient_bound / at.total_size * np.sqrt(at.inverse_squares)
+    constant = at.excess / unit if unit > 0 else np.inf
+    weights = iterate_weights(len(at.steps) + 1, at.returned)
+    corrected = np.inf
+    if at.returned == "averaged" and len(at.steps) and np.isfinite(at.ball_diameter):
+        squared = at.squared_gradient(at.squared_noise)
+        corrected = averaged_bound(at.ball_diameter, squared, at.steps, weights[:-1])
+    if np.isfinite(at.smoothness):
+        corrected = min(corrected, float(weights @ at.descent_path()))
+    distance = np.inf
+    if at.strong_convexity > 0 and unit > 0:
+        distance = 4 / at.strong_convexity * constant * unit
+    facts: Unmets = {
+        "unbounded": not np.isfinite(at.ball_diameter),
+        "point": at.returned != "averaged",
+    }
+    bound = _make_bound("Theorem 3", at, facts, distance=distance, corrected=corrected)
+    return replace(bound, constant=float(constant))
+
+
+def gossip_gap(n_owners: int) -> float:
+    """1 - sqrt(lambda) of the gossip of a learner with one of N owners at a time.
+
+    Appendix B prints lambda as |W_k - 11'W_k/(N+1)|_2^2 of a single round, which is 1 for N >= 2:
+    two copies that do not talk do not meet. The matrix of its source is that of the mean round,
+    whose second eigenvalue is 1 - 1/(2N) (0 for N = 1): W_k is a projection, and I - E W_k the
+    Laplacian of a star over 2N.
+
+    >>> gossip_gap(1), round(gossip_gap(10), 4)
+    (1.0, 0.0253)
+    """
+    if n_owners == 1:
+        return 1.0
+    return float(1 - np.sqrt(1 - 1 / (2 * n_owners)))
+
+
+def asynchronous_terms(
+    at: BoundInputs, *, coordinates: int = 1, root_factor: float = 1.0
+) -> tuple[float, float]:
+    """Both terms of Theorem 2 of Farokhi et al., with the constants of Appendix B.
+
+        (2 N^2 C^2 sqrt(N+1) rho/(sigma^2 (1 - sqrt(lambda)))) sqrt(A),
+        (N C^2 rho/sigma^2) A,
+        A = 1/T^2 + N sum (1/T + 2 sqrt(2 p) Xi/(n epsilon_i C))^2,
+        C = Xi_g + Xi, rho/sigma the step-size constant
+
+    (8) prints A with Xi/C taken as 1, which is looser, and p as 1; the appendix swaps the names of
+    the constants.
+
+    Parameters
+    ----------
+    at : inputs of the bound.
+    coordinates : p that is counted, 1 as printed.
+    root_factor : factor on the square root; 1 as printed, 1/T by the proof.
+    """
+    owners = at.n_owners
+    size = at.own_gradient_bound + at.gradient_bound
+    reach = 1.0
+    if coordinates > 1:
+        reach = at.gradient_bound / size
+    part = 1 / at.horizon + 2 * np.sqrt(2 * coordinates) * reach / (at.total_size * at.epsilon)
+    inside = 1 / at.horizon**2 + owners * float(np.sum(part**2))
+    scale = owners * size**2 * at.step_size / at.own_convexity
+    root = 2 * owners * np.sqrt(owners + 1) / gossip_gap(owners) * np.sqrt(inside)
+    return scale * root * root_factor, scale * inside
+
+
+def asynchronous_bound(at: BoundInputs) -> Bound:
+    """Theorem 2, (8), of Farokhi et al.: E |theta_L[T] - theta*|^2 below `asynchronous_terms`.
+
+    (9) leaves its constants open. The proof bounds the limit for ever more ticks of one fixed step;
+    the steps c/T^2 are shorter the more ticks there are, and (1 - c sigma/(T^2 N))^T of the start
+    remains, close to all of it. Corrected adds that, (N + 1) times |theta[1] - theta*|^2, counts
+    all p coordinates, keeps Xi/C and has the factor 1/T of the square root; the excess is at most
+    lambda/2 times the distance. ``constant`` is c_2' of (11), c_1' being 0 as in the paper's own
+    figures.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML.
+    """
+    budgets = at.inverse_squares
+    constant = at.excess * at.total_size**2 / budgets if budgets > 0 else np.inf
+    pull = at.step_size * at.own_convexity
+    distance = np.inf
+    corrected = np.inf
+    if at.own_convexity > 0 and np.isfinite(at.own_gradient_bound):
+        distance = sum(asynchronous_terms(at))
+        limit = sum(asynchronous_terms(at, coordinates=at.n_parameters, root_factor=1 / at.horizon))
+        kept = max(0.0, 1 - pull / (at.horizon**2 * at.n_owners)) ** at.horizon
+        corrected = limit + kept * (at.n_owners + 1) * at.start_distance
+    facts: Unmets = {
+        "unbounded": not np.isfinite(at.ball_diameter),
+        "convexity": not at.own_convexity > 0,
+        "step": not pull < at.horizon**2,
+        "horizon": pull < at.n_owners * at.horizon,
+    }
+    excess = at.smoothness / 2 * corrected
+    bound = _make_bound("Theorem 2", at, facts, distance=distance, corrected=excess)
+    return replace(bound, constant=float(constant), corrected_distance=finite_or_none(corrected))
+
+
+def step_size_as_printed(
+    ball_diameter: float, bound: float, n_parameters: int, deviation: float
+) -> float:
+    """c of the step size c/sqrt(t): |C|_2/sqrt(G^2 + p s^2), on the scale of mean gradients.
+
+    Parameters
+    ----------
+    ball_diameter : |C|_2, twice theta_max for a ball in 2-norm.
+    bound : G, largest 2-norm of one record's gradient.
+    n_parameters : the number p of parameters.
+    deviation : s, of the noise on each coordinate of one answer, as `Mechanism.scale` gives it.
+
+    Returns
+    -------
+    c of theta <- theta - c/sqrt(t) (gradient + noise).
+
+    Source: the multi-party write-up, (4): |C|_2/sqrt(t (n^2 G^2 + p sigma^2)) on sums of gradients.
+        Times n for means, with sigma = n s, the number of records drops out.
+
+    >>> step_size_as_printed(2.0, 3.0, 4, 2.0)
+    0.4
+    """
+    squared = bound**2 + n_parameters * deviation**2
+    if not (ball_diameter < np.inf and squared > 0):
+        raise ValueError(
+            "the printed step size needs a bounded ball, and gradients or noise that are not all "
+            "zero"
+        )
+    return float(ball_diameter / np.sqrt(squared))
+
+
+def step_as_printed(at: BoundInputs, noise: float) -> float | None:
+    """c of steps c/sqrt(t) or c/t as the write-up prints them, for a noise variance; else None.
+
+    c/t is 1/(Delta n t) on sums; Delta is the curvature of the whole cost, which is all that the
+    proof uses.
+
+    Source: the multi-party write-up, (4) and Theorem 2.
+    """
+    if at.decline == 0.5 and np.isfinite(at.ball_diameter):
+        length = at.lipschitz + at.own_gradient_bound
+        return step_size_as_printed(at.ball_diameter, length, at.n_parameters, np.sqrt(noise))
+    if at.decline == 1 and at.strong_convexity > 0:
+        return 1 / at.strong_convexity
+    return None
+
+
+def record_steps_form(at: BoundInputs, *, strongly: bool) -> float:
+    """The term within O(..) of Theorem 2, on means: (9) and (10) over n.
+
+    Source: the multi-party write-up, (9): L |C| ln^2(1.25 n^2/delta) sqrt(p)/epsilon; (10): L^2
+        ln^3(..) p/(n Delta epsilon^2).
+    """
+    n = at.total_size
+    logs = np.log(1.25 * at.total_size**2 / at.delta)
+    least = float(at.epsilon.min())
+    if strongly:
+        form = at.lipschitz**2 * logs**3 * at.n_parameters / (n * at.strong_convexity * least**2)
+    else:
+        form = at.lipschitz * at.ball_diameter * logs**2 * np.sqrt(at.n_parameters) / least
+    return float(form / n)
+
+
+def record_steps_bound(at: BoundInputs) -> Bound:
+    """Theorem 2 of the write-up, of SGD1: O(..) in two cases of decline, with an open constant.
+
+    Corrected is the theorem of Shamir & Zhang that its source uses for T rounds: `last_point_bound`
+    under steps 1/(Delta n t), `last_point_bound_convex` under steps c/sqrt(t), with E|g|^2 = (G +
+    |grad g_1|)^2 + p s^2.
+    """
+    strongly = at.decline == 1
+    form = record_steps_form(at, strongly=strongly) if 0 < at.delta < 1 else np.inf
+    constant = at.excess / form if np.isfinite(form) and form > 0 else np.inf
+    facts: Unmets = {
+        "epsilon": bool(at.epsilon.max() >= 1),
+        "delta": not 0 < at.delta < at.total_size**-3.0,
+        "rounds": at.horizon != int(at.total_size) ** 2,
+    }
+    squared = at.squared_gradient(at.n_parameters * at.answer_noise)
+    return replace(_last_point("Theorem 2", at, np.inf, squared, facts), constant=float(constant))
+
+
+def summed_steps_bound(at: BoundInputs) -> Bound:
+    """Theorem 4, (11), of SGD2: 8 m p (sigma^2 + n^2 L^2)/(n Delta T) of sums, over n for means.
+
+    Corrected is `last_point_bound` (or, under steps c/sqrt(k), `last_point_bound_convex`), with
+    E|g|^2 = (G + |grad g_1|)^2 + V. The step of (11) is not printed; 1/(Delta n t) is the one of
+    the case that it cites.
+
+    Source: the multi-party write-up.
+    """
+    mean_noise = at.noise_power / at.n_owners  # sigma^2/n^2: all m owners add the same
+    printed = 8 * at.n_owners * at.n_parameters * (mean_noise + at.lipschitz**2)
+    printed /= at.strong_convexity * at.horizon if at.strong_convexity > 0 else np.nan
+    squared = at.squared_gradient(at.squared_noise)
+    facts: Unmets = {"convexity": not at.strong_convexity > 0}
+    return _last_point("Theorem 4", at, printed, squared, facts)
+
+
+def _last_point(
+    theorem: str, at: BoundInputs, printed: float, squared: float, facts: Unmets
+) -> Bound:
+    """Make a bound on the last point, corrected by Shamir & Zhang's."""
+    rounds = len(at.steps)
+    corrected = np.inf
+    # steps 1/(Delta n t) of sums
+    strong = at.decline == 1 and np.isclose(at.step_size * at.strong_convexity, 1.0, rtol=1e-6)
+    if strong and rounds:
+        corrected = last_point_bound(squared, rounds, strong_convexity=at.strong_convexity)
+    if at.decline == 0.5 and rounds and np.isfinite(at.ball_diameter):
+        corrected = last_point_bound_convex(
+            squared, rounds, diameter=at.ball_diameter, constant=at.step_size
+        )
+    facts = {
+        **facts,
+        "unbounded": not np.isfinite(at.ball_diameter),
+        "step": at.returned != "last" or not (at.decline == 0.5 or strong),
+    }
+    return _make_bound(theorem, at, facts, printed, corrected=corrected)
+
+
+def weighted_bound(at: BoundInputs) -> Bound:
+    """Theorems 2 and 3 of Kang et al., (11): (1 - L/lambda)^T (f(theta[1]) - f*) + p sigma^2/(2 L).
+
+    Steps are 1/lambda. (4) writes the weighted sum of the owners' noises as N(0, sigma^2); its
+    variance is sum q^2 of that, which corrected has. Both suppose one common path of all owners,
+    while Algorithm 1 averages once, at the end: they hold for similar owners, and not where their
+    own best models differ.
+
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM.
+    """
+    longest = float(at.steps.max(initial=0.0))
+    left = (1 - at.strong_convexity / at.smoothness) ** len(at.steps) * at.start_excess
+    printed = left + at.n_parameters * at.answer_noise / (2 * at.strong_convexity)
+    facts: Unmets = {
+        "convexity": not at.strong_convexity > 0,
+        "smoothness": not np.isfinite(at.smoothness),
+        "step": not np.isclose(longest * at.smoothness, 1.0, rtol=1e-6),
+        "common_path": at.n_owners > 1,
+    }
+    corrected = float(at.descent_path()[-1])
+    return _make_bound("Theorem 2", at, facts, printed, corrected=corrected)
+
+
+def _make_bound(
+    theorem: str,
+    at: BoundInputs,
+    facts: Unmets,
+    excess: float = np.inf,
+    distance: float = np.inf,
+    corrected: float = np.inf,
+    point: Literal["returned", "best"] = "returned",
+) -> Bound:
+    """Make a bound with the unmet assumptions among ``facts``, None for infinite parts."""
+    curved = 2 / at.strong_convexity if at.strong_convexity > 0 else np.inf
+    return Bound(
+        theorem,
+        point,
+        finite_or_none(excess),
+        finite_or_none(distance),
+        corrected=finite_or_none(corrected),
+        corrected_distance=finite_or_none(corrected * curved),
+        unmet=tuple(code for code, found in facts.items() if found),
+    )

@@ -238,7 +238,7 @@ def group_owners(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> t
         is left open there).
     """
     grouped = sorted(i for group in groups for i in group)
-    if grouped != list(range(len(owners))) or not all(len(group) for group in groups):
+    if grouped != list(range(len(owners))) or not all(map(len, groups)):
         raise ValueError(
             f"every one of {len(owners)} owners must be in one group, and no group empty; "
             f"got {groups}"
@@ -251,16 +251,16 @@ def _join_members(members: Sequence[Client]) -> Client:
     if len(members) == 1:
         return members[0]
     records = Joint(tuple(owner.records for owner in members))
-    parts = [
-        (owner.records.n_records / records.n_records * np.asarray(owner.scale)) ** 2
-        for owner in members
-    ]
-    scale = np.sqrt(np.asarray(sum(parts), dtype=float))
+    shares = [owner.records.n_records / records.n_records for owner in members]
+    pairs = zip(shares, members, strict=True)
+    power = np.asarray(
+        sum((share * np.asarray(one.scale)) ** 2 for share, one in pairs), dtype=float
+    )
     horizons = [owner.horizon for owner in members if not owner.silent]
     return Group(
         " + ".join(owner.name for owner in members),
         records,
-        float(scale) if scale.ndim == 0 else scale,
+        float(np.sqrt(power)) if power.ndim == 0 else np.sqrt(power),
         min(horizons, default=members[0].horizon),
         growth=members[0].growth,
         members=tuple(members),

@@ -129,7 +129,7 @@ def talk_probabilities(clocks: Clocks, n_owners: int) -> Array:
     with np.errstate(divide="ignore"):
         silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log, by that time
     others = silent.sum(axis=1, keepdims=True) - silent
-    return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
+    return (SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0)
 
 
 def tick_times(clocks: Clocks, n_owners: int, horizon: int, *, rng: np.random.Generator) -> Array:
@@ -152,7 +152,7 @@ def relative_steps(clocks: Clocks, n_owners: int) -> Array:
     array([2.        , 0.66666667])
     """
     talks = talk_probabilities(clocks, n_owners)
-    return np.asarray(talks.sum() / (n_owners * talks))
+    return talks.sum() / (n_owners * talks)
 
 
 def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
@@ -162,15 +162,14 @@ def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
         values = np.asarray(getattr(clocks, name), dtype=float)
         if values.ndim == 0:
             values = np.full(n_owners, values)
-        kept = (values > 0) & np.isfinite(values)
+        kept = (values > 0) & (values < np.inf)
         if name == "dropout":
             kept = (values >= 0) & (values < 1)
         if values.shape != (n_owners,) or not kept.all():
             rule = f"must be one number {rule} for each of {n_owners} owners"
             raise InputError(f"learning.clocks.{name}", rule, values.tolist())
         found.append(values)
-    rates, dropout = found
-    return rates, dropout
+    return found[0], found[1]
 
 
 def covered_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:

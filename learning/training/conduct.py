@@ -62,7 +62,7 @@ class Conduct(Declaration):
             return records
         if isinstance(records, SquaredStatistics):
             return records * self.gradient
-        return Scaled(records, self.gradient)
+        return Changed(records, self.gradient)
 
     def made_up(
         self, owner: Holding, target_bound: float, labels: bool, *, rng: np.random.Generator
@@ -90,11 +90,12 @@ HONEST = Conduct()
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """Records whose gradients are multiplied by a factor."""
+class Changed:
+    """Records whose gradients are multiplied by a factor and shifted by a vector (p,)."""
 
     records: GradientOracle = field(repr=False)
-    factor: float
+    factor: float = 1.0
+    shift: Array | float = 0.0
 
     @property
     def n_records(self) -> int:
@@ -105,10 +106,10 @@ class Scaled:
         return self.records.n_parameters
 
     def gradient(self, phi: Array) -> Array:
-        """Mean gradient over the records at phi times the factor: (runs, p) -> (runs, p)."""
-        return self.factor * self.records.gradient(phi)
+        """Changed mean of the gradient over the records: (runs, p) -> (runs, p)."""
+        return self.factor * self.records.gradient(phi) + self.shift
 
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
-        """Gradient of one record per run, rows (runs,), times the factor."""
+        """Changed gradient of one record per run, rows (runs,)."""
         single: Any = self.records
-        return np.asarray(self.factor * single.record_gradient(phi, rows))
+        return np.asarray(self.factor * single.record_gradient(phi, rows) + self.shift)

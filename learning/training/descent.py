@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from learning.arrays import Array
-from learning.training.algorithm import Algorithm
-from learning.training.bounds import BoundInputs
-from learning.training.client import Noise
-from learning.training.law import Returned, averaging_coefficients
-from learning.training.task import Task, Trajectory
-from learning.training.theorems import (
+from learning.training.algorithms import Algorithm
+from learning.training.bounds import (
+    BoundInputs,
     averaged_training_bound,
     step_as_printed,
     summed_steps_bound,
     synchronous_bound,
 )
+from learning.training.client import Noise
+from learning.training.law import Returned, averaging_coefficients
+from learning.training.task import Task, Trajectory
 
 NUMBERS_HELD = 4_000_000  # of noise, over all owners, drawn ahead
 

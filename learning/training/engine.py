@@ -17,11 +17,9 @@ from learning.arrays import Array
 from learning.privacy.ledger import Ledger, describe_bounds
 from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import Client, make_clients
 from learning.training.clocks import Talks
-from learning.training.task import Schedule, Task
-
-__all__ = ["Client", "Trained", "make_clients", "train", "untrained_result"]
+from learning.training.plan import Plan
+from learning.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Trained:
 
     theta: Array = field(repr=False)
     path: Array = field(repr=False)
-    plan: Schedule
+    plan: Plan
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
     task: Task | None = field(default=None, repr=False)
@@ -53,7 +51,7 @@ class Trained:
         return ALGORITHMS[self.plan.algorithm].reconstruct_talks(self.task)
 
 
-def untrained_result(theta: Array, plan: Schedule, *, runs: int) -> Trained:
+def untrained_result(theta: Array, plan: Plan, *, runs: int) -> Trained:
     """Make the result of no training: the same model in every run."""
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
 
@@ -113,7 +111,7 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     start = task.start()
     task.watch(0, start, start)
     done = algorithm.run(task)
-    theta = coordinates.model(done.last if plan.returned == "last" else done.mean)
+    theta = coordinates.model(done.point(plan.returned))
     return Trained(theta, coordinates.model(done.path), plan, done.projected, ledger, task)
 
 
@@ -122,9 +120,7 @@ def _check_task(task: Task) -> None:
     plan = task.plan
     if task.runs < 1:
         raise ValueError(f"runs must be at least 1, got {task.runs}")
-    for owner in task.owners:
-        if owner.silent:
-            continue
+    for owner in (one for one in task.owners if not one.silent):
         if owner.horizon < plan.priced:
             raise ValueError(
                 f"{owner.name} split its budget over {owner.horizon} rounds and answers no "

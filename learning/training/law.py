@@ -133,7 +133,7 @@ class Problem:
 
     def quadratic_form(self, error: Array) -> Array:
         """error' gram error of errors (m, p), (m,)."""
-        return np.asarray(np.einsum("wi,wij,wj->w", error, self.gram, error))
+        return np.einsum("wi,wij,wj->w", error, self.gram, error)
 
 
 def quadratic_problem(

@@ -39,7 +39,7 @@ class Model:
         n_rows: number of rows.
         """
         x, _ = self.encoder.encode(columns, np.arange(n_rows))
-        return np.asarray(self.loss.predicted(x, self.theta[None])[0] + self._offset)
+        return self.loss.predicted(x, self.theta[None])[0] + self._offset
 
     def coefficients(self) -> tuple[dict[str, float], float] | None:
         """Effect of one more unit of each column, and the intercept where all columns are 0.

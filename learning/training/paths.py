@@ -72,9 +72,7 @@ class Paths:
         for point, kept in (("last", self.kept), ("averaged", self.kept_means)):
             if kept:
                 steps, quartiles = self.quartiles(point == "averaged")
-                for step, (low, middle, high) in zip(
-                    steps.tolist(), quartiles.tolist(), strict=True
-                ):
-                    row = {"round": step, "point": point, "q25": low, "median": middle, "q75": high}
-                    rows.append(row)
+                for step, found in zip(steps.tolist(), quartiles.tolist(), strict=True):
+                    numbers = dict(zip(("q25", "median", "q75"), found, strict=True))
+                    rows.append({"round": step, "point": point, **numbers})
         return rows

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from learning.arrays import Array
+from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import ALGORITHMS
-from learning.training.task import Schedule
+from learning.training.clocks import Clocks
+from learning.training.law import Returned
 
 
 @dataclass(frozen=True)
-class Plan(Schedule):
-    """The plan of a training; its parameters are those of `Schedule`."""
+class Plan:
+    """The plan of a training.
+
+    Parameters
+    ----------
+    algorithm: a name of `learning.training.algorithms.ALGORITHMS`.
+    returned: the returned point, the last one or the mean of all rounds.
+    horizon: T, the number of rounds.
+    step_size: the step-size constant c; 0 for no queries.
+    clocks: clocks of the owners, where the algorithm uses them.
+    answers: number of answers that budgets are split over, and the most of any owner; T unless
+        given.
+    decline: the power of k that steps fall with; the algorithm's own unless given.
+    growth: each answer's share of a budget over that of the one before; 1 for the even split.
+    """
+
+    algorithm: str
+    returned: Returned
+    horizon: int
+    step_size: float
+    clocks: Clocks = Clocks()
+    answers: int | None = None
+    decline: float | None = None
+    growth: float = 1.0
 
     def __post_init__(self) -> None:
         name = self.algorithm
@@ -21,6 +47,24 @@ class Plan(Schedule):
             raise ValueError(
                 f"shares of a budget cannot grow under {name}, got a growth of {self.growth:g}"
             )
+
+    @property
+    def priced(self) -> int:
+        """Number of answers that budgets are split over: T, or the queries where shares grow."""
+        if self.answers is not None:
+            return self.answers
+        return self.horizon if self.growth == 1 else len(self.steps)
+
+    def relative_scales(self, mechanism: Mechanism) -> Array:
+        """Noise scale of each answer over that of the even split, (queries,)."""
+        if self.growth == 1 and mechanism.growth in (1, None):
+            return np.ones(len(self.steps))
+        return mechanism.relative_scales(self.growth, self.priced)[: len(self.steps)]
+
+    @property
+    def asks(self) -> bool:
+        """True if owners are asked at all; without steps the learner keeps its own model."""
+        return self.step_size > 0
 
     @property
     def steps(self) -> Array:

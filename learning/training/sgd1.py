@@ -9,12 +9,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.records import pool_records
-from learning.training.algorithm import Algorithm
-from learning.training.bounds import BoundInputs
+from learning.training.algorithms import Algorithm
+from learning.training.bounds import BoundInputs, record_steps_bound, step_as_printed
 from learning.training.descent import Walk
 from learning.training.lots import IntArray, by_answer, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
-from learning.training.theorems import record_steps_bound, step_as_printed
 
 PICKS = ("picks", "records")  # first keys of the streams of picks; no owner has two
 
@@ -81,9 +80,8 @@ class SGD1(Algorithm):
         factor = _answer_factors(task)
         told = [[list[Array]() for _ in range(task.runs)] for _ in task.owners]
         lots = (lot for block in draw_picks(task) for lot in zip(*block, strict=True))
-        for step, (pick, called), phi, free in zip(
-            task.plan.steps, lots, asked, moved, strict=True
-        ):
+        rounds = zip(task.plan.steps, lots, asked, moved, strict=True)
+        for step, (pick, called), phi, free in rounds:
             answer = ((phi - free) / step - task.own_gradient(phi)) / factor[called, None]
             noise = answer - held.record_gradient(phi, pick)
             for run, owner in enumerate(called):
@@ -97,7 +95,7 @@ class SGD1(Algorithm):
 
 def _answer_factors(task: Task) -> Array:
     """Factor on each owner's answers that gives it its weight: 1 if it is weighted by records."""
-    return np.asarray(task.shares * task.sizes.sum() / task.sizes)
+    return task.shares * task.sizes.sum() / task.sizes
 
 
 def _check_noise(task: Task) -> None:

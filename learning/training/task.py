@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,59 +17,9 @@ from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
 from learning.training.client import Client, Noise
-from learning.training.clocks import Clocks
 from learning.training.law import Returned
 from learning.training.paths import Watch, ignore_step
-
-
-@dataclass(frozen=True)
-class Schedule(ABC):
-    """The plan of a training; `learning.training.plan.Plan` adds the steps of its algorithm.
-
-    Parameters
-    ----------
-    algorithm: a name of `learning.training.algorithms.ALGORITHMS`.
-    returned: the returned point, the last one or the mean of all rounds.
-    horizon: T, the number of rounds.
-    step_size: the step-size constant c; 0 for no queries.
-    clocks: clocks of the owners, where the algorithm uses them.
-    answers: number of answers that budgets are split over, and the most of any owner; T unless
-        given.
-    decline: the power of k that steps fall with; the algorithm's own unless given.
-    growth: each answer's share of a budget over that of the one before; 1 for the even split.
-    """
-
-    algorithm: str
-    returned: Returned
-    horizon: int
-    step_size: float
-    clocks: Clocks = Clocks()
-    answers: int | None = None
-    decline: float | None = None
-    growth: float = 1.0
-
-    @property
-    def priced(self) -> int:
-        """Number of answers that budgets are split over: T, or the queries where shares grow."""
-        if self.answers is not None:
-            return self.answers
-        return self.horizon if self.growth == 1 else len(self.steps)
-
-    def relative_scales(self, mechanism: Mechanism) -> Array:
-        """Noise scale of each answer over that of the even split, (queries,)."""
-        if self.growth == 1 and mechanism.growth in (1, None):
-            return np.ones(len(self.steps))
-        return mechanism.relative_scales(self.growth, self.priced)[: len(self.steps)]
-
-    @property
-    def asks(self) -> bool:
-        """True if owners are asked at all; without steps the learner keeps its own model."""
-        return self.step_size > 0
-
-    @property
-    @abstractmethod
-    def steps(self) -> Array:
-        """Step size of each query, (queries,)."""
+from learning.training.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -99,7 +48,7 @@ class Task:
 
     owners: Sequence[Client]
     coordinates: Coordinates
-    plan: Schedule
+    plan: Plan
     mechanism: Mechanism
     runs: int
     streams: Streams = field(repr=False)
@@ -187,3 +136,7 @@ class Trajectory:
     mean: Array = field(repr=False)
     path: Array = field(repr=False)
     projected: float
+
+    def point(self, returned: Returned) -> Array:
+        """Point that is returned, (runs, p)."""
+        return self.last if returned == "last" else self.mean

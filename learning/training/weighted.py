@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from learning.arrays import Array
-from learning.training.algorithm import Algorithm
-from learning.training.bounds import BoundInputs
+from learning.training.algorithms import Algorithm
+from learning.training.bounds import BoundInputs, weighted_bound
 from learning.training.descent import Walk, iterate_noise
 from learning.training.paths import ignore_step
 from learning.training.task import Task, Trajectory
-from learning.training.theorems import weighted_bound
 
 
 class Weighted(Algorithm):
@@ -63,14 +61,11 @@ class Weighted(Algorithm):
         watched = task.watch is not ignore_step
         points = np.zeros((steps * watched, *last.shape))
         for weight, owner, noise in zip(task.shares, task.owners, task.noises(), strict=True):
-
-            def add_points(step: int, phi: Array, mean: Array, weight: float = weight) -> None:
-                points[step - 1] += weight * phi
-
-            watch = add_points if watched else ignore_step
-            alone = Walk(replace(task, watch=watch), 1 / len(task.owners))
-            for drawn in iterate_noise(task, noise, 1):
+            alone = Walk(replace(task, watch=ignore_step), 1 / len(task.owners))
+            for step, drawn in enumerate(iterate_noise(task, noise, 1)):
                 alone.move(task.own_gradient(alone.phi) + owner.answer(alone.phi, drawn))
+                if watched:
+                    points[step] += weight * alone.phi
             last += weight * alone.phi
             path += weight * alone.path
             moved += alone.moved

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from learning.privacy.laplace import Laplace
+from learning.training.bounds import gossip_gap
 from learning.training.plan import Plan
-from learning.training.theorems import gossip_gap
 from reproduction.bounds.comparison import (
     BUDGET_LABEL,
     bound_marks,

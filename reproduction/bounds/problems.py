@@ -15,8 +15,7 @@ from learning.losses.loss import Loss, TrainingCost
 from learning.losses.losses import LOSSES
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from learning.training.bounds import Bound, BoundInputs
 from learning.training.client import Client
 from learning.training.engine import train

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from learning.privacy.published_noise import PublishedNoise
+from learning.training.bounds import record_steps_form
 from learning.training.law import bias_and_gain
 from learning.training.plan import Plan
-from learning.training.theorems import record_steps_form
 from reproduction.bounds.comparison import (
     BUDGET_LABEL,
     bound_marks,

@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from learning.forecast.bootstrap import Prediction
 from learning.forecast.planner import Planner
+from learning.forecast.prediction import Prediction
+from learning.phrases import format_interval, format_number, format_percent
 from learning.terminal import PlainTable, Terminal, titled
 from scenarios.report.facts_learning import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
 from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.report.topics import terminal_lines
-from scenarios.report.wording import (
-    currency_of,
-    format_interval,
-    format_number,
-    format_percent,
-)
+from scenarios.report.wording import currency_of
 from scenarios.tables.dataset import MarketData
 
 WIDEST = 20  # owners printed; all owners are in owners.csv

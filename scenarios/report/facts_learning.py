@@ -10,8 +10,7 @@ from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT, LOSSES
 from learning.privacy.mechanisms import norm_of
 from learning.training.aggregation import AGGREGATIONS, Aggregation, Mean
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, Algorithm
 from scenarios.report.wording import format_factor, format_percent
 from scenarios.summary.verdict import ROUNDING
 

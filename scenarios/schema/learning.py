@@ -31,8 +31,7 @@ from learning.privacy.mechanisms import (
 )
 from learning.privacy.noise import LARGEST, STEEPEST, share_ratio
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS, compared_algorithms
+from learning.training.algorithms import ALGORITHMS, Algorithm, compared_algorithms
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned

@@ -18,7 +18,7 @@ from learning.declaration import (
     type_adapter,
 )
 from learning.errors import InputError
-from learning.forecast.measures import Decisions
+from learning.forecast.decisions import Decisions
 from learning.phrases import format_value
 from scenarios.schema.fields import Section, quote_choices, values_per_owner
 from scenarios.schema.kinds import TableCheck

@@ -11,7 +11,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.bootstrap import quantiles
+from learning.forecast.prediction import quantiles
 from learning.progress import Progress, count_progress, ignore_progress
 from learning.threads import one_blas_thread
 from market.analysis.welfare import count_votes

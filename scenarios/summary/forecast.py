@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from learning.forecast.bootstrap import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.forecast.prediction import Prediction, quantiles
 from learning.losses.clipping import RECORD
 from learning.privacy.noise import answer_shares
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
-from learning.training.task import Schedule
+from learning.training.plan import Plan
 from scenarios.summary.verdict import (
     ROUNDING,
 )
@@ -60,7 +60,7 @@ def forecast_part(
     }
 
 
-def shares_part(plan: Schedule) -> dict[str, Any]:
+def shares_part(plan: Plan) -> dict[str, Any]:
     """Shares of a budget that the answers get; null where they are equal."""
     if plan.growth == 1:
         return {"growth": None, "shares": None}

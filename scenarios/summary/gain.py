@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import quantiles
+from learning.forecast.prediction import quantiles
 
 LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
 LIKELIER = 0.5  # chance above which buying may be said to pay

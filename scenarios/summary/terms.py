@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import quantiles
 from learning.forecast.measures import RELATIVE
+from learning.forecast.prediction import quantiles
 from learning.losses.loss import Fresh, Loss
 from learning.training.engine import Trained
 from scenarios.run import Run

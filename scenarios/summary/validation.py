@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from learning.forecast.homogeneity import (
-    gradients_at,
-    homogeneity_of_answers,
-    homogeneity_of_records,
-    record_gradients,
-)
+from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, record_gradients
 from learning.forecast.measures import RELATIVE
+from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
-from learning.forecast.public_sample import compare_models, estimate_start
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained

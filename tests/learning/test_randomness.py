@@ -6,7 +6,7 @@ import pytest
 from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import FEW, Streams
-from learning.training.engine import Client
+from learning.training.client import Client
 
 
 def clients(name, scale=1.0, p=3):

@@ -5,7 +5,7 @@ import pytest
 from commands import TRADE
 
 from learning.errors import InputError
-from learning.forecast.public_sample import compare_models
+from learning.forecast.own_check import compare_models
 from scenarios.opened import as_overrides
 from scenarios.planning import isolated_as_known, prepare
 from scenarios.runner import run

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning.forecast import rehearsal
-from learning.forecast.rehearsal import cache_folder, load_or_compute, source_identity
+from learning.forecast import kept
+from learning.forecast.kept import cache_folder, load_or_compute, source_identity
 from learning.privacy.laplace import Laplace
 
 ARRAYS = {
@@ -111,7 +111,7 @@ def test_another_key_is_computed_apart(place, other):
 def test_another_release_is_computed_apart(place, monkeypatch):
     costly = Costly()
     load_or_compute(costly, "key")
-    monkeypatch.setattr(rehearsal, "RELEASE", rehearsal.RELEASE + "0")
+    monkeypatch.setattr(kept, "RELEASE", kept.RELEASE + "0")
     load_or_compute(costly, "key")
     assert costly.made == 2
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learning.forecast.bootstrap import Prediction, draw_bootstrap, predict_outside
+from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.homogeneity import OWN_KIND, SPREADS, draw_unknown_kind, kind_distance
 from learning.forecast.measures import RELATIVE, RootMeanSquare
+from learning.forecast.prediction import Prediction, predict_outside
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import as_loss
 

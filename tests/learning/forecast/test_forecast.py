@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
-from scipy.interpolate import PchipInterpolator
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
-from learning.forecast.law import Envelope, PlanSet, evaluate_curve, make_plan_set, oracle_problem
+from learning.forecast.law import Envelope, PlanSet, make_plan_set, oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
@@ -62,19 +61,6 @@ def free(request, knowledge):
 @pytest.fixture(scope="module")
 def fixed(knowledge):
     return made(knowledge, horizon=5, step_size=0.3, returned=("last",))
-
-
-def test_a_curve_read_a_piece_at_a_time_is_the_curve():
-    """To the last bit, so that a number does not depend on which others are asked for with it."""
-    nodes = np.linspace(-20, 3, 400)
-    rng = np.random.default_rng(0)
-    curve = PchipInterpolator(nodes, np.log(0.01 + np.exp(nodes) ** 0.7))
-    for one in (curve, curve.derivative()):
-        for start, width in [(-20, 0.1), (-5.003, 0.13), (-5, 0.4), (2.8, 0.2), (-20, 23)]:
-            at = np.clip(start + width * rng.random((40, 5)), -20, 3)
-            assert np.array_equal(evaluate_curve(one, at), one(at))
-        assert np.array_equal(evaluate_curve(one, nodes[[0, 0, 1, 2]]), one(nodes[[0, 0, 1, 2]]))
-        assert np.array_equal(evaluate_curve(one, nodes[[-1, -1, -1]]), one(nodes[[-1, -1, -1]]))
 
 
 def lowest_line(planner, noise):

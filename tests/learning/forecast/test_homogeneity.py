@@ -5,12 +5,8 @@ import pytest
 from populations import bounded_coordinates, generated
 from scipy import stats
 
-from learning.forecast.homogeneity import (
-    gradients_at,
-    homogeneity_of_answers,
-    homogeneity_of_records,
-    record_gradients,
-)
+from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, record_gradients
+from learning.forecast.own_check import homogeneity_of_answers
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian

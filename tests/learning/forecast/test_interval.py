@@ -8,16 +8,17 @@ from populations import generated, planning_inputs
 from scipy import stats
 from scipy.special import expit
 
-from learning.forecast.bootstrap import (
-    draw_bootstrap,
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.fitness import forecast_fitness
+from learning.forecast.inputs import Settings
+from learning.forecast.law import oracle_problem
+from learning.forecast.prediction import (
     predict_outside,
     predict_trained,
     quantiles,
     scale_by_hindsight,
 )
-from learning.forecast.fitness import forecast_fitness
-from learning.forecast.law import oracle_problem
-from learning.forecast.protocol import Settings, design_by_law
+from learning.forecast.protocol import design_by_law
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES, as_loss
 from learning.losses.squared import Fitness

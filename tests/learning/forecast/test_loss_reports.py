@@ -7,17 +7,10 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from learning.data.owner_data import OwnerData
-from learning.forecast.homogeneity import (
-    HIDDEN,
-    SPREADS,
-    fresh_losses,
-    kind_distance,
-    loss_query,
-    read_reports,
-)
+from learning.forecast.homogeneity import SPREADS, kind_distance
+from learning.forecast.loss_reports import HIDDEN, LossQuery, fresh_losses, loss_query, read_reports
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
-from learning.training.loss_report import LossQuery
 from tests.populations import generated
 
 SIZES = np.array([600, 900, 1500])

@@ -5,16 +5,9 @@ import pytest
 from populations import generated, two_kinds
 from sklearn.isotonic import IsotonicRegression
 
-from learning.forecast.bootstrap import Prediction
-from learning.forecast.measures import (
-    RELATIVE,
-    DecisionCost,
-    Decisions,
-    MeasuredForecast,
-    RisingCurve,
-    RootMeanSquare,
-    alarm_chances,
-)
+from learning.forecast.decisions import DecisionCost, Decisions, RisingCurve, alarm_chances
+from learning.forecast.measures import RELATIVE, MeasuredForecast, RootMeanSquare
+from learning.forecast.prediction import Prediction
 from learning.losses.loss import FreshRecords
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared

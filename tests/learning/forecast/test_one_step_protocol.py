@@ -5,7 +5,7 @@ import pytest
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.protocol import noise_shares, one_step_protocol, step_law
+from learning.forecast.one_step import noise_shares, one_step_protocol, step_law
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.clipping import Scores, noise_stretch

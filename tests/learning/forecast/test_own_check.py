@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from populations import generated
 
-from learning.forecast.public_sample import PublicSample, estimate_start
+from learning.forecast.own_check import estimate_start
+from learning.forecast.public_sample import PublicSample
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics

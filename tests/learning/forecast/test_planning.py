@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from learning.forecast.bootstrap import Prediction, predict_permuted
 from learning.forecast.calibration import TOLERATED, fit_curve
 from learning.forecast.planner import NEGLIGIBLE
+from learning.forecast.prediction import Prediction, predict_permuted
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.summary.forecast import forecast_part

@@ -1,6 +1,7 @@
 """What is kept of a rehearsal: whatever it depends on is in the key, and what is kept is what was computed."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from rehearsals import GAUSSIAN, plan_of, stage
 import learning.forecast.calibration as calibration_module
 from learning.forecast.calibration import calibrate
 from learning.forecast.inputs import Settings
+from learning.forecast.kept import source_identity
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
-from learning.losses.losses import as_loss
+from learning.losses.losses import LOSSES, as_loss
 from learning.privacy.laplace import Laplace
-from learning.training.aggregation import Median, TrimmedMean
+from learning.training.aggregation import AGGREGATIONS, Median, TrimmedMean
+from learning.training.algorithms import ALGORITHMS
 from learning.training.clocks import Clocks
 
 LEVEL_GRID = np.array([0.0, 1e-6, 1e-5, 1e-4])
@@ -102,6 +105,14 @@ def test_whatever_a_rehearsal_depends_on_is_in_its_key(counted, what):
     assert len(counted) == 1  # the same again, from other objects, whoever listens
     calibrate(CHANGES[what](of), **CALL)
     assert len(counted) == 2
+
+
+def test_no_plug_in_is_named_by_where_it_lies_in_memory():
+    """So that a key is the same in another process."""
+    kinds = (ALGORITHMS.values(), LOSSES.values(), (one() for one in AGGREGATIONS.values()))
+    named = [source_identity(one) for one in (*chain(*kinds), GAUSSIAN, Laplace())]
+    assert not [name for name in named if " at 0x" in name]
+    assert len(set(named)) == len(named)
 
 
 @pytest.mark.parametrize("what", CALLS)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy
 
-from learning.forecast.public_sample import (
+from learning.forecast.public_sample import PublicSample
+from learning.forecast.tail import (
     SCALES,
     SHAPES,
-    PublicSample,
     best_radius,
     chance_of_bias,
     fit_tail,

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from populations import generated, planning_inputs
 
-from learning.forecast import homogeneity, public_sample
-from learning.forecast.bootstrap import Prediction, draw_bootstrap, quantiles
+from learning.forecast import own_check, public_sample
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import Settings
-from learning.forecast.planner import exact_planner
+from learning.forecast.prediction import Prediction, quantiles
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.laplace import Laplace
 
@@ -97,7 +98,7 @@ def test_doubts_of_a_wide_covariance_need_no_product_of_every_row():
     rng = np.random.default_rng(0)
     seen = rng.normal(size=(1200, 100))
     tracemalloc.start()
-    doubts = homogeneity._covariance_roots(seen, seen.var(axis=0), 8, rng)
+    doubts = own_check._covariance_roots(seen, seen.var(axis=0), 8, rng)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert doubts.shape == (8, 100, 100) and most < 2e7  # all products: 96 MB

@@ -17,7 +17,8 @@ from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, gaussian_delta, zcdp_distance
 from learning.randomness import Streams
-from learning.training.engine import make_clients, train
+from learning.training.client import make_clients
+from learning.training.engine import train
 from learning.training.law import bias_and_gain, largest_excursion
 from learning.training.plan import Plan
 from learning.training.task import Task

@@ -14,7 +14,8 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Budget, BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
-from learning.training.engine import Client, make_clients, train, untrained_result
+from learning.training.client import Client, make_clients
+from learning.training.engine import train, untrained_result
 from learning.training.plan import Plan
 from learning.training.task import Task
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learning.forecast.rehearsal import source_identity
+from learning.forecast.kept import source_identity
 from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace

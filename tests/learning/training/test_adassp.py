@@ -21,7 +21,7 @@ from learning.training.adassp import (
     release_statistics,
     solve_damped,
 )
-from learning.training.engine import make_clients
+from learning.training.client import make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 

@@ -14,7 +14,8 @@ from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.engine import Client, make_clients, train
+from learning.training.client import Client, make_clients
+from learning.training.engine import train
 from learning.training.law import bias_and_gain, largest_excursion
 from learning.training.plan import Plan
 from learning.training.task import Task

@@ -17,7 +17,8 @@ from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
-from learning.training.engine import make_clients, train
+from learning.training.client import make_clients
+from learning.training.engine import train
 from learning.training.law import (
     Problem,
     averaging_coefficients,

@@ -13,7 +13,8 @@ from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.adassp import OneStep, release_deviations, release_statistics
-from learning.training.engine import make_clients, train
+from learning.training.client import make_clients
+from learning.training.engine import train
 from learning.training.plan import Plan
 from learning.training.task import Task
 

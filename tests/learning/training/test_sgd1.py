@@ -16,11 +16,11 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
+from learning.training.bounds import step_size_as_printed
 from learning.training.client import Client
 from learning.training.plan import Plan
 from learning.training.sgd1 import SGD1
 from learning.training.task import Task
-from learning.training.theorems import step_size_as_printed
 
 SGD = SGD1()
 

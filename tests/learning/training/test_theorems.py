@@ -7,7 +7,13 @@ import pytest
 
 from learning.privacy.laplace import Laplace
 from learning.training.algorithms import ALGORITHMS
-from learning.training.bounds import BoundInputs, averaged_bound, descent_path
+from learning.training.bounds import (
+    BoundInputs,
+    asynchronous_terms,
+    averaged_bound,
+    descent_path,
+    gossip_gap,
+)
 from learning.training.law import (
     along_the_way,
     bias_and_gain,
@@ -15,7 +21,6 @@ from learning.training.law import (
     of_distance,
     quadratic_problem,
 )
-from learning.training.theorems import asynchronous_terms, gossip_gap
 
 RNG = np.random.default_rng(5)
 TURNED = np.linalg.qr(RNG.normal(size=(3, 3)))[0]

@@ -11,9 +11,10 @@ from rehearsals import REGULARISATION, stage
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget
 from learning.errors import InputError
-from learning.forecast.homogeneity import homogeneity_of_answers, record_gradients
+from learning.forecast.homogeneity import record_gradients
 from learning.forecast.law import oracle_problem
-from learning.forecast.public_sample import PublicSample, estimate_start
+from learning.forecast.own_check import estimate_start, homogeneity_of_answers
+from learning.forecast.public_sample import PublicSample
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
@@ -24,7 +25,8 @@ from learning.randomness import Streams
 from learning.training.aggregation import NormCheck, Observed
 from learning.training.algorithms import ALGORITHMS
 from learning.training.baselines import centralise_records
-from learning.training.engine import make_clients, train
+from learning.training.client import make_clients
+from learning.training.engine import train
 from learning.training.law import (
     along_the_way,
     bias_and_gain,

@@ -11,7 +11,7 @@ from told import differing
 from exchange.learner.seen import OwnRows
 from exchange.learner.settling import own_rows_part, read_exchange, settle_exchange
 from learning.canonical import encode_canonical
-from learning.forecast.public_sample import Seen
+from learning.forecast.own_check import Seen
 from scenarios.report.figure_settlement import (
     deliveries_figure,
     improvement_figure,

@@ -1,0 +1,327 @@
+"""Costs of decisions by a model's score: wrong labels, or money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from learning.arrays import Array
+from learning.forecast.calibration import Curves
+from learning.forecast.kept import load_or_compute
+from learning.forecast.measures import Measure
+from learning.forecast.public_sample import KERNEL_WIDTH
+from learning.forecast.rehearsal import Rehearsal
+from learning.losses.loss import Loss, TrainingCost
+from learning.losses.records import row_blocks
+from learning.randomness import Streams
+from learning.training.plan import Plan
+
+BLOCK = 2**22  # scores held at once
+SCALES = 8  # of a curve, over a range in units of the largest relative fitness rehearsed
+REACH = (0.01, 3.0)
+LEAST = 1e-12  # floor of relative fitness, of a cost, and of a kernel's width
+REPEATS = 4  # draws per start and level of noise
+REPEATS_FROM_ONE = 20  # the same where there is a single start
+FURTHER = (4.0, 16.0, 64.0)  # times the most noise of plans: for models worse than any for sale
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Costs of wrong decisions by a model's score.
+
+    Parameters
+    ----------
+    false_alarm, miss : cost of +1 where the label is -1, and of -1 where it is +1, above 0; both 1:
+        wrong labels are counted.
+    moved : True if the threshold of +1 is moved to where the learner's rows cost least; else it is
+        0.
+    """
+
+    false_alarm: float = 1.0
+    miss: float = 1.0
+    moved: bool = False
+
+    def thresholds(self, scores: Array, y: Array) -> Array:
+        """Threshold of +1 for each model (k,), by its scores (k, n) of rows with labels (n,).
+
+        >>> costly = Decisions(false_alarm=1.0, miss=10.0, moved=True)
+        >>> scores = np.array([[-2.0, -1.0, 1.0, 2.0]])
+        >>> costly.thresholds(scores, np.array([-1.0, 1.0, -1.0, 1.0])).tolist()
+        [-1.5]
+        """
+        if not self.moved:
+            return np.zeros(len(scores))
+        order = np.argsort(scores, axis=1, kind="stable")
+        ranked = np.take_along_axis(scores, order, axis=1)
+        passed = np.where(y[order] > 0, self.miss, -self.false_alarm)  # cost of one alarm less
+        total = np.concatenate([np.zeros((len(scores), 1)), np.cumsum(passed, axis=1)], axis=1)
+        edges = np.full((len(scores), scores.shape[1] + 1), np.inf)
+        edges[:, 0] = -np.inf
+        edges[:, 1:-1] = (ranked[:, 1:] + ranked[:, :-1]) / 2
+        total[:, 1:-1][ranked[:, 1:] == ranked[:, :-1]] = np.inf  # no edge between equal scores
+        return np.take_along_axis(edges, np.argmin(total, axis=1)[:, None], axis=1)[:, 0]
+
+    def costs(self, alarmed: ArrayLike, y: Array) -> Array:
+        """Cost of each decision, (k, n), by the probability of +1 (k, n), at labels (n,)."""
+        alarmed = np.asarray(alarmed, dtype=float)
+        return np.where(y < 0, self.false_alarm * alarmed, self.miss * (1 - alarmed))
+
+
+@dataclass(frozen=True)
+class RisingCurve:
+    """c + sum a psi/(psi + s) + sum b psi^2/(psi^2 + s^2) over several s, with coefficients >= 0.
+
+    It is smooth, as a market that is searched by slopes needs it: steps and bends by chance in the
+    measurements would be places for owners to settle at.
+
+    Parameters
+    ----------
+    scales : array (m,), s.
+    coefficients : array (1 + 2 m,), c, a and b.
+
+    >>> costs = np.array([0.1, 0.2, 0.24, 0.31])
+    >>> curve = RisingCurve.fit(np.array([0.0, 0.5, 1.0, 3.0]), costs)
+    >>> curve(np.array([0.0, 0.5, 1.0])).round(2).tolist()
+    [0.1, 0.2, 0.24]
+    """
+
+    scales: Array
+    coefficients: Array
+
+    @classmethod
+    def fit(cls, fitness: Array, costs: Array) -> RisingCurve:
+        """Fit points (k,) by least squares of the relative errors."""
+        scales = max(float(fitness.max()), LEAST) * np.geomspace(*REACH, SCALES)
+        weights = 1 / np.maximum(costs, 1e-3 * max(float(costs.max()), LEAST))
+        columns = cls.basis_at(fitness, scales) * weights[:, None]
+        return cls(scales, scipy.optimize.nnls(columns, costs * weights)[0])
+
+    @staticmethod
+    def basis_at(fitness: ArrayLike, scales: Array) -> Array:
+        """Basis functions of a curve, (..., 1 + 2 m)."""
+        at = np.maximum(fitness, 0.0)[..., None]
+        parts = [np.ones_like(at), at / (at + scales), at**2 / (at**2 + scales**2)]
+        return np.concatenate(parts, axis=-1)
+
+    def __call__(self, fitness: ArrayLike) -> Array:
+        return self.basis_at(fitness, self.scales) @ self.coefficients
+
+    def slope_at(self, fitness: ArrayLike) -> Array:
+        """Derivative of the curve, (...) -> (...)."""
+        at = np.maximum(fitness, 0.0)[..., None]
+        once, twice = np.split(self.coefficients[1:], 2)
+        slope = self.scales / (at + self.scales) ** 2 @ once
+        return slope + 2 * at * self.scales**2 / (at**2 + self.scales**2) ** 2 @ twice
+
+
+@dataclass(frozen=True)
+class DecisionCost(Measure):
+    """Mean cost of a case decided by the model: the share of wrong labels, or money.
+
+    Parameters
+    ----------
+    decisions : costs of wrong ones.
+    loss : the loss that is trained.
+    rows : the rows (x, y) that the learner chooses a threshold by.
+    curve : cost by relative fitness, from rehearsed models.
+    worlds : the same in possible worlds.
+    own_there : arrays (m,) and (m,), relative fitness of the learner's own model in each, and the
+        cost of a case with it.
+    own_known : the same on average: few records bias a model otherwise than noise does.
+    """
+
+    decisions: Decisions
+    loss: Loss = field(repr=False)
+    rows: tuple[Array, Array] = field(repr=False)
+    curve: RisingCurve = field(repr=False)
+    worlds: tuple[RisingCurve, ...] = field(repr=False)
+    own_there: tuple[Array, Array] = field(repr=False)
+    own_known: tuple[float, float] = (0.0, 0.0)
+
+    def __call__(self, fitness: ArrayLike) -> Array:
+        return self.curve(fitness)
+
+    def slope_at(self, fitness: ArrayLike) -> Array:
+        return self.curve.slope_at(fitness)
+
+    def in_worlds(self, fitness: Array) -> Array:
+        curves = self.worlds if len(self.worlds) > 1 else self.worlds * len(fitness)
+        return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=True)])
+
+    def own(self, fitness: ArrayLike) -> Array:
+        """Curve, and off it as the learner's own model is; a better one in proportion."""
+        known, cost = self.own_known
+        share = np.zeros(())
+        if known > 0:
+            share = np.clip(np.asarray(fitness, dtype=float) / known, 0.0, 1.0)
+        return self(fitness) + (cost - self(known)) * share
+
+    def own_in_worlds(self, fitness: Array) -> Array:
+        """Curve, and off it as the own model of that world is."""
+        off = self.own_there[1] - self.in_worlds(self.own_there[0])
+        return self.in_worlds(fitness) + off
+
+    def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
+        x, y = self.rows
+        total = np.zeros(len(theta))
+        for some in np.array_split(np.arange(len(theta)), 1 + len(theta) * max(len(y), 1) // BLOCK):
+            thresholds = self.decisions.thresholds(self.loss.predicted(x, theta[some]), y)
+            for part in parts:
+                for rows in row_blocks(len(part.y)):
+                    alarmed = self.loss.predicted(part.x[rows], theta[some]) >= thresholds[:, None]
+                    total[some] += self.decisions.costs(alarmed, part.y[rows]).sum(axis=1)
+        return total / sum(len(part.y) for part in parts)
+
+
+@dataclass(frozen=True)
+class DecisionStudy:
+    """Rehearsal of decisions at every level of noise, each by the plan that is best there.
+
+    A model of one start has the threshold that is best on the rows of its bootstrap sample, as a
+    learner with those rows would choose it, and is counted on all rows. A possible world has the
+    models of one start, counted on other rows.
+
+    Parameters
+    ----------
+    rehearsal : of the training, on the rows that count.
+    plans : the plans that the learner may train by.
+    own_models : array (m, p), the learner's own model of each bootstrap sample.
+    chosen : rows of each bootstrap sample; all rows, once, where there is none.
+    decisions : costs of wrong ones.
+    """
+
+    rehearsal: Rehearsal
+    plans: Curves
+    own_models: Array
+    chosen: list[NDArray[np.intp]]
+    decisions: Decisions
+
+    def measure(self) -> DecisionCost:
+        """Fit the measure of decisions to the rehearsed models; these are kept on disk."""
+        levels = max((curve.levels for curve in self.plans.curves), key=len)
+        levels = np.concatenate([levels, levels[-1] * np.array(FURTHER)])
+        best = np.array([self.plans.best_plan(level) for level in levels])
+        keys = [(one.returned, one.horizon, one.step_size, one.growth) for one in self.plans.plans]
+        asked = (levels, best, keys, self.own_models, self.chosen, vars(self.decisions))
+        key = self.rehearsal.cache_key
+        found = load_or_compute(
+            lambda: self._rehearse_decisions(levels, best), "decided", key, asked
+        )
+        there = zip(found["fitness_there"], found["costs_there"], strict=True)
+        own_fitness, own_cost = found["own"].tolist()
+        return DecisionCost(
+            self.decisions,
+            self.rehearsal.loss,
+            (self.rehearsal.x, self.rehearsal.y),
+            RisingCurve.fit(found["fitness"], found["costs"]),
+            tuple(RisingCurve.fit(*pair) for pair in there),
+            (found["own_fitness"], found["own_costs"]),
+            (own_fitness, own_cost),
+        )
+
+    def _rehearse_decisions(self, levels: Array, best: NDArray[np.intp]) -> dict[str, Array]:
+        """Mean relative fitness of models and cost of a case: in all (k,), and by start (m, k).
+
+        Of the models trained at each level of noise, and of the best there is; separately of the
+        learner's own models, (m,). By start, costs are counted on the rows of another start.
+        """
+        cost = self.rehearsal.cost
+        models: list[list[Array]] = [[] for _ in self.chosen]
+        for number in np.unique(best):
+            trained = self._train_models(self.plans.plans[number], levels[best == number])
+            for held, by_level in zip(models, trained, strict=True):
+                held += list(by_level)
+        shifted = [*self.chosen[-1:], *self.chosen[:-1]]
+        others = [
+            np.bincount(some, minlength=len(self.rehearsal.y)) / len(some) for some in shifted
+        ]
+        costs = []
+        there = []
+        fitness = []
+        own_rows = []
+        own_there = []
+        for held, own, chosen, other in zip(
+            models, self.own_models, self.chosen, others, strict=True
+        ):
+            held.append(cost.minimiser[None])
+            rows = [self.row_costs(one, chosen) for one in held]
+            costs.append([float(one.mean()) for one in rows])
+            there.append([float(one @ other) for one in rows])
+            with np.errstate(over="ignore", invalid="ignore"):
+                fitness.append([np.mean(cost.relative(one)) for one in held])
+            own_rows.append(self.row_costs(own[None], chosen))
+            own_there.append(own_rows[-1] @ other)
+        scale = self.draw_unseen(np.mean(own_rows, axis=0))
+        sound = np.isfinite(fitness).all(axis=0)
+        found = np.array(fitness)[:, sound]
+        own_fitness = cost.relative(self.own_models)
+        return {
+            "fitness": found.mean(axis=0),
+            "costs": np.array(costs)[:, sound].mean(axis=0),
+            "fitness_there": found,
+            "costs_there": np.array(there)[:, sound] * scale[:, None],
+            "own": np.array([own_fitness.mean(), np.mean(own_rows)]),
+            "own_fitness": own_fitness,
+            "own_costs": np.array(own_there) * scale,
+        }
+
+    def draw_unseen(self, costs: Array) -> Array:
+        """Draw the true cost of decisions over that on rows that cost (n,), in each world, (m,).
+
+        Few rows show few wrong decisions, whose rate is a gamma variable by Jeffreys' prior.
+        """
+        worlds = len(self.chosen)
+        if worlds == 1 or not costs.any():
+            return np.ones(worlds)
+        prices = np.where(self.rehearsal.y < 0, self.decisions.false_alarm, self.decisions.miss)
+        shown = float(costs.sum() ** 2 / (prices @ costs))  # wrong ones, if all cost the same
+        rng = Streams(self.rehearsal.seed, "data").rng("decided")
+        return rng.gamma(shown + 0.5, size=worlds) / shown
+
+    def _train_models(self, plan: Plan, levels: Array) -> Iterator[Array]:
+        """Models rehearsed from each start under a plan, (levels, repeats, p)."""
+        repeats = REPEATS if len(self.chosen) > 1 else REPEATS_FROM_ONE
+        step = np.array([plan.step_size])
+        runs = self.rehearsal.trainings(plan.horizon, step, levels, repeats, plan.growth)
+        for coordinates, done in runs:
+            with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
+                yield coordinates.model(done.point(plan.returned)).reshape(len(levels), repeats, -1)
+
+    def row_costs(self, models: Array, rows: NDArray[np.intp]) -> Array:
+        """Mean cost of the decision on each row, (n,), by models (k, p), thresholds by some rows.
+
+        With several starts each row represents others like it (`alarm_chances`).
+        """
+        y = self.rehearsal.y
+        total = np.zeros(len(y))
+        sound = models[np.isfinite(models).all(axis=1)]
+        for some in np.array_split(sound, 1 + len(sound) * len(y) // BLOCK):
+            scores = self.rehearsal.loss.predicted(self.rehearsal.x, some)
+            thresholds = self.decisions.thresholds(scores[:, rows], y[rows])[:, None]
+            smooth = len(self.chosen) > 1
+            alarmed = alarm_chances(scores - thresholds, y) if smooth else scores >= thresholds
+            total += self.decisions.costs(alarmed, y).sum(axis=0)
+        return total / max(len(sound), 1)
+
+
+def alarm_chances(beyond: Array, y: Array) -> Array:
+    """Probability that a row like each is decided to be +1, by its score less a threshold, (k, n).
+
+    Scores of a label have a normal kernel density. So two models that decide all rows equally may
+    differ on others, and a model that was fitted to them is not taken to be always right.
+
+    Source: Silverman, Density Estimation, 3.28 (the width).
+    """
+    chances = np.empty(beyond.shape)
+    for label in (-1.0, 1.0):
+        of_label = y == label
+        shown = beyond[:, of_label]
+        deviation = np.where(np.isfinite(shown), shown, 0.0).std(axis=1, keepdims=True)
+        width = KERNEL_WIDTH * deviation * max(shown.shape[1], 1) ** (-1 / 5)
+        chances[:, of_label] = scipy.special.ndtr(shown / np.maximum(width, LEAST))
+    return chances

@@ -1,0 +1,161 @@
+"""Query protocol of one release of second moments and scores, by the law of one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.forecast.bootstrap import BootstrapSamples
+from learning.forecast.inputs import PlanningInputs, unbounded_error
+from learning.forecast.public_sample import affordable_count, thin_out
+from learning.forecast.weighting import SizeWeighting
+from learning.losses.clipping import Scores
+from learning.losses.coordinates import Coordinates
+from learning.privacy.mechanism import Mechanism
+from learning.progress import ReportWork, count_progress
+
+RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over root mean square of public ones
+SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that root times that of residuals
+SHARES = tuple(np.geomspace(0.08, 0.9, 11))  # of the noise on scores
+TYPICAL = 0.3  # share, at which mechanisms are compared by their noise
+LEAST_BOUNDS = 4  # of a wide model
+LEAST_SHARES = 6
+STEP_RESAMPLES = 24
+LEAST_RESAMPLES = 2
+
+
+def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
+    """Mechanism with the price of second moments, where records give them with scores."""
+    if coordinates.scores is None:
+        return mechanism
+    return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)
+
+
+def design_one_step(
+    inputs: PlanningInputs,
+    mechanism: Mechanism,
+    bootstrap: BootstrapSamples,
+    whole: Coordinates,
+    ball: float,
+) -> Coordinates:
+    """Bounds on moments and scores, and the noise between them, by the law of one step."""
+    noise = []
+    owners = inputs.owners
+    for share in noise_shares(len(whole.centre)).tolist():
+        priced = mechanism.with_moments(share, whole.rows_per_person)
+        level = owners.noise_at(owners.reference, priced, SizeWeighting())
+        noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
+    work = 2 * len(RADII) * len(SCORES)
+    did = count_progress(inputs.progress, "forecasting: choosing bounds", work)
+    return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
+
+
+@dataclass(frozen=True)
+class StepLaw:
+    """Law of one step from several starts, under bounds on records.
+
+    Relative fitness of the step is ``bias + v^2 by_scores + s^2 by_moments`` to first order, with
+    deviations v of the noise on mean ux and s of that on mean xx' (on its diagonal; off it smaller
+    by sqrt(2)); averaged over the starts.
+
+    Parameters
+    ----------
+    bias, by_scores, by_moments : numbers.
+    """
+
+    bias: float
+    by_scores: float
+    by_moments: float
+
+    def fitness_at(self, scores: Array, moments: Array) -> Array:
+        """Relative fitness at some deviations (...)."""
+        return self.bias + scores**2 * self.by_scores + moments**2 * self.by_moments
+
+
+def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
+    """Law of a step under some bounds, from the start of each bootstrap sample.
+
+    With M and g the population's moments and score by shortened records, A the moments of whole
+    records and phi* their optimum, phi = M^-1 g misses phi* by a bias, and noise e on g and E on M
+    moves it by M^-1 (e - E phi). E has the covariance s^2/2 (|phi|^2 I + phi phi') times phi.
+
+    Parameters
+    ----------
+    bootstrap : the starts.
+    bounds : Coordinates with radius and scores.
+    """
+    sample = bootstrap.sample
+    x, y = sample.population()
+    found = []
+    for start in bootstrap.start_coordinates(bounds):
+        ridge, pull = start.penalty(sample.regularisation)
+        short, target = start.records(x, y)
+        whole = x @ start.transform
+        curvature = whole.T @ whole / len(y) + ridge / 2
+        inverse = np.linalg.pinv(short.T @ short / len(y) + ridge / 2, hermitian=True)
+        phi = inverse @ (target @ short / len(y) + pull / 2)
+        missed = phi - np.linalg.solve(start.transform, sample.truth - start.centre)
+        weight = inverse @ curvature @ inverse
+        trace = np.trace(weight)
+        by_moments = (phi @ phi * trace + phi @ weight @ phi) / 2
+        found.append((missed @ curvature @ missed, trace, by_moments))
+    return StepLaw(*(np.mean(found, axis=0) / bootstrap.optimum).tolist())
+
+
+def one_step_protocol(
+    bootstrap: BootstrapSamples,
+    whole: Coordinates,
+    ball: float,
+    clip: float | None,
+    noise: Array,
+    did: ReportWork,
+) -> Coordinates:
+    """Choose the bounds, and the share of the noise, with the smallest forecast by `step_law`.
+
+    Parameters
+    ----------
+    bootstrap : bootstrap samples of the public rows.
+    whole : the coordinates, without bounds.
+    ball : radius that the step is kept in.
+    clip : the bound on a record's gradient, twice its score, where the scenario states it.
+    noise : array (shares,), for each of `noise_shares`: the variance of the owners' noise on a mean
+        gradient, for a bound on gradients of 1.
+    did : called with 1 for each bound that was tried.
+
+    Raises
+    ------
+    InputError
+        If the gradients are to be left whole.
+    """
+    if clip is not None and np.isinf(clip):
+        raise unbounded_error(", twice its score, with one release of moments and scores")
+    width = len(whole.centre)
+    x, y = bootstrap.sample.population()
+    some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
+    size = float(np.sqrt(np.mean(whole.lengths(x @ whole.transform) ** 2)))
+    residual = float(np.sqrt(np.mean((y - x @ bootstrap.sample.truth) ** 2)))
+    radii = [size * float(one) for one in thin_out(RADII, LEAST_BOUNDS, width)]
+    scores = [size * residual * float(one) for one in thin_out(SCORES, LEAST_BOUNDS, width)]
+    if clip is not None:
+        scores = [clip / 2]
+    share = noise_shares(width)
+    tried = []
+    for radius, bound, alike in product(radii, scores, (True, False)):
+        bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
+        # the deviation of mean ux is half that of a mean gradient
+        deviation = whole.rows_per_person * bound * np.sqrt(noise)
+        moments = radius**2 / (2 * bound * share) * deviation
+        heights = step_law(some, bounds).fitness_at(deviation, moments)
+        best = int(np.argmin(heights))
+        made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
+        tried.append((float(heights[best]), made))
+        did(1)
+    return min(tried, key=lambda one: one[0])[1]
+
+
+def noise_shares(width: int) -> Array:
+    """Shares of the noise that are tried of a model of so many parameters."""
+    return thin_out(SHARES, LEAST_SHARES, width)
