@@ -14,7 +14,7 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.externalities.spillover import Externalities as Correlated
 from market.externalities.spillover import spillover_game
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame
+from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.schema.kinds import declared_table
 from scenarios.summary.rows import compare_market, rows_of
 
@@ -33,6 +33,8 @@ class Externalities(Feature):
     table = Annotated[Any, declared_table(Correlated)] | None
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
+    sentence = "externalities.txt.j2"
+    topic = Topic("common", 19, "common", "What others' sales tell", 7)
     owners_alone = False
     excludes = {
         "unions": "which are settled for owners with nothing in common",
@@ -76,6 +78,24 @@ class Externalities(Feature):
 
         ``told`` counts parts of the variance of what an owner's records tell: by all others
         (``told_by_others``), and by all sales.
+
+        Returns
+        -------
+        externalities.owners[].name : An owner; externalities is null where owners have nothing in
+            common.
+        externalities.owners[].told_by_others : The part of the variance of what its records tell
+            that all others' sales tell.
+        externalities.owners[].told : The same of all sales, its own too.
+        externalities.owners[].spillover : Money that the first costs it.
+        externalities.owners[].spared : Money of its own privacy cost that others' sales spare it.
+        externalities.owners[].better_without_market : Whether it would have more were there no
+            market at all.
+        externalities.apart.epsilon : What each would sell had owners nothing in common.
+        externalities.apart.relative_fitness : ψ of the model then, by the forecast.
+        externalities.apart.payments : Money paid then.
+        externalities.apart.owners : Money that owners would have together then.
+        externalities.apart.learner : Money that the learner would have then.
+        externalities.apart.total : Money that all would have together then.
         """
         epsilon = run.epsilon
         accounts = run.accounts

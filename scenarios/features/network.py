@@ -13,7 +13,7 @@ from agents.networks.measures import centralities, rank_correlations, starting_p
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.randomness import Streams
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.features.settings import sees_neighbours
 from scenarios.schema.fields import Section
 from scenarios.schema.kinds import make_declared, named_table
@@ -48,6 +48,8 @@ class Networks(Feature):
     table = Network | None
     example = ("network.trade={kind='complete'}",)
     result = "network"
+    sentence = "network.txt.j2"
+    topic = Topic("network", 17, "network", "Who is linked to whom", 6)
 
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse owners who see their neighbours without a network of sight."""
@@ -65,7 +67,81 @@ class Networks(Feature):
             raise InputError("network.sight", rule, found, "Add one, or leave it out.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Centrality and outcome of each party, and the same market without the network."""
+        """Centrality and outcome of each party, and the same market without the network.
+
+        Returns
+        -------
+        network.trade.kind : The network of who may sell to whom, by its kind; trade is null where
+            all may sell to all, network is null where the scenario has none.
+        network.trade.directed : False: owner and learner deal with each other.
+        network.trade.starting_points : Nodes that shortest ways are looked for from; all but in
+            large networks.
+        network.trade.edges[].owner : An owner who may sell.
+        network.trade.edges[].learner : To this learner.
+        network.trade.edges[].epsilon : The ε that it sells it.
+        network.trade.edges[].payment : Money that it is paid for it.
+        network.trade.owners[].name : An owner.
+        network.trade.owners[].degree : How many learners it may sell to.
+        network.trade.owners[].betweenness : The part of all pairs' shortest ways that it lies on
+            (Freeman).
+        network.trade.owners[].bonacich : Bonacich's centrality, mean square 1 over the network:
+            who is linked to the well linked is central.
+        network.trade.owners[].scarcity : One over how many owners each of its learners is linked
+            to, added up.
+        network.trade.owners[].epsilon : The ε that it sells.
+        network.trade.owners[].payment : Money that it is paid.
+        network.trade.owners[].surplus : Money that it has in the end.
+        network.trade.rank_correlations[].centrality : How central is counted; only where neither
+            it nor surplus is the same for all.
+        network.trade.rank_correlations[].spearman : Spearman's rank correlation of it with the
+            owners' surplus.
+        network.trade.rank_correlations[].owners : The owners that it is over.
+        network.trade.learners[].name : A learner.
+        network.trade.learners[].degree : As of owners.
+        network.trade.learners[].betweenness : As of owners.
+        network.trade.learners[].bonacich : As of owners.
+        network.trade.learners[].scarcity : As of owners.
+        network.trade.learners[].payments : Money that it pays.
+        network.trade.learners[].surplus : Money that it has left, by the forecast.
+        network.sight.kind : The network of who sees whose budget, by its kind; null where all see
+            all.
+        network.sight.directed : Whether one may see another without being seen.
+        network.sight.starting_points : Nodes that shortest ways are looked for from; all but in
+            large networks.
+        network.sight.edges[].from : Who sees.
+        network.sight.edges[].to : Who is seen; and sees, where the network is not directed.
+        network.sight.owners[].name : An owner.
+        network.sight.owners[].degree : How many owners it sees.
+        network.sight.owners[].betweenness : The part of all pairs' shortest ways that it lies on
+            (Freeman).
+        network.sight.owners[].bonacich : Bonacich's centrality, mean square 1 over the network:
+            who sees the well linked is central.
+        network.sight.owners[].scarcity : One over how many see each of those that it sees, added
+            up.
+        network.sight.owners[].epsilon : The ε that it sells.
+        network.sight.owners[].payment : Money that it is paid.
+        network.sight.owners[].surplus : Money that it has in the end.
+        network.sight.rank_correlations[].centrality : How central is counted; only where neither
+            it nor surplus is the same for all.
+        network.sight.rank_correlations[].spearman : Spearman's rank correlation of it with the
+            owners' surplus.
+        network.sight.rank_correlations[].owners : The owners that it is over.
+        network.here.converged : Whether an equilibrium was found in this market.
+        network.here.epsilon : What each owner sells there.
+        network.here.relative_fitness : ψ of each learner's model there, by the forecast.
+        network.here.payments : Money paid there.
+        network.here.owners : Money that owners have together there.
+        network.here.learners : Money that each learner has there.
+        network.here.total : Money that all have together there.
+        network.complete.converged : Whether an equilibrium was found in the same market on the
+            complete graph: all may sell to all, and all see all.
+        network.complete.epsilon : What each owner sells there.
+        network.complete.relative_fitness : ψ of each learner's model there, by the forecast.
+        network.complete.payments : Money paid there.
+        network.complete.owners : Money that owners have together there.
+        network.complete.learners : Money that each learner has there.
+        network.complete.total : Money that all have together there.
+        """
         whole = loop.carry_out(remove_network(run.scenario))
         return {
             "trade": describe_graph(run, TRADE),

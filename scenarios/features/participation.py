@@ -10,7 +10,7 @@ from learning.randomness import Streams
 from market.analysis.assessment import gain_by_coming_back, stay_or_leave
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame
+from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.summary.rows import compare_market
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class Participation(Feature):
     example = ("market.participation=free",)
     refusal = 'must be "bound"'
     result = "participation"
+    sentence = "participation.txt.j2"
+    topic = Topic("owners", 14)
     owners_alone = False
     excludes = {"public_good": "under which what leaving brings is not known"}
 
@@ -42,7 +44,17 @@ class Participation(Feature):
         return stay_or_leave(game, solve_game)[0]
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Owners who have left, and the same market with all owners bound to stay."""
+        """Owners who have left, and the same market with all owners bound to stay.
+
+        Returns
+        -------
+        participation.left[].name : An owner who has left; participation is null where owners are
+            bound to stay.
+        participation.left[].by_coming_back : Money that it would have by coming back alone, at its
+            best: below 0 in an equilibrium.
+        participation.bound : The same market had all been bound to stay: each ε, ψ, and what is
+            paid and had.
+        """
         game = run.game
         left = np.flatnonzero((run.epsilon == 0) & (game.owners.epsilon_min > 0))
         gains = gain_by_coming_back(game, run.epsilon, left)[0].tolist() if left.size else []

@@ -12,7 +12,7 @@ from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.game.game import Game
 from market.policies.posted import Unit
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import Section
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Rules(Feature):
     default = Regulation()
     example = ("regulation.epsilon_cap=1.0",)
     result = "regulation"
+    sentence = "regulation.txt.j2"
+    topic = Topic("rules", 20)
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether the scenario has any rule."""
@@ -68,6 +70,11 @@ class Rules(Feature):
 
         Both prices of anarchy count from the best welfare without rules. None where the market
         without rules is not known to settle alike.
+
+        Returns
+        -------
+        regulation : The rules, and the market without (`before`) and with them (`after`); null
+            without rules.
         """
         scenario = run.scenario
         if scenario.learners or scenario.externalities or scenario.time:

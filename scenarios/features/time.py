@@ -14,7 +14,7 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.lifetime import Composition, Saving
 from market.analysis.welfare import learner_surplus
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import Names, Section, Text, suggest_name
 from scenarios.schema.kinds import each_table
 from scenarios.summary.verdict import forecast_agrees, summarise_runs
@@ -157,6 +157,8 @@ class Periods(Feature):
     table = Time | None
     example = ("time={periods=2}",)
     result = "time"
+    sentence = "time.txt.j2"
+    topic = Topic("time", 15, "time", "From period to period", 8)
     excludes = {
         "unions": "whose members would have to come and go together",
         "network": "whose nodes are the owners of one period",
@@ -181,7 +183,49 @@ class Periods(Feature):
         return scenario.time.listed(names, "time", left_out)
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """All periods; the result itself is of ``shown``, the last in which any owner was asked."""
+        """All periods; the result itself is of ``shown``, the last in which any owner was asked.
+
+        Returns
+        -------
+        time.shown : The period that all other parts of the result tell of, but for the claims: the
+            last in which anybody was asked anything; time is null where the market is held once.
+        time.composition : What each period asks about: `sequential` all records so far, `fresh`
+            those never asked about before.
+        time.saving : What owners sell of what is left to them.
+        time.patience : Periods in a row below its outside option after which an owner leaves; null
+            where nobody does.
+        time.plans : How often the learner planned anew: once for each set of records.
+        time.periods[].period : The period, from 1.
+        time.periods[].present : How many owners are in the market.
+        time.periods[].selling : How many of them are asked and answer.
+        time.periods[].joined : Names of owners who came, or came back, as it began.
+        time.periods[].left : Names of owners who left as it began.
+        time.periods[].records : Records that were asked about.
+        time.periods[].payments : Money paid in it.
+        time.periods[].converged : Whether it settled in a certified equilibrium.
+        time.periods[].max_regret : Money that some owner could still gain by moving alone in it.
+        time.periods[].asks : Whether the learner asks anything.
+        time.periods[].relative_fitness : ψ of the model that it buys, as forecast.
+        time.periods[].interval : The forecast's interval.
+        time.periods[].outside : ψ of the learner's own model.
+        time.periods[].trained : ψ of the trained models, their mean; null without training.
+        time.periods[].trained_std_error : Its standard error.
+        time.periods[].agrees : Whether the forecast held.
+        time.periods[].learner_surplus : What the model is worth to the learner, as forecast, less
+            what it pays.
+        time.owners[].name : The owner.
+        time.owners[].present : Whether it was in the market, period by period.
+        time.owners[].epsilon : The ε that it sold, period by period.
+        time.owners[].spent : The ε that its records have spent over all periods: those asked most
+            often.
+        time.owners[].delta : The δ at which they have.
+        time.owners[].lifetime : The ε that it may sell in all; null without a limit.
+        time.owners[].remaining : The ε that it could still sell; null without a limit.
+        time.owners[].payment : Money that it was paid over all periods.
+        time.owners[].surplus : Its surplus over all periods.
+        time.payments : Money paid over all periods.
+        time.learner_surplus : The learner's surplus over all periods, as forecast.
+        """
         assert run.history is not None
         past = run.history
         periods = [describe_period(one) for one in past.periods]

@@ -21,7 +21,7 @@ from market.analysis.unions import (
 )
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame
+from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.schema.fields import suggest_name
 from scenarios.schema.kinds import each_table, make_declared
 
@@ -40,6 +40,8 @@ class Unions(Feature):
     table = Annotated[Any, each_table(Union, "unions")]
     example = ('unions=[{name="one", members=["A", "B"]}]',)
     result = "unions"
+    sentence = "unions.txt.j2"
+    topic = Topic("unions", 18, "unions", "Who acts together", 4)
     excludes = {"participation": "which are settled for owners who stay"}
 
     def check(self, scenario: Scenario) -> None:
@@ -99,7 +101,29 @@ class Unions(Feature):
         return transfers
 
     def facts(self, run: Run, loop: Loop) -> list[dict[str, Any]]:
-        """Surplus of each union, its division, and the members who would do better outside."""
+        """Surplus of each union, its division, and the members who would do better outside.
+
+        Returns
+        -------
+        unions[].name : The union; unions is null where the scenario has none.
+        unions[].split : How it divides what its members have together.
+        unions[].surplus : Money that they have together.
+        unions[].apart : Money that they would have together were there no such union, the market
+            settled anew.
+        unions[].regret : Money that they could still gain by moving all at once, by a search over
+            all their budgets.
+        unions[].relative_regret : The same as a part of the money at stake.
+        unions[].stable : Whether no member would do better alone outside; null where they are too
+            many to try.
+        unions[].members[].name : A member.
+        unions[].members[].own : Money that it has before anything is divided.
+        unions[].members[].transfer : Money that it gets when it is divided.
+        unions[].members[].surplus : Money that it has then.
+        unions[].members[].apart : Money that it would have were there no such union.
+        unions[].members[].outside : Money that it would have had it alone left, the others staying
+            together; null where not tried.
+        unions[].members[].stays : Whether that is no more than it has.
+        """
         return [describe_union(run, at) for at in range(len(run.scenario.unions))]
 
 

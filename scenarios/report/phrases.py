@@ -1,4 +1,4 @@
-"""Sentences from templates: one file a topic in phrases/, one macro a sentence, always plain text.
+"""Sentences from templates: one file a topic in phrases/ or beside its feature, one macro a sentence, always plain text.
 
 A phrase is plain text wherever it is shown: a page escapes it, a terminal prints it. In a template,
 other topics are called by name: ``{{ gain.chance(result) }}``.
@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from agents.networks.base import TRADE
 from learning.privacy.mechanism import ACCOUNTINGS
@@ -32,6 +32,7 @@ from scenarios.schema.market import FIRST
 from scenarios.summary import verdict
 from scenarios.summary.gain import LIKELIER
 
+FILE = ".txt.j2"  # how the names of templates of phrases end
 LINE = "\u2028"  # begins a line of its own
 SPACES = re.compile(f"[ \t\n{LINE}]+")
 # Blanks that a template leaves before a mark of punctuation, or behind an opening bracket.
@@ -68,7 +69,7 @@ def render_phrase(topic: str, name: str, *values: Any, **named: Any) -> str:
 
     Parameters
     ----------
-    topic: a file of phrases/.
+    topic: a file of phrases/ or of features/.
     name: a macro of it.
     values, named: arguments of the macro.
     """
@@ -163,12 +164,17 @@ def public_functions(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _open_templates(folder: str) -> ChoiceLoader:
+    own = PackageLoader("scenarios.report", folder)
+    return ChoiceLoader([own, PackageLoader("scenarios", "features")])
+
+
 def make_environment(
     folder: str, *, autoescape: bool | Callable[[str | None], bool] = False
 ) -> Environment:
     """Make an environment for templates of this package, with formats, facts and topics by name."""
     environment = Environment(
-        loader=PackageLoader("scenarios.report", folder),
+        loader=_open_templates(folder),
         autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=bool(autoescape),  # a page keeps its lines; a phrase is joined to one
@@ -193,43 +199,13 @@ def _read_topic(topic: str) -> Any:
         from scenarios.report import facts_study
 
         more = public_functions(facts_study)
-    return _text_environment().get_template(f"{topic}.txt.j2", globals=more).module
+    return _text_environment().get_template(topic + FILE, globals=more).module
 
 
-TOPICS = {
-    name: Phrases(name)
-    for name in (
-        "ahead",
-        "behaviours",
-        "buying",
-        "choice",
-        "compared",
-        "comparison",
-        "design",
-        "equilibrium",
-        "externalities",
-        "gain",
-        "game",
-        "learners",
-        "learning",
-        "market",
-        "model",
-        "network",
-        "offer",
-        "participation",
-        "pricing",
-        "privacy",
-        "procurement",
-        "protection",
-        "public_good",
-        "regulation",
-        "settlement",
-        "study",
-        "terms",
-        "time",
-        "tournament",
-        "trust",
-        "unions",
-        "worth",
-    )
-}
+def _list_phrases() -> dict[str, Phrases]:
+    files = _open_templates("phrases").list_templates()
+    names = [file.removesuffix(FILE) for file in files if file.endswith(FILE)]
+    return {name: Phrases(name) for name in names}
+
+
+TOPICS = _list_phrases()
