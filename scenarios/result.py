@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pydantic_core
 
-from agents.networks.files import result_graph
 from learning.canonical import encode_canonical
 from learning.errors import InputError
 from scenarios.model_file import MODEL, HandedOver, to_json
@@ -163,6 +162,8 @@ def _write_files(result: Result, folder: Path) -> None:
         (folder / PROTOCOL).write_bytes(encode_canonical(result.protocol))
     if result.content.get("network"):
         import networkx as nx  # a tenth of a second, which who has no network need not wait for
+
+        from agents.networks.files import result_graph
 
         nx.write_graphml_xml(result_graph(result.content), folder / NETWORK)
     _write_table(folder / "owners.csv", result.content["owners"])

@@ -14,10 +14,9 @@ from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, in_title
-from scenarios.report.facts_learning import best_short
+from scenarios.report.facts_outcome import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
-from scenarios.report.phrases import render_phrase
-from scenarios.report.topics import terminal_lines
+from scenarios.report.phrases import render_phrase, terminal_lines
 from scenarios.report.wording import format_interval, format_number, format_percent
 from scenarios.tables.dataset import MarketData
 

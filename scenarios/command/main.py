@@ -173,8 +173,7 @@ def run(
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder, save_result
-    from scenarios.schema.game import is_game_file
-    from scenarios.schema.loading import load
+    from scenarios.schema.loading import is_game_file, load
 
     changed = changes(overrides, seed)
     folder = out or default_folder(scenario, changed)
@@ -309,8 +308,7 @@ def check(
 ) -> None:
     """Check all that a run would refuse, without running anything: a line for each fault."""
     from scenarios.checking import check_scenario
-    from scenarios.schema.game import is_game_file
-    from scenarios.schema.loading import load
+    from scenarios.schema.loading import is_game_file, load
 
     changed = changes(overrides, seed)
     began = time.process_time()

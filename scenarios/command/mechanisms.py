@@ -66,7 +66,7 @@ def mechanisms(
     from market.procurement.manipulation import PlayedRow
     from scenarios.command.mechanisms_table import column_names
     from scenarios.output.places import check_file
-    from scenarios.schema.laws import read_law
+    from scenarios.schema.kinds import read_law
 
     law = read_law(costs)
     names = wanted(only, list(MECHANISMS))

@@ -16,8 +16,7 @@ from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
 from scenarios.summary.market import certificate_part, promised_part
-from scenarios.summary.terms import terms_part
-from scenarios.summary.worth import worth_columns
+from scenarios.summary.worth import terms_part, worth_columns
 
 CURVES = 12  # owners whose payoff curves are drawn; points of each
 POINTS = 80

@@ -22,7 +22,7 @@ from scenarios.schema.fields import values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
-from scenarios.summary.claims import claims_made
+from scenarios.summary.forecast import claims_made
 
 
 @dataclass(eq=False)

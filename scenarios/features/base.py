@@ -10,12 +10,33 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.phrases import format_value
+from market.analysis.welfare import learner_surplus, welfare
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of columns (n_rows,), as plain numbers."""
+    lists = [one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def compare_market(run: Run, epsilon: np.ndarray) -> dict[str, Any]:
+    """Outcome of a run's market if owners had settled on other budgets."""
+    game = run.game
+    return {
+        "epsilon": epsilon,
+        "relative_fitness": run.planner.forecast.at(epsilon),
+        "payments": float(game.payments(epsilon).sum()),
+        "owners": float(game.payoffs(epsilon).sum()),
+        "learner": learner_surplus(game, epsilon),
+        "total": welfare(game, epsilon),
+    }
+
 
 SolveGame = Callable[[Game], Equilibrium]
 

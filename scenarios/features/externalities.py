@@ -14,9 +14,8 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.externalities.spillover import Externalities as Correlated
 from market.externalities.spillover import spillover_game
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame, Topic
+from scenarios.features.base import Feature, SolveGame, Topic, compare_market, rows_of
 from scenarios.schema.kinds import declared_table
-from scenarios.summary.rows import compare_market, rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run

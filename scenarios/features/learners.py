@@ -9,11 +9,10 @@ from pydantic import Field
 
 from learning.errors import InputError
 from learning.phrases import format_value
-from scenarios.features.base import Feature, Topic
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import Text, quote_choices
 from scenarios.schema.kinds import each_table, named_table
 from scenarios.schema.market import FIRST, Buyer
-from scenarios.summary.rows import rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run

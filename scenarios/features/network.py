@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import model_validator
 
-from agents.networks.base import SIGHT, TRADE, Parties, linked_graph, trade_links
-from agents.networks.measures import centralities, rank_correlations, starting_points
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.randomness import Streams
-from scenarios.features.base import Feature, Topic
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.features.settings import sees_neighbours
 from scenarios.schema.fields import Section
 from scenarios.schema.kinds import make_declared, named_table
 from scenarios.schema.market import FIRST
-from scenarios.summary.rows import rows_of
 
 if TYPE_CHECKING:
+    from agents.networks.base import Parties
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
+
+TRADE = "trade"
+SIGHT = "sight"
 
 
 class Network(Section):
@@ -153,6 +154,8 @@ class Networks(Feature):
 
 def list_parties(scenario: Scenario, names: Sequence[str], use: str) -> Parties:
     """Parties of a network, whose owners are called ``names``."""
+    from agents.networks.base import Parties
+
     learners = (FIRST, *(rival.name for rival in scenario.learners or ()))
     return Parties(use, tuple(names), learners, frozenset(scenario.left_out))
 
@@ -174,6 +177,8 @@ def make_graph(scenario: Scenario, names: Sequence[str], use: str) -> Any:
     table: Any = scenario.network and getattr(scenario.network, use)
     if table is None:
         return None
+    from agents.networks.base import linked_graph
+
     network = make_declared(table).located(scenario.locate)
     rng = Streams(scenario.seed, "graph").rng(use)
     return linked_graph(network, list_parties(scenario, names, use), rng=rng)
@@ -185,7 +190,11 @@ def find_links(scenario: Scenario, names: Sequence[str]) -> np.ndarray | None:
     None if all may.
     """
     graph = make_graph(scenario, names, TRADE)
-    return None if graph is None else trade_links(graph, list_parties(scenario, names, TRADE))
+    if graph is None:
+        return None
+    from agents.networks.base import trade_links
+
+    return trade_links(graph, list_parties(scenario, names, TRADE))
 
 
 def find_sight(scenario: Scenario, names: Sequence[str]) -> Any:
@@ -212,6 +221,8 @@ def describe_graph(run: Run, use: str) -> dict[str, Any] | None:
     graph = make_graph(run.scenario, run.data.names, use)
     if graph is None:
         return None
+    from agents.networks.measures import centralities, rank_correlations, starting_points
+
     accounts = run.accounts
     count = len(run.data.names)
     central = centralities(graph, rng=Streams(run.scenario.seed, "graph").rng(use, "betweenness"))

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from learning.randomness import Streams
-from market.analysis.assessment import gain_by_coming_back, stay_or_leave
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame, Topic
-from scenarios.summary.rows import compare_market
+from scenarios.features.base import Feature, SolveGame, Topic, compare_market
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -41,6 +39,8 @@ class Participation(Feature):
         self, scenario: Scenario, game: Game, solve_game: SolveGame, **search: Any
     ) -> Equilibrium:
         """Equilibrium of the owners who stay, which nobody gains by leaving or joining."""
+        from market.analysis.assessment import stay_or_leave
+
         return stay_or_leave(game, solve_game)[0]
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
@@ -55,6 +55,8 @@ class Participation(Feature):
         participation.bound : The same market had all been bound to stay: each ε, ψ, and what is
             paid and had.
         """
+        from market.analysis.assessment import gain_by_coming_back
+
         game = run.game
         left = np.flatnonzero((run.epsilon == 0) & (game.owners.epsilon_min > 0))
         gains = gain_by_coming_back(game, run.epsilon, left)[0].tolist() if left.size else []

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.pricing import Observation
 from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.features.base import Feature, Topic
 from scenarios.schema.kinds import KINDS, make_declared
 
 if TYPE_CHECKING:
+    from agents.pricing import Observation
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 

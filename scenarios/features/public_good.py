@@ -8,8 +8,7 @@ import numpy as np
 
 from learning.errors import InputError
 from market.analysis.regulation import matching_shares
-from scenarios.features.base import Feature, Topic
-from scenarios.summary.rows import rows_of
+from scenarios.features.base import Feature, Topic, rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run

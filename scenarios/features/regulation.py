@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from learning.declaration import NonNegative, Positive
 from learning.forecast.fitness import FitnessForecast
 from learning.randomness import Streams
-from market.analysis.assessment import WelfareGroups, welfare_groups
 from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.game.game import Game
@@ -16,6 +15,7 @@ from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import Section
 
 if TYPE_CHECKING:
+    from market.analysis.assessment import WelfareGroups
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
@@ -76,6 +76,8 @@ class Rules(Feature):
         regulation : The rules, and the market without (`before`) and with them (`after`); null
             without rules.
         """
+        from market.analysis.assessment import welfare_groups
+
         scenario = run.scenario
         if scenario.learners or scenario.externalities or scenario.time:
             return None

@@ -16,7 +16,7 @@ from learning.declaration import describe_type, type_adapter
 from learning.phrases import format_value
 from scenarios.schema.fields import Section, first_error, stated_refusal
 from scenarios.schema.kinds import NamedTable, table_check, tables_of
-from scenarios.schema.worth import OrTable
+from scenarios.schema.market import OrTable
 
 LIBRARIES = ("builtins", "abc", "typing", "pydantic", "learning.declaration")
 LINE = re.compile(r"^(\w+(?:, \w+)*) ?: (.+(?:\n +.+)*)", re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import Any
 from learning.privacy.claims import Claim
 from scenarios.features import FEATURES
 from scenarios.reference.keys import describe_fields, table_row
-from scenarios.summary.privileged import LOOKED_UP
+from scenarios.summary.content import LOOKED_UP
 
 DESCRIPTIONS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("results.toml").read_text(encoding="utf-8")

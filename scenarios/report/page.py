@@ -16,8 +16,7 @@ from scenarios.output.unfinished import put_file
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
 from scenarios.report import wording
-from scenarios.report.phrases import make_environment, render_lines
-from scenarios.report.topics import page_sections, page_sentences
+from scenarios.report.phrases import make_environment, page_sections, page_sentences, render_lines
 from scenarios.result import REPORT, changed_facts
 
 SHORT = 12  # rows of a table that are not folded away

@@ -26,6 +26,7 @@ from scenarios.schema.fields import (
     one_known,
     stated_refusal,
     suggest_name,
+    toml_lines,
     values_per_owner,
 )
 from scenarios.schema.kinds import KINDS, named_table, section_of
@@ -34,10 +35,8 @@ from scenarios.schema.loading import (
     _locate_file,
     _parse_change,
     _read_file,
-    is_game,
     place_error,
 )
-from scenarios.schema.toml import toml_lines
 
 MOST_OWNERS = 1000
 MOST_STARTS = 1000
@@ -226,11 +225,6 @@ def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
     except InputError as error:
         found = list(error.all)
     raise InputErrors([place_error(one, str(path), overrides) for one in found]) from None
-
-
-def is_game_file(source: str | Path) -> bool:
-    """Test whether a file, or a name of the library, is a game that needs no table."""
-    return is_game(_read_file(_locate_file(source)))
 
 
 def sha256_of(file: GameFile) -> str:

@@ -3,28 +3,128 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, is_dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
+import numpy as np
 from annotated_types import Gt, Le
 from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
 from agents.behaviours import BEHAVIOURS, Behaviour
-from agents.networks.graphs import NETWORKS
-from agents.pricing import PRICING
-from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
+from learning.declaration import (
+    Declaration,
+    NamedPerOwnerRule,
+    field_types,
+    keys_of,
+    named_per_owner,
+    parameter,
+    per_owner_rule,
+)
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.shared_noise import Feared
+from learning.randomness import Streams
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
-from market.procurement.procured import Procured
-from scenarios.schema.fields import Arguments, Names, Section, Text, one_of
-from scenarios.schema.laws import draw_table, drawn_per_owner
+from scenarios.schema.fields import Arguments, Names, Section, Text, one_of, suggest_name
+
+if TYPE_CHECKING:
+    from market.procurement.cost_laws import CostLaw
+
+
+class DrawnPerOwnerRule(NamedPerOwnerRule):
+    """The same, or a law that every owner's number is drawn from, such as
+    ``"bimodal:low=20,high=200,share=0.5"``."""
+
+    def __call__(self, value: Any) -> Any:
+        """A law as its text, once it is known to be one; anything else as the rule has it."""
+        if not isinstance(value, str):
+            return super().__call__(value)
+        read_law(value, "")
+        return value
+
+
+def drawn_per_owner(hint: Any) -> Any:
+    """A `PerOwner` type of a cost as a scenario file has it; any other type as it is."""
+    rule = per_owner_rule(hint)
+    if rule is None or rule.whole:
+        return named_per_owner(hint)
+    return Annotated[Any, DrawnPerOwnerRule(*astuple(rule))]
+
+
+def read_law(text: str, key: str = "--costs") -> CostLaw:
+    """A cost law from its name and parameters, as in ``bimodal:low=0.2,high=2``.
+
+    Raises
+    ------
+    InputError
+        An unknown law or parameter, or a value that the law refuses.
+
+    >>> read_law("uniform:low=1,high=4")
+    Uniform(low=1.0, high=4.0)
+    """
+    from market.procurement.cost_laws import COST_LAWS
+
+    name, _, rest = text.partition(":")
+    if name not in COST_LAWS:
+        raise InputError(
+            key, "must be a known law of costs", repr(name), suggest_name(name, list(COST_LAWS))
+        )
+    known = list(field_types(COST_LAWS[name]))
+    given: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        parameter, _, value = part.partition("=")
+        if parameter.strip() not in known:
+            raise InputError(
+                key,
+                f"must be parameters of {name}",
+                repr(parameter),
+                suggest_name(parameter, known),
+            )
+        try:
+            given[parameter.strip()] = float(value)
+        except ValueError:
+            raise InputError(key, f"{parameter.strip()} must be a number", repr(value)) from None
+    try:
+        return COST_LAWS[name](**given)
+    except InputError as error:
+        raise InputError(
+            f"{key}: {error.key.removeprefix('costs.')}".lstrip(": "), error.rule, error.found
+        ) from None
+
+
+def draw_table(
+    section: Any, names: Sequence[str] | None = None, where: str = "", seed: int = 0
+) -> Any:
+    """Table with each owner's own draw in the place of a law.
+
+    Parameters
+    ----------
+    section : the table.
+    names : the owners, in their order; None: the law's median stands for all.
+    where : the table's dotted name: two keys have draws of their own.
+    seed : of the scenario.
+    """
+    laws = {
+        key: read_law(text)
+        for key in section.per_owner_keys()
+        if isinstance(text := getattr(section, key), str)
+    }
+    streams = Streams(seed, "costs")
+    made = {}
+    for key, law in laws.items():
+        made[key] = (
+            float(law.quantile(np.array(0.5)))
+            if names is None
+            else tuple(
+                float(law.draw((), rng=streams.rng(f"{where}.{key}", name))) for name in names
+            )
+        )
+    return section.model_copy(update=made) if made else section
 
 
 @dataclass(frozen=True)
@@ -47,16 +147,54 @@ class User(Declaration):
         return f"{told}, with {given}." if given else f"{told}."
 
 
+class Late(Mapping[str, Any]):
+    """Values by name that are looked up, and imported, when they are asked for."""
+
+    def __init__(self, sources: Mapping[str, Callable[[], Any]]) -> None:
+        self.sources = sources
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sources[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sources)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def _procured() -> type:
+    from market.procurement.procured import Procured
+
+    return Procured
+
+
+def _pricings() -> Mapping[str, type]:
+    from agents.pricing import PRICING
+
+    return PRICING
+
+
+def _networks(use: str) -> Mapping[str, type]:
+    from agents.networks.graphs import NETWORKS
+
+    return NETWORKS[use]
+
+
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later
 # counts as well.
-KINDS: dict[str, Mapping[str, type]] = {
-    "owners.cost": COSTS,
-    "policy": ChainMap({"user": User, "procured": Procured}, POLICIES),
-    "behaviours": BEHAVIOURS,
-    "learner.pricing": PRICING,
-    "learning.aggregation": AGGREGATIONS,
-}
-KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
+OTHER_POLICIES: Any = Late({"user": lambda: User, "procured": _procured})
+KINDS = Late(
+    {
+        "owners.cost": lambda: COSTS,
+        "policy": lambda: ChainMap(OTHER_POLICIES, POLICIES),
+        "behaviours": lambda: BEHAVIOURS,
+        "learner.pricing": _pricings,
+        "learning.aggregation": lambda: AGGREGATIONS,
+        "network.trade": partial(_networks, "trade"),
+        "network.sight": partial(_networks, "sight"),
+    }
+)
 
 
 class DeclaredSection(Section):

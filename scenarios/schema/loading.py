@@ -95,6 +95,11 @@ def is_game(raw: dict[str, Any]) -> bool:
     return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
 
 
+def is_game_file(source: str | Path) -> bool:
+    """Test whether a file, or a name of the library, is a game that needs no table."""
+    return is_game(_read_file(_locate_file(source)))
+
+
 @check_arguments
 def load(
     source: str | Path,

@@ -19,12 +19,17 @@ from learning.privacy.shared_noise import LOCAL, Trust
 from scenarios.features import FEATURES, choices
 from scenarios.features.base import check_exclusions
 from scenarios.schema.data import Data
-from scenarios.schema.fields import OPTIMAL, ColumnLabels, Section, ShortText, quote_choices
+from scenarios.schema.fields import (
+    OPTIMAL,
+    ColumnLabels,
+    Section,
+    ShortText,
+    quote_choices,
+    toml_lines,
+)
 from scenarios.schema.kinds import named_table
 from scenarios.schema.learning import Learning
-from scenarios.schema.market import Learner, Market, Owners, Validation
-from scenarios.schema.toml import toml_lines
-from scenarios.schema.worth import LABELLED, Benefit
+from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
 
 NAMING_FILES = ("data.path", "policy.file", "network.trade.path", "network.sight.path")
 # Order of the tables in the resolved text, of which the hash is taken: it never changes.

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from learning.phrases import escape_control, toml_value
-from scenarios.schema.toml import toml_key
+from scenarios.schema.fields import toml_key
 
 WIDTH = 112  # characters of a line
 BESIDE = 35  # where a comment beside a short entry begins

@@ -13,18 +13,14 @@ from learning.privacy.promises import weakest_claims
 from learning.randomness import Streams
 from market.analysis.thesis_games import equilibrium_remarks
 from market.analysis.welfare import at_refusal, gini, individually_rational, participation
-from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
+from scenarios.features.base import rows_of
 from scenarios.features.behaviours import describe_rational
 from scenarios.planning import isolated_as_known
 from scenarios.run import Run
-from scenarios.summary.gain import buying_pays, gain_part
-from scenarios.summary.remedies import remedies_part
-from scenarios.summary.rows import rows_of
-from scenarios.summary.terms import terms_part
-from scenarios.summary.verdict import summarise_runs
-from scenarios.summary.worth import past_worth_part, worth_columns
+from scenarios.summary.verdict import buying_pays, gain_part, summarise_runs
+from scenarios.summary.worth import past_worth_part, terms_part, worth_columns
 
 BEST = (
     "optimum",
@@ -191,6 +187,19 @@ def learner_part(run: Run) -> dict[str, Any]:
     }
 
 
+def remedies_part(run: Run) -> list[dict[str, Any]]:
+    """Changes under which asking would pay; none where something is asked.
+
+    With several learners none is sought: each would change what the others buy.
+    """
+    asks = run.planner.forecast.plan(run.epsilon).asks
+    if run.scenario.learners or (asks and np.any(run.epsilon > 0)):
+        return []
+    from scenarios.summary.remedies import list_remedies
+
+    return list_remedies(run)
+
+
 def promised_part(run: Run) -> dict[str, Any]:
     """Learner's account as promised, with the distribution of its gain."""
     account = account_part(run)
@@ -302,6 +311,8 @@ def _deviation_payoffs(run: Run, grid: np.ndarray, shown: np.ndarray) -> np.ndar
     """Surplus (n, m) of the owners numbered in ``shown`` (n,) at budgets in all (n, m)."""
     if run.contest is None:
         return run.playing.deviation_payoffs(run.epsilon, grid, shown)
+    from market.competition.allocation import even_split
+
     market = run.contest.market
     sold = run.contest.found.epsilon
     total = sold.sum(axis=1, keepdims=True)

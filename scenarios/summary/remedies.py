@@ -30,12 +30,8 @@ DELTA = 1e-6  # of mechanisms that need one, where the scenario has none
 Fact = dict[str, Any]
 
 
-def remedies_part(run: Run) -> list[Fact]:
+def list_remedies(run: Run) -> list[Fact]:
     """Changes, each by itself, under which asking pays the learner by the forecast.
-
-    None where something is asked.
-
-    With several learners none is sought: each would change what the others buy.
 
     Returns
     -------
@@ -45,12 +41,8 @@ def remedies_part(run: Run) -> list[Fact]:
         some of them ``left_out``; "mechanism", another ``label``; "components", fewer of them
         (``count``). ``gain`` is what the learner then has, after paying.
     """
-    forecast = run.planner.forecast
-    epsilon = run.epsilon
-    if run.scenario.learners or (forecast.plan(epsilon).asks and np.any(epsilon > 0)):
-        return []
     tried: list[Callable[[Run], list[Fact]]] = [more_money]
-    if np.any(epsilon > 0):
+    if np.any(run.epsilon > 0):
         tried = [more_epsilon, more_money, fewer_owners, other_mechanisms, fewer_components]
     return [fact for find in tried for fact in find(run)]
 

@@ -31,7 +31,7 @@ from market.policies.posted import CostPlus, Posted, PostedChannel
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
-from scenarios.report.offer import Pen
+from scenarios.report.wording import Pen
 
 PROFILE = np.array([0.3, 1.0, 2.5, 8.0])
 COST_EXAMPLES = {

@@ -14,8 +14,8 @@ from learning.errors import InputError
 from scenarios.games.settling import game_of, settle_game, starts_of
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
 from scenarios.report.phrases import render_lines, render_phrase
-from scenarios.schema.game import is_game_file, read_game
-from scenarios.schema.loading import library_games, load
+from scenarios.schema.game import read_game
+from scenarios.schema.loading import is_game_file, library_games, load
 
 QUICK = ["market.starts=[0.05, [0.5, 1.5, 3.0, 4.5]]", "market.search=2"]
 SHORT = [

@@ -8,8 +8,7 @@ from reports import CASES, plain, told
 from result_folders import result
 
 from scenarios.report.facts_owners import asks_nothing, sellers
-from scenarios.report.phrases import TOPICS, render_lines, render_phrase
-from scenarios.report.topics import all_topics
+from scenarios.report.phrases import TOPICS, all_topics, render_lines, render_phrase
 from scenarios.report.wording import format_amounts
 
 
