@@ -20,7 +20,7 @@ from market.game.game import Game
 from scenarios.features.audit import describe_conduct
 from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.features.network import find_sight
-from scenarios.schema.fields import suggest_name
+from scenarios.schema.fields import check_known
 from scenarios.schema.kinds import each_named_table, make_declared
 
 if TYPE_CHECKING:
@@ -88,11 +88,7 @@ class Behaviours(Feature):
         """Refuse unknown names, shares that leave too few owners, and large groups."""
         tables = scenario.behaviours
         for at, table in enumerate(tables, 1):
-            for name in table.owners or ():
-                if name not in names:
-                    remedy = suggest_name(name, list(map(str, names)))
-                    key = f"behaviours.{at}.owners"
-                    raise InputError(key, "must name owners", format_value(name), remedy)
+            check_known(f"behaviours.{at}.owners", table.owners or (), names)
         named = sum(len(table.owners or ()) for table in tables)
         shared = sum(count_shares(tables, len(names)))
         if named + shared > len(names):

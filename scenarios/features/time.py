@@ -15,7 +15,7 @@ from learning.phrases import format_value
 from learning.privacy.lifetime import Composition, Saving
 from market.analysis.welfare import learner_surplus
 from scenarios.features.base import Feature, Topic
-from scenarios.schema.fields import Names, Section, Text, suggest_name
+from scenarios.schema.fields import Names, Section, Text, check_known
 from scenarios.schema.kinds import each_table
 from scenarios.summary.verdict import forecast_agrees, summarise_runs
 
@@ -130,11 +130,8 @@ class Time(Section):
         """
         first = self.first or ()
         stated = {one.owner: one.period for one in self.entry or ()} | dict.fromkeys(first, 1)
-        stranger = next((name for name in stated if name not in names), None)
-        if stranger is not None:
-            key = "time.first" if stranger in first else "time.entry"
-            remedy = suggest_name(stranger, list(names))
-            raise InputError(key, "must name owners", format_value(stranger), remedy)
+        check_known("time.first", first, names)
+        check_known("time.entry", stated, names)
         outside = [name for name in names if name not in stated] if self.first is not None else []
         if bool(outside) != bool(self.arrivals):
             found = (

@@ -22,7 +22,7 @@ from market.analysis.unions import (
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.features.base import Feature, SolveGame, Topic
-from scenarios.schema.fields import suggest_name
+from scenarios.schema.fields import check_known
 from scenarios.schema.kinds import each_table, make_declared
 
 if TYPE_CHECKING:
@@ -68,12 +68,7 @@ class Unions(Feature):
     def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
         """Refuse members who are no owners."""
         for union in scenario.unions:
-            for member in union.members:
-                if member not in names:
-                    remedy = suggest_name(member, list(map(str, names)))
-                    raise InputError(
-                        "unions.members", "must name owners", format_value(member), remedy
-                    )
+            check_known("unions.members", union.members, names)
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
         """The game in which a member counts what its whole union has."""

@@ -72,6 +72,16 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
     return suggest_close(name, known) or f"Known here: {shown}."
 
 
+def check_known(
+    key: str, names: Iterable[str], known: Iterable[str], rule: str = "must name owners"
+) -> None:
+    """Refuse, with an InputError, a name that is not among those known."""
+    all_known = list(map(str, known))
+    for name in names:
+        if name not in all_known:
+            raise InputError(key, rule, format_value(name), suggest_name(name, all_known))
+
+
 class Section(BaseModel):
     """A table of the scenario file."""
 
@@ -431,10 +441,8 @@ def in_order(
             values_per_owner(value, len(names), key)
         return value
     names = list(value) if names is None else list(names)
-    known = {*names, *left_out}
-    for name in value:
-        if name not in known:
-            raise InputError(key, "must name owners", format_value(name), suggest_name(name, names))
+    stranger = [name for name in value if name not in {*names, *left_out}]
+    check_known(key, stranger, names)
     for name in names:
         if name not in value:
             raise InputError(key, "must have one entry per owner", f"none for {format_value(name)}")
