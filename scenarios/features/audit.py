@@ -17,7 +17,7 @@ from learning.training.conduct import HONEST, Conduct
 from market.analysis.regulation import Audit as Auditor
 from market.game.game import Game
 from scenarios.features.base import Feature
-from scenarios.schema.kinds import declared_table
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from agents.behaviours import Behaviour
@@ -38,7 +38,7 @@ class Audit(Feature):
 
     key = "audit"
     title = "[audit]"
-    table = Annotated[Any, declared_table(Auditor)] | None
+    table = Annotated[Any, DeclaredTable(Auditor)] | None
     example = ("audit={chance=0.5}",)
     result = "audit"
 

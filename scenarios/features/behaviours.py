@@ -21,7 +21,7 @@ from scenarios.features.audit import describe_conduct
 from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.features.network import find_sight
 from scenarios.schema.fields import check_known
-from scenarios.schema.kinds import each_named_table, make_declared
+from scenarios.schema.kinds import EachTable, make_declared
 
 if TYPE_CHECKING:
     from agents.model import DataMarket
@@ -38,7 +38,7 @@ class Behaviours(Feature):
 
     key = "behaviours"
     title = "[[behaviours]]"
-    table = Annotated[Any, each_named_table("behaviours")]
+    table = Annotated[Any, EachTable("behaviours")]
     example = ("behaviours=[{kind='inertial', share=0.5}]",)
     result = "behaviours"
     sentence = "behaviours.txt.j2"

@@ -15,7 +15,7 @@ from market.externalities.spillover import Externalities as Correlated
 from market.externalities.spillover import spillover_game
 from market.game.game import Game
 from scenarios.features.base import Feature, SolveGame, Topic, compare_market, rows_of
-from scenarios.schema.kinds import declared_table
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -29,7 +29,7 @@ class Externalities(Feature):
 
     key = "externalities"
     title = "[externalities]"
-    table = Annotated[Any, declared_table(Correlated)] | None
+    table = Annotated[Any, DeclaredTable(Correlated)] | None
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
     sentence = "externalities.txt.j2"

@@ -11,7 +11,7 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import Text, quote_choices
-from scenarios.schema.kinds import each_table, named_table
+from scenarios.schema.kinds import EachTable, NamedTable
 from scenarios.schema.market import FIRST, Buyer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Rival(Buyer):
 
     name: Text = Field(description="Name the learner.")
     """What it is called."""
-    policy: Annotated[Any, named_table("policy")] | None = None
+    policy: Annotated[Any, NamedTable("policy")] | None = None
     """What it pays; as `[policy]` unless given."""
 
 
@@ -36,7 +36,7 @@ class Learners(Feature):
 
     key = "learners"
     title = "several learners"
-    table = Annotated[Any, each_table(Rival, "learners")]
+    table = Annotated[Any, EachTable("learners", Rival)]
     example = ("learners=[{name='other', value=50.0}]",)
     result = "learners"
     sentence = "learners.txt.j2"

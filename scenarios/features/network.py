@@ -14,7 +14,7 @@ from learning.randomness import Streams
 from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.features.settings import sees_neighbours
 from scenarios.schema.fields import Section
-from scenarios.schema.kinds import make_declared, named_table
+from scenarios.schema.kinds import NamedTable, make_declared
 from scenarios.schema.market import FIRST
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Network(Section):
     """Who may sell to which learner, and who sees whose budget; without a table, everybody to all,
     and everybody all."""
 
-    trade: Annotated[Any, named_table("network.trade")] | None = None
-    sight: Annotated[Any, named_table("network.sight")] | None = None
+    trade: Annotated[Any, NamedTable("network.trade")] | None = None
+    sight: Annotated[Any, NamedTable("network.sight")] | None = None
 
     @model_validator(mode="after")
     def _check_given(self) -> Network:

@@ -16,7 +16,7 @@ from learning.privacy.lifetime import Composition, Saving
 from market.analysis.welfare import learner_surplus
 from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import Names, Section, Text, check_known
-from scenarios.schema.kinds import each_table
+from scenarios.schema.kinds import EachTable
 from scenarios.summary.verdict import forecast_agrees, summarise_runs
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Time(Section):
         description="Give the number of periods."
     )
     """How often the market is held."""
-    entry: Annotated[Any, each_table(Entry, "time.entry")] = None
+    entry: Annotated[Any, EachTable("time.entry", Entry)] = None
     arrivals: NonNegative = 0.0
     """How often a period each owner who waits outside would join, by a Poisson clock of its own;
     with `first`."""

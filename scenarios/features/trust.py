@@ -13,7 +13,7 @@ from learning.privacy.shared_noise import SharedNoise, Trust
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import quote_choices
-from scenarios.schema.kinds import declared_table
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -25,7 +25,7 @@ class SecureAggregation(Feature):
 
     key = "trust"
     title = 'trust.aggregation = "secure"'
-    table = Annotated[Any, declared_table(Trust)] | None
+    table = Annotated[Any, DeclaredTable(Trust)] | None
     example = ("trust={aggregation='secure'}",)
     result = "trust"
     sentence = "trust.txt.j2"

@@ -23,7 +23,7 @@ from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.schema.fields import check_known
-from scenarios.schema.kinds import each_table, make_declared
+from scenarios.schema.kinds import EachTable, make_declared
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -37,7 +37,7 @@ class Unions(Feature):
 
     key = "unions"
     title = "[[unions]]"
-    table = Annotated[Any, each_table(Union, "unions")]
+    table = Annotated[Any, EachTable("unions", Union)]
     example = ('unions=[{name="one", members=["A", "B"]}]',)
     result = "unions"
     sentence = "unions.txt.j2"

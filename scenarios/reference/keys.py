@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from learning.declaration import describe_type, type_adapter
 from learning.phrases import format_value
 from scenarios.schema.fields import Section, first_error, stated_refusal
-from scenarios.schema.kinds import NamedTable, table_check, tables_of
+from scenarios.schema.kinds import table_check, tables_of
 from scenarios.schema.market import OrTable
 
 LIBRARIES = ("builtins", "abc", "typing", "pydantic", "learning.declaration")
@@ -99,10 +99,12 @@ def key_lines(
         )
         table = table_check(field)
         tables = (
-            [] if isinstance(table, NamedTable) and not kinds else list(tables_of(place, field))
+            []
+            if table is not None and table.by_kind and not kinds
+            else list(tables_of(place, field))
         )
         inner += [(place, *one) for one in tables]
-        if isinstance(table, NamedTable) and not tables:
+        if table is not None and table.by_kind and not tables:
             yield table_row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
         elif isinstance(table, OrTable) or (not tables and name != "kind"):
             yield table_row(f"`{name}`", describe_rule(field.rebuild_annotation()), default, told)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
-from pydantic import Field, PlainValidator, ValidationError, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
 from learning.declaration import NamedPerOwnerRule, Positive, Words, type_adapter
 from learning.errors import InputError, InputErrors
@@ -24,18 +22,16 @@ from scenarios.schema.fields import (
     ShortText,
     in_order,
     one_known,
-    stated_refusal,
-    suggest_name,
     toml_lines,
     values_per_owner,
 )
-from scenarios.schema.kinds import KINDS, named_table, section_of
+from scenarios.schema.kinds import KINDS, NamedTable
 from scenarios.schema.loading import (
-    _apply_changes,
-    _locate_file,
-    _parse_change,
-    _read_file,
+    locate_file,
+    parse_change,
     place_error,
+    read_file,
+    validate_file,
 )
 
 MOST_OWNERS = 1000
@@ -78,7 +74,7 @@ class GameOwners(Section):
     """The lowest and highest privacy budget that an owner may choose."""
     fixed_cost: Annotated[Any, NamedPerOwnerRule()] = 0.0
     """Money lost by sharing at all."""
-    cost: Annotated[Any, named_table("owners.cost")] | None = None
+    cost: Annotated[Any, NamedTable("owners.cost")] | None = None
     """What privacy costs an owner, by its kind; e^ε, as in the thesis's games, unless given."""
 
     @model_validator(mode="after")
@@ -142,7 +138,7 @@ class GameFile(Section):
     """What every random draw follows from: the same seed, the same bytes on one kind of
     processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
-    policy: Annotated[Any, named_table("policy")] = Field(
+    policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."
     )
     market: GamePlay = GamePlay()
@@ -213,61 +209,14 @@ def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
     InputErrors
         With every rule broken.
     """
-    path = _locate_file(source)
-    raw = _read_file(path)
-    try:
-        _apply_changes(raw, [_parse_change(text) for text in overrides])
-        return GameFile.model_validate(raw)
-    except ValidationError as error:
-        found = [
-            told for fault in error.errors(include_url=False) for told in _list_faults(fault, raw)
-        ]
-    except InputError as error:
-        found = list(error.all)
-    raise InputErrors([place_error(one, str(path), overrides) for one in found]) from None
+    path = locate_file(source)
+    changes = [parse_change(text) for text in overrides]
+    found = validate_file(read_file(path), changes, GameFile)
+    if not isinstance(found, GameFile):
+        raise InputErrors([place_error(one, str(path), overrides) for one in found])
+    return found
 
 
 def sha256_of(file: GameFile) -> str:
     """SHA-256, in hexadecimal, of the resolved text."""
     return hashlib.sha256(file.to_toml().encode()).hexdigest()
-
-
-def _list_faults(fault: Any, raw: dict[str, Any]) -> list[InputError]:
-    """Faults that pydantic found in one place, in our words."""
-    keys = [str(part) for part in fault["loc"]]
-    told = stated_refusal(fault)
-    dotted = ".".join(keys)
-    if told:
-        whole = [
-            one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".")
-            for one in told.all
-        ]
-        return [
-            InputError(key, one.rule, one.found, one.remedy)
-            for key, one in zip(whole, told.all, strict=True)
-        ]
-    section = _section_of(".".join(keys[:-1]), raw)
-    if fault["type"] == "missing":
-        return [
-            InputError(
-                dotted, "is required", "nothing", section.model_fields[keys[-1]].description or ""
-            )
-        ]
-    if fault["type"] == "extra_forbidden":
-        return [
-            InputError(
-                dotted,
-                "is not a known key",
-                format_value(fault["input"]),
-                suggest_name(keys[-1], [*section.model_fields]),
-            )
-        ]
-    return [InputError(dotted, f"must be a table, [{dotted}]", format_value(fault["input"]))]
-
-
-def _section_of(table: str, raw: dict[str, Any]) -> Any:
-    """The table of that dotted name, of the kind that the file gives it."""
-    if table in KINDS:
-        kind = reduce(getitem, table.split("."), raw)["kind"]
-        return section_of(KINDS[table][kind], kind)
-    return {"": GameFile, "owners": GameOwners, "market": GamePlay}[table]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_a
 
 import numpy as np
 from annotated_types import Gt, Le
-from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
+from pydantic_core import core_schema
 
 from agents.behaviours import BEHAVIOURS, Behaviour
 from learning.declaration import (
@@ -260,7 +261,17 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
 
 
 class TableCheck:
-    """A check of a value that is a table, or a list of tables."""
+    """Check of a value that is a table, or a list of tables: metadata of an annotation."""
+
+    table: str
+    by_kind = False  # whether a kind names the keys
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self)
+
+    def __call__(self, value: Any) -> Any:
+        """The value as the table declares it."""
+        raise NotImplementedError
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
         """Tables that may stand at a place: their headings, declarations and keys."""
@@ -269,13 +280,8 @@ class TableCheck:
 
 def table_check(field: Any) -> TableCheck | None:
     """Check of a field of a section whose value is a table or a list of them; None elsewhere."""
-    checks = (
-        one.func
-        for one in metadata_of(field.rebuild_annotation())
-        if isinstance(one, PlainValidator)
-    )
-    found: list[Any] = [check for check in checks if isinstance(check, TableCheck)]
-    return found[0] if found else None
+    hint = field.rebuild_annotation()
+    return next((one for one in metadata_of(hint) if isinstance(one, TableCheck)), None)
 
 
 def metadata_of(hint: Any) -> Iterator[Any]:
@@ -297,83 +303,34 @@ def tables_of(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]
 
 @dataclass(frozen=True)
 class DeclaredTable(TableCheck):
-    """Checks a table whose keys are the fields of one declaration, and makes it."""
+    """Check of a table whose keys are the fields of one declaration, which it makes."""
 
     declaration: type
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
+        """The table, at its place."""
         yield f"[{place}]", self.declaration, section_of(self.declaration)
 
     def __call__(self, value: Any) -> Any:
         """Instance that the table declares."""
-        made_before = isinstance(value, self.declaration)
-        return (
-            value
-            if made_before
-            else make_declared(section_of(self.declaration).model_validate(value))
-        )
-
-
-def declared_table(declaration: type) -> PlainValidator:
-    """Checks a table whose keys are the fields of one declaration, and makes it."""
-    return PlainValidator(DeclaredTable(declaration))
-
-
-@dataclass(frozen=True)
-class EachTable(TableCheck):
-    """Checks a list of tables whose keys are the fields of one declaration; an empty one is as good
-    as none."""
-
-    declaration: type
-    table: str
-
-    @property
-    def section(self) -> type[Section]:
-        """Section of each table of the list."""
-        declaration: Any = self.declaration
-        return declaration if issubclass(declaration, Section) else section_of(declaration)  # type: ignore[no-any-return]
-
-    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
-        yield f"[[{place}]]", self.declaration, self.section
-
-    def __call__(self, value: Any) -> tuple[Section, ...] | None:
-        """The tables, each under its keys."""
-        if value is None or value in ([], ()):
-            return None
-        if not isinstance(value, (list, tuple)):
-            raise InputError(
-                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
-            )
-        tables: TypeAdapter[Any] = TypeAdapter(list[self.section])  # type: ignore[name-defined]
-        sections = tuple(tables.validate_python(list(value)))
-        for one in sections:
-            if isinstance(one, DeclaredSection):
-                make_declared(one)
-        return sections
-
-
-def each_table(declaration: type, table: str) -> PlainValidator:
-    """Checks a list of tables, [[table]], whose keys are the fields of one declaration."""
-    return PlainValidator(EachTable(declaration, table))
+        if isinstance(value, self.declaration):
+            return value
+        return make_declared(section_of(self.declaration).model_validate(value))
 
 
 @dataclass(frozen=True)
 class NamedTable(TableCheck):
-    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares.
+    """Check of a table that ``kind`` names: any of KINDS[table], each with the keys it declares.
 
     Where it may be ``short``, the name of a kind alone stands for a table of it.
     """
 
     table: str
     short: bool = False
+    by_kind = True
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys.
-
-        None a second time.
-        """
+        """The table of each kind; none a second time."""
         for kind, made in KINDS[self.table].items() if place == self.table else ():
             yield f'[{place}] kind = "{kind}"', made, section_of(made, kind)
 
@@ -385,50 +342,63 @@ class NamedTable(TableCheck):
         if self.short and isinstance(value, str):
             value = {"kind": one_of(value, kinds)}
         if not isinstance(value, dict):
-            raise InputError(
-                "",
-                f"must be {'a name, or ' * self.short}a table, [{self.table}]",
-                format_value(value),
-            )
+            rule = f"must be {'a name, or ' * self.short}a table, [{self.table}]"
+            raise InputError("", rule, format_value(value))
         if "kind" not in value:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
         section = section_of(kinds[kind], kind).model_validate(value)
-        make_declared(
-            section.listed()
-        )  # refuses keys that do not go together, before any record is read
+        # Keys that do not go together are refused before any record is read.
+        make_declared(section.listed())
         return section
 
 
-def named_table(table: str, *, short: bool = False) -> PlainValidator:
-    """Check of a table that ``kind`` names, one of KINDS[table], by the keys it declares."""
-    return PlainValidator(NamedTable(table, short))
-
-
 @dataclass(frozen=True)
-class NamedTables(NamedTable):
-    """Checks a list of such tables; an empty one is as good as none."""
+class EachTable(TableCheck):
+    """Check of a list of tables, [[table]]; an empty list is as good as none.
+
+    Parameters
+    ----------
+    table : the name of the tables.
+    declaration : what declares the keys of each; by default, a kind names them.
+    """
+
+    table: str
+    declaration: Any = None
+
+    @property
+    def by_kind(self) -> bool:  # type: ignore[override]
+        """Test whether a kind names the keys."""
+        return self.declaration is None
+
+    @property
+    def section(self) -> type[Section]:
+        """Section of each table of the list."""
+        if issubclass(self.declaration, Section):
+            return self.declaration  # type: ignore[no-any-return]
+        return section_of(self.declaration)
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
+        """The tables of the list, of each kind."""
+        if self.declaration is not None:
+            yield f"[[{place}]]", self.declaration, self.section
+            return
         for kind, made in KINDS[self.table].items():
             yield f'[[{place}]] kind = "{kind}"', made, section_of(made, kind)
 
-    def __call__(self, value: Any) -> Any:
-        """The tables, each under the keys of its kind."""
+    def __call__(self, value: Any) -> tuple[Section, ...] | None:
+        """The tables, each under its keys."""
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, (list, tuple)):
-            raise InputError(
-                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
-            )
-        tables: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, named_table(self.table)]])
-        return tuple(tables.validate_python(list(value)))
-
-
-def each_named_table(table: str) -> PlainValidator:
-    """Checks a list of tables, [[table]], each of any of KINDS[table]."""
-    return PlainValidator(NamedTables(table))
+            rule = f"must be a list of tables, each [[{self.table}]]"
+            raise InputError("", rule, format_value(value))
+        one: Any = Annotated[Any, NamedTable(self.table)] if self.by_kind else self.section
+        sections = tuple(TypeAdapter(list[one]).validate_python(list(value)))
+        for section in sections:
+            if isinstance(section, DeclaredSection):
+                make_declared(section)
+        return sections
 
 
 def make_declared(section: DeclaredSection) -> Any:
@@ -452,6 +422,6 @@ def from_table(table: str, given: Mapping[str, Any]) -> Any:
     None where it is not known here, or otherwise.
     """
     try:
-        return make_declared(TypeAdapter(Annotated[Any, named_table(table)]).validate_python(given))
+        return make_declared(TypeAdapter(Annotated[Any, NamedTable(table)]).validate_python(given))
     except (ValidationError, InputError):
         return None

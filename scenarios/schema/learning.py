@@ -44,7 +44,7 @@ from scenarios.schema.fields import (
     one_known,
     quote_choices,
 )
-from scenarios.schema.kinds import declared_table, make_declared, named_table
+from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
 
 PRINTED = "printed"
 
@@ -62,7 +62,7 @@ class Learning(Section):
     weights: Literal["size", "equal", "precision", "observed"] = "size"
     """How much an owner's answer counts: by its records, all alike, less where it sold less (`precision`), or less where its
     answers show more noise, whatever it sold (`observed`)."""
-    aggregation: Annotated[Any, named_table("learning.aggregation", short=True)] | None = None
+    aggregation: Annotated[Any, NamedTable("learning.aggregation", short=True)] | None = None
     """What is made of the answers of a round, where all owners answer: their weighted mean unless
     given."""
     mechanism: Annotated[str, one_known(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
@@ -114,7 +114,7 @@ class Learning(Section):
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
-    clocks: Annotated[Any, declared_table(Clocks)] | None = None
+    clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """Who talks when in asynchronous training."""
 
     @property

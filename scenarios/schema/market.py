@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, model_validator
 
 from learning.declaration import (
     ListOf,
@@ -32,7 +32,7 @@ from scenarios.schema.fields import (
     quote_choices,
     values_per_owner,
 )
-from scenarios.schema.kinds import TableCheck, named_table
+from scenarios.schema.kinds import NamedTable, TableCheck
 
 Per = Literal["rmse", "wrong_label", "cost"]
 LABELLED = "wrong_label", "cost"  # those that count decisions between two labels
@@ -160,12 +160,12 @@ class OrTable(TableCheck):
 _number = type_adapter(NonNegative).validate_python
 WorthOf = Annotated[
     Any,
-    PlainValidator(OrTable("learner.value", Worth, _number)),
+    OrTable("learner.value", Worth, _number),
     Words(f"{describe_type(NonNegative)}, or a table [learner.value]"),
 ]
 BenefitOf = Annotated[
     Any,
-    PlainValidator(OrTable("owners.benefit", Benefit, NAMED, takes_tables=True)),
+    OrTable("owners.benefit", Benefit, NAMED, takes_tables=True),
     Words(f"{NAMED.text}, or a table [owners.benefit] with per"),
 ]
 
@@ -191,7 +191,7 @@ class Owners(Section):
     cost_at: Literal["sold", "claimed"] = "sold"
     """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's
     noise for it."""
-    cost: Annotated[Any, named_table("owners.cost")] = Field(
+    cost: Annotated[Any, NamedTable("owners.cost")] = Field(
         description="Add a table [owners.cost] with its kind and price."
     )
     """What privacy costs an owner, by its kind."""
@@ -271,7 +271,7 @@ class Buyer(Section):
 class Learner(Buyer):
     """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
 
-    pricing: Annotated[Any, named_table("learner.pricing")] | None = None
+    pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
     """How it moves the money in [policy] by what it sees of it; without, the policy stands as
     written."""
 

@@ -27,7 +27,7 @@ from scenarios.schema.fields import (
     quote_choices,
     toml_lines,
 )
-from scenarios.schema.kinds import named_table
+from scenarios.schema.kinds import NamedTable
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
 
@@ -74,7 +74,7 @@ class Scenario(Section):
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
-    policy: Annotated[Any, named_table("policy")] = Field(
+    policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."
     )
     learner: Learner = Field(description="Add a table [learner] with its value.")
