@@ -231,8 +231,14 @@ def test_a_start_that_leads_nowhere_is_told_and_fails_a_strict_run(capsys, monke
             "market.starts=2",
             "market.starts: must be a list of starts; found 2. Each is one epsilon",
         ),
-        ("owners.record=5", 'owners.record: is not a known key; found "record". Did you mean "records"?'),
-        ("policy.vales=5", 'policy.vales: is not a known key; found "vales". Did you mean "values"?'),
+        (
+            "owners.record=5",
+            'owners.record: is not a known key; found "record". Did you mean "records"?',
+        ),
+        (
+            "policy.vales=5",
+            'policy.vales: is not a known key; found "vales". Did you mean "values"?',
+        ),
         (
             "owners.cost.kind=linear",
             "owners.cost.price: is required; found nothing. Give the money per unit of epsilon.",
