@@ -1,7 +1,10 @@
-"""Sentences from templates: one file a topic in phrases/ or beside its feature, one macro a sentence, always plain text.
+"""Sentences from templates, always plain text, and the topics that they are told under.
+
+One file is a topic, in phrases/ or beside its feature; one macro is a sentence.
 
 A phrase is plain text wherever it is shown: a page escapes it, a terminal prints it. In a template,
-other topics are called by name: ``{{ gain.chance(result) }}``.
+other topics are called by name: ``{{ gain.chance(result) }}``. A topic has a place in the output of
+a terminal; a feature of the market states its own, and is left out of results that do not have it.
 """
 
 from __future__ import annotations

@@ -72,8 +72,9 @@ class Data(Section):
     min_records: Count = 1
     """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
-    """What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
-    always filled from them: an owner's dropped row would show in the number of its records."""
+    """What becomes of public rows with missing cells. A private cell that is missing, or that the
+    public rows do not know, is always filled from them: an owner's dropped row would show in the
+    number of its records."""
     encoding: Literal["onehot", "integer"] = "onehot"
     """How categories become numbers: a column for each, or one whole number."""
     components: Count | None = None
@@ -88,9 +89,9 @@ class Data(Section):
     """What one record is, in words: a remark. Privacy is promised to one record, or to one person
     under `person`."""
     person: Text | None = None
-    """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
-    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest
-    out."""
+    """The column that says whose each row is, where one person may have several: privacy is then
+    promised to the person, with all its rows at an owner, who keeps at most `rows_per_person` of
+    them and leaves the rest out."""
     rows_per_person: Count | None = None
     """The most rows of one person that an owner keeps; 1 unless given."""
 

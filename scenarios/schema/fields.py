@@ -300,11 +300,10 @@ def _parse_ranges(value: Any) -> dict[str, Interval]:
     rule = f"must be [low, high] with low below high, both finite, and {size}"
     made = {}
     for name, given in _check_table(value, "ranges, such as age = [0, 120]").items():
-        low, high = _parse_pair(given) or (None, None)
-        ends = low is not None and high is not None
-        if not ends or max(-low, high) > LARGEST or not high - low >= SMALLEST:
+        ends = [end for end in _parse_pair(given) or () if end is not None]
+        if len(ends) < 2 or max(-ends[0], ends[1]) > LARGEST or not ends[1] - ends[0] >= SMALLEST:
             raise InputError(f"data.bounds.{name}", rule, format_value(given))
-        made[name] = Interval(low, high)
+        made[name] = Interval(*ends)
     return made
 
 

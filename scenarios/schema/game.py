@@ -115,8 +115,8 @@ class GamePlay(Section):
     starts: Annotated[
         tuple[Start, ...], PlainValidator(_parse_starts), Words("a list of starts")
     ] = ()
-    """Profiles that play starts from: each one ε for all owners, or one per owner. Unless given: all at their lowest, at the
-    middle of their interval (of its logarithm), at their highest."""
+    """Profiles that play starts from: each one ε for all owners, or one per owner. Unless given:
+    all at their lowest, at the middle of their interval (of its logarithm), at their highest."""
     search: Annotated[int, Ge(1), Le(10_000)] = 16
     """Further points that the search for equilibria starts from."""
     activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"

@@ -223,9 +223,10 @@ class CostSection(DeclaredSection):
     """A table of the scenario file that declares what privacy costs owners."""
 
     fears: Feared | None = None
-    """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the `learner`, who sees sums (as
-    where nothing is given); any one of the other `owners`, who knows its own part of the noise; or
-    `colluders`, as many other owners as `trust.colluders`, with the learner."""
+    """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the
+    `learner`, who sees sums (as where nothing is given); any one of the other `owners`, who knows
+    its own part of the noise; or `colluders`, as many other owners as `trust.colluders`, with the
+    learner."""
 
 
 class AssignedSection(DeclaredSection):

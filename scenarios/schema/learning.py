@@ -60,18 +60,19 @@ class Learning(Section):
     """How the model is trained; `best`: by whichever of those that are compared promises the best
     model."""
     weights: Literal["size", "equal", "precision", "observed"] = "size"
-    """How much an owner's answer counts: by its records, all alike, less where it sold less (`precision`), or less where its
-    answers show more noise, whatever it sold (`observed`)."""
+    """How much an owner's answer counts: by its records, all alike, less where it sold less
+    (`precision`), or less where its answers show more noise, whatever it sold (`observed`)."""
     aggregation: Annotated[Any, NamedTable("learning.aggregation", short=True)] | None = None
     """What is made of the answers of a round, where all owners answer: their weighted mean unless
     given."""
     mechanism: Annotated[str, one_known(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
-    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`:
-    whichever noise and accounting promise the best model, at this `delta` or, where none is stated,
-    without any."""
+    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm
+    and in 2-norm; `best`: whichever noise and accounting promise the best model, at this `delta`
+    or, where none is stated, without any."""
     accounting: Annotated[str, one_known(known_accountings)] | None = None
-    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`), Gaussian noise by `zcdp`; all
-    exactly by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
+    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`),
+    Gaussian noise by `zcdp`; all exactly by privacy-loss distributions (`pld`); `printed`: noise as
+    a paper's formula says."""
     delta: Probability | None = None
     """The failure probability of approximate privacy, well below one over the records of an
     owner."""
@@ -81,12 +82,12 @@ class Learning(Section):
     """The ball that models are held in, ‖φ‖∞; `none` holds them in none, which no exchange
     takes."""
     gradient_bound: Positive | None = None
-    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
-    prove, which every claim rests on."""
+    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it
+    is what clipping and ball prove, which every claim rests on."""
     clipping: Literal["best"] | ClippedBy = PARTS
-    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at every query (`record`): noise
-    then hides a single radius; `best`: whichever promises the best model. A network always clips
-    gradients."""
+    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at
+    every query (`record`): noise then hides a single radius; `best`: whichever promises the best
+    model. A network always clips gradients."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
     """Bound on a record's features, or where gradients are clipped on its gradient."""
     overlap: Count = 1
@@ -243,7 +244,10 @@ class Learning(Section):
         """Aggregation of the answers of a round."""
         if self.weights == "observed":
             return Observed()
-        return MEAN if self.aggregation is None else make_declared(self.aggregation)  # type: ignore[no-any-return]
+        if self.aggregation is None:
+            return MEAN
+        made: Aggregation = make_declared(self.aggregation)
+        return made
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Learning:

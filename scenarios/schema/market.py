@@ -298,8 +298,8 @@ class Market(Section):
     """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after
     the last is taken."""
     agents: Annotated[int, Ge(0), Le(100_000)] = 100_000
-    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in larger markets the fixed point
-    of best responses stands in for their play."""
+    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in
+    larger markets the fixed point of best responses stands in for their play."""
     participation: Literal["bound", "free"] = "bound"
     """Whether owners bound to sell at least so much must, or may leave the market, and come
     back."""
@@ -337,13 +337,13 @@ class Validation(Section):
     runs: Annotated[int, Ge(2), Le(100_000)] = 100
     """Trainings with fresh noise at the equilibrium."""
     paths: bool | None = None
-    """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured on all records; and, of
-    asynchronous training, `talks.csv`: who talked when."""
+    """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured
+    on all records; and, of asynchronous training, `talks.csv`: who talked when."""
     baselines: Baselines | None = None
-    """What is trained besides, at the same budgets and as often, to compare with: `weighted` (owners weighed by their
-    records), `plain` (all alike), each with its paper's noise under `accounting = "printed"`;
-    `central` (one party with all records, under the mean of the budgets); `nonprivate` (no
-    noise)."""
+    """What is trained besides, at the same budgets and as often, to compare with: `weighted`
+    (owners weighed by their records), `plain` (all alike), each with its paper's noise under
+    `accounting = "printed"`; `central` (one party with all records, under the mean of the budgets);
+    `nonprivate` (no noise)."""
     lojasiewicz: bool | None = None
-    """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the trained models and around the
-    best."""
+    """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the
+    trained models and around the best."""

@@ -13,6 +13,7 @@ from learning.forecast.bootstrap import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.losses.coordinates import RECORD
 from learning.privacy.claims import REPLACE, Claim
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.promises import compose_learners, compose_trainings, make_claims
 from learning.privacy.shares import answer_shares
 from learning.training.algorithms import ALGORITHMS
@@ -107,9 +108,7 @@ def forecast_part(
         "answers": plan.priced,
         **shares_part(plan),
         "step_size": plan.step_size,
-        "step_decline": ALGORITHMS[plan.algorithm].decline
-        if plan.decline is None
-        else plan.decline,
+        "step_decline": step_decline(plan),
         "returned": plan.returned,
         "bias": fitness - noise,
         "noise": noise,
@@ -125,6 +124,11 @@ def forecast_part(
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
         "choices": [asdict(choice) for choice in planner.choices] or None,
     }
+
+
+def step_decline(plan: Schedule) -> float:
+    """Power of the round that steps fall with: that of the plan, or of the algorithm's paper."""
+    return ALGORITHMS[plan.algorithm].decline if plan.decline is None else plan.decline
 
 
 def shares_part(plan: Schedule) -> dict[str, Any]:
@@ -172,31 +176,37 @@ def clip_interval(interval: tuple[float, float]) -> list[float]:
     return [0.0 if -ROUNDING < end < 0 else end for end in interval]
 
 
+def is_published(planner: Planner, plan: Schedule, mechanism: Mechanism) -> bool:
+    """Test whether theorems are about such a training.
+
+    None is about clipped gradients, sums of answers, or answers that are not all alike.
+    """
+    clipped = planner.coordinates.clipping == RECORD
+    if clipped or planner.inputs.trust.secure or plan.growth != 1:
+        return False
+    known = mechanism.in_published_bounds or ALGORITHMS[plan.algorithm].published_formula
+    return bool(plan.asks and known)
+
+
 def published_part(
     data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float
 ) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under its paper's noise.
 
     None where nobody is asked or there is none.
-
-    Nor of steps along clipped gradients: they descend another cost than the one that theorems are
-    about.
     """
     plan = planner.forecast.plan(epsilon)
     sharing = epsilon > 0
     mechanism = planner.mechanism_at(epsilon)
     algorithm = ALGORITHMS[plan.algorithm]
     coordinates = planner.coordinates
-    if plan.growth != 1:
-        return None  # the papers' theorems are about answers that are all alike
-    published = mechanism.in_published_bounds or algorithm.published_formula
-    apart = coordinates.clipping == RECORD or planner.inputs.trust.secure  # of which no theorem is
-    if not (plan.asks and sharing.any() and published) or apart:
+    if not (sharing.any() and is_published(planner, plan, mechanism)):
         return None
     budgets = epsilon[sharing]
     sizes = data.sizes[sharing].astype(float)
     bound = coordinates.noise_bound
-    (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation
+    least, most = planner.curvatures
+    penalty = planner.inputs.settings.regularisation
     inputs = BoundInputs(
         budgets,
         float(sizes.sum()),
@@ -208,7 +218,7 @@ def published_part(
         horizon=plan.horizon,
         steps=plan.steps,
         returned=plan.returned,
-        decline=algorithm.decline if plan.decline is None else plan.decline,
+        decline=step_decline(plan),
         smoothness=most,
         lipschitz=coordinates.longest_gradient,
         own_convexity=penalty * float(np.linalg.eigvalsh(coordinates.transform)[0] ** 2),
@@ -220,4 +230,4 @@ def published_part(
         delta=mechanism.delta,
     )
     told = algorithm.published_bound(inputs)
-    return None if told is None else asdict(told)
+    return asdict(told) if told else None

@@ -113,15 +113,15 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
         "outside": planner.own_model[None],
     }
     loss = scenario.learning.objective
-    name = "error" if loss.labels else "mse"
+    name, guessing = ("error", "error_guessing") if loss.labels else ("mse", "variance")
     found: dict[str, Any] = {"records": fresh.n_records}
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
-    found["error_guessing" if loss.labels else "variance"] = fresh.baseline_error(loss)
+    found[guessing] = fresh.baseline_error(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
-    return found | (
-        {} if run.measure is RELATIVE else {"terms": fresh_terms_part(run, trained, fresh)}
-    )
+    if run.measure is not RELATIVE:
+        found["terms"] = fresh_terms_part(run, trained, fresh)
+    return found
 
 
 def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
@@ -185,7 +185,8 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
     held = run.data.holdout
     loss = run.scenario.learning.objective
     relative = np.asarray(fitness.relative(theta))
-    sold = np.array([np.inf if owner.epsilon is None else owner.epsilon for owner in task.owners])
+    sold = np.array([owner.epsilon for owner in task.owners], dtype=float)  # None: nan, no noise
+    sold[np.isnan(sold)] = np.inf
     parties = [owner.name for owner in task.owners]
     unit = run.scenario.data.promised
     told = make_claims(
@@ -197,23 +198,20 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
         unit,
         task.plan.growth,
     )
-    worst = max(
-        weakest_claims([asdict(one) for one in told]).values(),
-        key=lambda one: one["epsilon"],
-        default=None,
-    )
+    claims = weakest_claims([asdict(one) for one in told]).values()
+    nothing = {"epsilon": None, "protects_against": None}
+    worst = max(claims, key=lambda one: one["epsilon"], default=nothing)
+    seen_by = worst["protects_against"]
+    if claims and len(parties) == 1:
+        seen_by = PUBLIC
     return {
         "name": name,
         "epsilon": sold.tolist() if np.isfinite(sold).all() else None,
-        "claimed_epsilon": None if worst is None else worst["epsilon"],
-        "seen_by": None
-        if worst is None
-        else PUBLIC
-        if len(parties) == 1
-        else worst["protects_against"],
+        "claimed_epsilon": worst["epsilon"],
+        "seen_by": seen_by,
         "relative_fitness": summarise_runs(relative),
         "optimal_gap": float(relative.mean() * fitness.optimum),
-        "holdout_error": None if held is None else held.error(loss, theta),
+        "holdout_error": held and held.error(loss, theta),
     }
 
 

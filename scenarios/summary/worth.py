@@ -17,6 +17,7 @@ from learning.losses.fresh import Fresh
 from learning.losses.loss import Loss
 from learning.training.engine import Trained
 from market.game.game import Game
+from scenarios.features import FEATURES
 from scenarios.planning import prepare
 from scenarios.run import Run
 from scenarios.schema.kinds import make_declared
@@ -47,19 +48,20 @@ def terms_part(run: Run) -> dict[str, Any] | None:
     told = run.prediction
     forecast = run.planner.forecast
     target = run.data.table.target_name
+    outside = trained = float(measure.own(forecast.outside))
+    outside_worlds = trained_worlds = measure.own_in_worlds(told.outside)
+    if run.asks:
+        trained = float(measure(forecast.at(run.epsilon)))
+        trained_worlds = measure.in_worlds(told.trained)
     return worth.model_dump() | {
         "target": target,
         "label": run.scenario.labels.get(target),
         "law": "exact" if worth.decisions is None else "rehearsed",
         "basis": forecast.basis,
-        "outside": float(measure.own(forecast.outside)),
-        "outside_interval": error_interval(measure.own_in_worlds(told.outside)),
-        "trained": float(
-            measure(forecast.at(run.epsilon)) if run.asks else measure.own(forecast.outside)
-        ),
-        "interval": error_interval(
-            measure.in_worlds(told.trained) if run.asks else measure.own_in_worlds(told.outside)
-        ),
+        "outside": outside,
+        "outside_interval": error_interval(outside_worlds),
+        "trained": trained,
+        "interval": error_interval(trained_worlds),
         "constant": constant_part(run),
     }
 
@@ -84,16 +86,19 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
     if run.measure is RELATIVE:
         return None
     errors = summarise_runs(run.errors)
-    mean = np.full(len(run.prediction.outside), run.fitness.mean())
-    possible = run.measure.own_in_worlds(np.full(len(mean), outside)) - run.measure.in_worlds(mean)
-    low, high = quantiles(possible, LEVEL) if run.asks else (0.0, 0.0)
-    fell = run.own_error - errors["mean"]
-    slack = STANDARD_ERRORS * errors["std_error"]
+    translated, held = (0.0, 0.0), None
+    if run.asks:
+        worlds = np.ones(len(run.prediction.outside))
+        before = run.measure.own_in_worlds(outside * worlds)
+        low, high = quantiles(before - run.measure.in_worlds(run.fitness.mean() * worlds), LEVEL)
+        fell = run.own_error - errors["mean"]
+        slack = STANDARD_ERRORS * errors["std_error"]
+        translated, held = (low, high), bool(low - slack <= fell <= high + slack)
     return {
         "trained": errors,
         "outside": run.own_error,
-        "translated": [low, high],
-        "translation_held": bool(low - slack <= fell <= high + slack) if run.asks else None,
+        "translated": list(translated),
+        "translation_held": held,
         "constant": constant_part(run, run.data.owners),
     }
 
@@ -146,10 +151,8 @@ def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any
     labels = run.data.table.labels
     if worth is None or worth.decisions is None or labels is None:
         return None
-    own = run.data.owners if run.data.public is None else [run.data.public]
-    shown, counted = (
-        np.concatenate([part.y for part in rows]) for rows in (own, own if parts is None else parts)
-    )
+    own = [run.data.public] if run.data.public else run.data.owners
+    shown, counted = (np.concatenate([part.y for part in rows]) for rows in (own, parts or own))
     code = int(np.argmin([worth.decisions.costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
     return {
         "label": str(labels[code]),
@@ -198,8 +201,10 @@ def past_worth_part(run: Run) -> dict[str, Any]:
 def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
     """The same at given budgets (n_owners,), of which so much is worth buying (n_owners,)."""
     past = epsilon > WITHIN * worth
-    enough = np.where(past, worth, epsilon)
-    gain = game.value * (game.fitness(enough) - game.fitness(epsilon)) if past.any() else 0.0
+    gain = 0.0
+    if past.any():
+        enough = np.where(past, worth, epsilon)
+        gain = game.value * (game.fitness(enough) - game.fitness(epsilon))
     return {
         "owners": int(past.sum()),
         "payments": float(paid_past(game, epsilon, worth).sum()),
@@ -219,16 +224,12 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
     dict
         ``owners`` with name, epsilon and epsilon_worth, and ``past_worth``, as results have them.
     """
-    others = (
-        scenario.behaviours
-        or scenario.learners
-        or scenario.unions
-        or scenario.time
-        or scenario.externalities
-    )
+    features = ("behaviours", "learners", "unions", "time", "externalities", "pricing")
+    others = any(FEATURES[name].is_used(scenario) for name in features)
     learning = scenario.learning
-    moved = scenario.owners.wants_model or scenario.learner.pricing is not None
-    if others or moved or is_written(scenario) or learning.opened or not learning.by_law:
+    if others or scenario.owners.wants_model or is_written(scenario):
+        return None
+    if learning.opened or not learning.by_law:
         return None
     if not make_declared(scenario.policy).own_choice:
         return None
