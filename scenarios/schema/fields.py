@@ -165,22 +165,25 @@ def first_error(error: ValidationError) -> Any:
 def stated_refusal(error: Any) -> InputError | None:
     """Refusal that a check stated in its own words; None of an error of pydantic's."""
     said = error.get("ctx", {}).get("error")
-    return said if isinstance(said, InputError) else None
+    if isinstance(said, InputError):
+        return said
+    return None
 
 
 def _list_choices(hint: Any) -> tuple[str, ...]:
     """The texts that a field may be, where it may be nothing else."""
-    parts = (
-        [hint]
-        if get_origin(hint) is Literal
-        else [part for part in get_args(hint) if part is not NoneType]
-    )
-    texts = all(get_origin(part) is Literal for part in parts)
-    return tuple(text for part in parts for text in get_args(part)) if texts else ()
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if any(get_origin(part) is not Literal for part in parts):
+        return ()
+    return tuple(text for part in parts for text in get_args(part))
 
 
 def _close_choice(value: object, supported: Sequence[str]) -> str:
-    return suggest_close(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
+    if isinstance(value, str) and len(supported) > 1:
+        return suggest_close(value, supported)
+    return ""
 
 
 def as_number(value: object) -> float | None:
@@ -232,7 +235,9 @@ def _parse_label(value: Any) -> str | float:
 
 def _parse_labels(value: Any) -> tuple[str | float, ...]:
     """The two values of a target, the second the one coded as +1."""
-    given = tuple(map(_parse_label, value)) if isinstance(value, (list, tuple)) else ()
+    given: tuple[str | float, ...] = ()
+    if isinstance(value, (list, tuple)):
+        given = tuple(map(_parse_label, value))
     if not len(set(given)) == len(given) == 2 or len({type(one) for one in given}) != 1:
         rule = 'must be the two values of the target, such as ["no", "yes"] or [0, 1]'
         raise _refusal(rule, value)
@@ -241,8 +246,9 @@ def _parse_labels(value: Any) -> tuple[str | float, ...]:
 
 def _parse_pair(value: Any) -> tuple[float | None, float | None] | None:
     """Both ends of ``[low, high]``, None for what is no finite number; None for what is no pair."""
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-    return (as_number(value[0]), as_number(value[1])) if is_pair else None
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return None
+    return as_number(value[0]), as_number(value[1])
 
 
 def _parse_budgets(value: Any) -> Interval | tuple[Interval, ...] | dict[str, Interval]:
@@ -314,8 +320,8 @@ def _is_plain_text(value: Any, most: int) -> bool:
 
 def _parse_short_text(value: Any) -> str:
     """A text that fits after a number."""
-    text = value.strip() if isinstance(value, str) else ""
-    if not text or not _is_plain_text(text, SHORT):
+    text = str(value).strip()
+    if not text or not isinstance(value, str) or not _is_plain_text(text, SHORT):
         raise _refusal(f'must be a text of at most {SHORT} characters, such as "EUR"', value)
     return text
 
@@ -448,11 +454,13 @@ def toml_lines(table: dict[str, Any], name: str = "") -> list[str]:
     lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
     for key, inner in given.items():
         if isinstance(inner, dict) and inner:
-            path = f"{name}.{key}" if name else key
+            path = f"{name}.{key}".lstrip(".")
             lines += ["", f"[{path}]", *toml_lines(inner, path)]
     return lines
 
 
 def toml_key(key: str) -> str:
     """A key, in quotes where it needs them."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+    if re.fullmatch(r"[A-Za-z0-9_-]+", key):
+        return key
+    return toml_text(key)

@@ -43,19 +43,19 @@ WITHOUT_TABLE = "must not look at a model: without a table there is none to fore
 
 def _parse_starts(value: Any) -> tuple[Start, ...]:
     """Profiles to start from, each one budget for all owners or one per owner."""
-    rule = NamedPerOwnerRule()
+    rule = "must be a list of starts"
     if not isinstance(value, (list, tuple)):
-        raise InputError("", "must be a list of starts", format_value(value), EACH_START)
+        raise InputError("", rule, format_value(value), EACH_START)
     if len(value) > MOST_STARTS:
         raise InputError("", f"must be at most {MOST_STARTS:,} starts", len(value))
+    start = type_adapter(Annotated[Any, NamedPerOwnerRule()])
     found = []
     for number, one in enumerate(value, 1):
         try:
-            found.append(type_adapter(Annotated[Any, rule]).validate_python(one))
+            found.append(start.validate_python(one))
         except ValueError:
-            raise InputError(
-                "", "must be a list of starts", f"{format_value(one)} in place {number}", EACH_START
-            ) from None
+            where = f"{format_value(one)} in place {number}"
+            raise InputError("", rule, where, EACH_START) from None
     return tuple(found)
 
 
@@ -81,23 +81,14 @@ class GameOwners(Section):
     def _named(self) -> GameOwners:
         records = self.records
         if isinstance(records, dict) and self.names is not None:
-            raise InputError(
-                "owners.names",
-                "must be left out where records are given by name",
-                format_value(self.names),
-            )
+            rule = "must be left out where records are given by name"
+            raise InputError("owners.names", rule, format_value(self.names))
         if not isinstance(records, (dict, tuple)) and self.names is None:
-            raise InputError(
-                "owners.records",
-                "must be a list or a table, or go with owners.names",
-                format_value(records),
-            )
+            rule = "must be a list or a table, or go with owners.names"
+            raise InputError("owners.records", rule, format_value(records))
         if len(self.called) > MOST_OWNERS:
-            raise InputError(
-                "owners.records",
-                f"must be of at most {MOST_OWNERS:,} owners",
-                f"{len(self.called):,}",
-            )
+            rule = f"must be of at most {MOST_OWNERS:,} owners"
+            raise InputError("owners.records", rule, f"{len(self.called):,}")
         in_order(records, self.called, "owners.records")
         return self
 
@@ -153,34 +144,32 @@ class GameFile(Section):
         names = self.owners.called
         owners = self.owners.listed(names, "owners").model_copy(update={"names": names})
         if owners.cost is not None:
-            owners = owners.model_copy(
-                update={"cost": owners.cost.listed(names, "owners.cost", (), self.seed)}
-            )
+            cost = owners.cost.listed(names, "owners.cost", (), self.seed)
+            owners = owners.model_copy(update={"cost": cost})
         policy = self.policy.listed(names, "policy")
         if policy.kind not in without_model():
-            raise InputError(
-                "policy.kind",
-                WITHOUT_TABLE,
-                format_value(policy.kind),
-                f"One of: {', '.join(without_model())}.",
-            )
-        low, high = values_per_owner(owners.epsilon, len(names), "owners.epsilon").T
-        starts = []
-        for number, start in enumerate(self.market.starts, 1):
-            profile = values_per_owner(
-                in_order(start, names, "market.starts"), len(names), "market.starts"
-            )
-            outside = np.flatnonzero((profile < low) | (profile > high))
-            if outside.size:
-                at = outside[0]
-                found = (
-                    f"{profile[at]:g} for {format_value(names[at])} in place {number}, of "
-                    f"[{low[at]:g}, {high[at]:g}]"
-                )
-                raise InputError("market.starts", "must lie in the owners' intervals", found)
-            starts.append(tuple(profile.tolist()))
-        market = self.market.model_copy(update={"starts": tuple(starts)})
+            remedy = f"One of: {', '.join(without_model())}."
+            raise InputError("policy.kind", WITHOUT_TABLE, format_value(policy.kind), remedy)
+        starts = tuple(
+            self._list_start(owners, number) for number in range(len(self.market.starts))
+        )
+        market = self.market.model_copy(update={"starts": starts})
         return self.model_copy(update={"owners": owners, "policy": policy, "market": market})
+
+    def _list_start(self, owners: GameOwners, number: int) -> tuple[float, ...]:
+        """A start as one budget per owner, each in its interval."""
+        names = owners.called
+        low, high = values_per_owner(owners.epsilon, len(names), "owners.epsilon").T
+        start = in_order(self.market.starts[number], names, "market.starts")
+        profile = values_per_owner(start, len(names), "market.starts")
+        outside = np.flatnonzero((profile < low) | (profile > high))
+        if outside.size:
+            at = outside[0]
+            found = f"{profile[at]:g} for {format_value(names[at])} in place {number + 1}"
+            interval = f"[{low[at]:g}, {high[at]:g}]"
+            rule = "must lie in the owners' intervals"
+            raise InputError("market.starts", rule, f"{found}, of {interval}")
+        return tuple(profile.tolist())
 
     def to_toml(self) -> str:
         """The file as TOML, every default spelled out."""
@@ -189,11 +178,8 @@ class GameFile(Section):
 
 def without_model() -> list[str]:
     """The names of policies that pay without looking at a model."""
-    return [
-        name
-        for name, kind in KINDS["policy"].items()
-        if getattr(kind, "pays_for_fitness", True) is False
-    ]
+    policies = KINDS["policy"].items()
+    return [name for name, kind in policies if getattr(kind, "pays_for_fitness", True) is False]
 
 
 def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:

@@ -72,20 +72,15 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
 
     name, _, rest = text.partition(":")
     if name not in COST_LAWS:
-        raise InputError(
-            key, "must be a known law of costs", repr(name), suggest_name(name, list(COST_LAWS))
-        )
+        remedy = suggest_name(name, list(COST_LAWS))
+        raise InputError(key, "must be a known law of costs", repr(name), remedy)
     known = list(field_types(COST_LAWS[name]))
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         parameter, _, value = part.partition("=")
         if parameter.strip() not in known:
-            raise InputError(
-                key,
-                f"must be parameters of {name}",
-                repr(parameter),
-                suggest_name(parameter, known),
-            )
+            rule = f"must be parameters of {name}"
+            raise InputError(key, rule, repr(parameter), suggest_name(parameter, known))
         try:
             given[parameter.strip()] = float(value)
         except ValueError:
@@ -93,9 +88,8 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
     try:
         return COST_LAWS[name](**given)
     except InputError as error:
-        raise InputError(
-            f"{key}: {error.key.removeprefix('costs.')}".lstrip(": "), error.rule, error.found
-        ) from None
+        where = f"{key}: {error.key.removeprefix('costs.')}".lstrip(": ")
+        raise InputError(where, error.rule, error.found) from None
 
 
 def draw_table(
@@ -110,22 +104,19 @@ def draw_table(
     where : the table's dotted name: two keys have draws of their own.
     seed : of the scenario.
     """
-    laws = {
-        key: read_law(text)
-        for key in section.per_owner_keys()
-        if isinstance(text := getattr(section, key), str)
-    }
+    texts = {key: getattr(section, key) for key in section.per_owner_keys()}
+    laws = {key: read_law(text) for key, text in texts.items() if isinstance(text, str)}
+    if not laws:
+        return section
     streams = Streams(seed, "costs")
-    made = {}
+    made: dict[str, Any] = {}
     for key, law in laws.items():
-        made[key] = (
-            float(law.quantile(np.array(0.5)))
-            if names is None
-            else tuple(
-                float(law.draw((), rng=streams.rng(f"{where}.{key}", name))) for name in names
-            )
-        )
-    return section.model_copy(update=made) if made else section
+        if names is None:
+            made[key] = float(law.quantile(np.array(0.5)))
+        else:
+            draws = (law.draw((), rng=streams.rng(f"{where}.{key}", name)) for name in names)
+            made[key] = tuple(map(float, draws))
+    return section.model_copy(update=made)
 
 
 @dataclass(frozen=True)
@@ -245,17 +236,19 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     """Section of the scenario file that a declaration makes, under the name ``kind`` if any."""
     if not is_dataclass(declaration):
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
-    keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
+    base = DeclaredSection
+    per_owner = named_per_owner
+    if issubclass(declaration, Behaviour):
+        base = AssignedSection
+    if issubclass(declaration, Cost):
+        base = CostSection
+        per_owner = drawn_per_owner
+    keys: dict[str, Any] = {}
+    if kind:
+        keys["kind"] = (Literal[kind], ...)
+    types = field_types(declaration)
     # Pydantic takes a field of a dataclass with its default and its description.
-    per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
-    keys |= {
-        one.name: (per_owner(field_types(declaration)[one.name]), one)
-        for one in keys_of(declaration)
-    }
-    bases: dict[type, type[DeclaredSection]] = {Behaviour: AssignedSection, Cost: CostSection}
-    base = next(
-        (made for kind, made in bases.items() if issubclass(declaration, kind)), DeclaredSection
-    )
+    keys |= {one.name: (per_owner(types[one.name]), one) for one in keys_of(declaration)}
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration
     return made

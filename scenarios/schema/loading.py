@@ -65,18 +65,20 @@ class Change(NamedTuple):
 
 
 def _place_error(error: InputError, file: str, change: Change | None) -> InputError:
-    where = file if change is None else f"--set {escape_control(change.text)[:CHANGE_SHOWN]}"
+    where = file
+    if change is not None:
+        where = f"--set {escape_control(change.text)[:CHANGE_SHOWN]}"
     return InputError(f"{where}: {error.key}", error.rule, error.found, error.remedy)
 
 
 def place_error(error: InputError, source: str, overrides: Sequence[str]) -> InputError:
     """Error of a scenario with its place: an override, or the ``source`` where none is at fault."""
     *places, key = error.key.split(": ")
-    change = next(
-        (one for one in map(parse_change, reversed(overrides)) if one.concerns(key)), None
-    )
-    told = bool(places) or key.startswith(("/", ".", "--"))
-    return error if change is None and told else _place_error(error, source, change)
+    changes = map(parse_change, reversed(overrides))
+    change = next((one for one in changes if one.concerns(key)), None)
+    if change is None and (places or key.startswith(("/", ".", "--"))):
+        return error
+    return _place_error(error, source, change)
 
 
 def library_scenarios() -> dict[str, Path]:
@@ -244,47 +246,48 @@ def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change])
         )
 
     about = [change for change in changes if change.concerns(error.key)]
-    if about or not changes or is_there(()):
-        return about[-1] if about else None
-    without = [
-        change
-        for change in changes
-        if not is_there([other for other in changes if other is not change])
-    ]
+    if about:
+        return about[-1]
+    if not changes or is_there(()):
+        return None
+    others = [(one, [other for other in changes if other is not one]) for one in changes]
+    without = [change for change, rest in others if not is_there(rest)]
     return (without or list(changes))[-1]
 
 
 def locate_file(source: str | Path) -> Path:
+    """Path of a scenario or game, given as a file or as a name of the library."""
     named = library_scenarios() | library_games()
-    name = str(source)
     path = home_expanded(source)
-    if os.path.isfile(
-        path
-    ):  # unlike Path.is_file, false rather than an error for an impossible name
+    # Unlike Path.is_file, this is false rather than an error for an impossible name.
+    if os.path.isfile(path):
         return path
-    if name in named:
-        return named[name]
-    found, remedy = (
-        ("a folder", "")
-        if os.path.isdir(path)
-        else ("neither", suggest_name(path.stem, list(named)))
-    )
-    raise InputError(name, "must be a scenario file or a library name", found, remedy)
+    if str(source) in named:
+        return named[str(source)]
+    found = "a folder"
+    remedy = ""
+    if not os.path.isdir(path):
+        found = "neither"
+        remedy = suggest_name(path.stem, list(named))
+    raise InputError(str(source), "must be a scenario file or a library name", found, remedy)
 
 
 def read_file(path: Path) -> dict[str, Any]:
+    """Content of a TOML file."""
+    rule = "must be TOML"
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(str(path), "must be readable", error.strerror or "an error") from None
+        rule = "must be readable"
+        found = error.strerror or "an error"
     except UnicodeDecodeError as error:
-        raise InputError(
-            str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}"
-        ) from None
+        rule = "must be TOML in UTF-8"
+        found = f"a stray byte in place {error.start}"
     except RecursionError:
-        raise InputError(str(path), "must be TOML", "too deep a nesting") from None
+        found = "too deep a nesting"
     except ValueError as error:  # no TOML, or a number of thousands of digits
-        raise InputError(str(path), "must be TOML", " ".join(str(error).split())) from None
+        found = " ".join(str(error).split())
+    raise InputError(str(path), rule, found)
 
 
 def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
@@ -320,12 +323,12 @@ def parse_change(text: str) -> Change:
     value = text[place + 1 :]
     try:
         table = tomllib.loads(f"v = {value}")
-    except (
-        ValueError,
-        RecursionError,
-    ):  # no TOML, thousands of digits, or too deep a nesting: a text
+    except (ValueError, RecursionError):
+        # No TOML, thousands of digits, or too deep a nesting: a text.
         table = {}
-    return Change(text, tuple(keys), table["v"] if list(table) == ["v"] else value.strip())
+    if list(table) == ["v"]:
+        return Change(text, tuple(keys), table["v"])
+    return Change(text, tuple(keys), value.strip())
 
 
 def _split_key(key: str) -> list[str]:
@@ -341,7 +344,7 @@ def _split_key(key: str) -> list[str]:
     while isinstance(node, dict) and len(node) == 1:
         part, node = next(iter(node.items()))
         keys.append(part)
-    return keys if node == 0 else []
+    return keys * (node == 0)
 
 
 def _in_words(fault: Any, raw: dict[str, Any], model: type[Section]) -> list[InputError]:
@@ -350,7 +353,10 @@ def _in_words(fault: Any, raw: dict[str, Any], model: type[Section]) -> list[Inp
     told = stated_refusal(fault)
     dotted = ".".join(keys)
     if told:
-        return [InputError(_full_key(one.key, dotted), *_said(one)) for one in told.all]
+        return [
+            InputError(_full_key(one.key, dotted), one.rule, one.found, one.remedy)
+            for one in told.all
+        ]
     if fault["type"] == "extra_forbidden":
         return [InputError(dotted, *_explain_unknown(keys, raw, model))]
     if fault["type"] == "missing":
@@ -361,11 +367,9 @@ def _in_words(fault: Any, raw: dict[str, Any], model: type[Section]) -> list[Inp
 
 
 def _full_key(key: str, above: str) -> str:
-    return key if key.startswith(above) else f"{above}.{key}".strip(".")
-
-
-def _said(error: InputError) -> tuple[str, object, str]:
-    return error.rule, error.found, error.remedy
+    if key.startswith(above):
+        return key
+    return f"{above}.{key}".strip(".")
 
 
 def _explain_unknown(
@@ -417,4 +421,6 @@ def _value_at(raw: dict[str, Any], keys: list[str]) -> Any:
 def _section_at(keys: list[str], raw: dict[str, Any], model: type[Section]) -> type[Section]:
     """The table under some keys, of the kind that the scenario gives it."""
     kinds = _sections_at(".".join(keys), model)
-    return kinds[""] if "" in kinds else kinds[_value_at(raw, keys)["kind"]]
+    if "" in kinds:
+        return kinds[""]
+    return kinds[_value_at(raw, keys)["kind"]]

@@ -51,19 +51,15 @@ class Terms(Section):
     @model_validator(mode="after")
     def _check_keys(self) -> Terms:
         needs = self.needed()[self.per]
-        for key in type(self).model_fields:
-            given = getattr(self, key) is not None
-            if key in needs and not given:
-                raise InputError(key, f"is required with per = {format_value(self.per)}", "nothing")
-            if key not in ("per", *needs) and given:
+        unit = f"per = {format_value(self.per)}"
+        for key, given in self:
+            if key in needs and given is None:
+                raise InputError(key, f"is required with {unit}", "nothing")
+            if key not in ("per", *needs) and given is not None:
                 users = [per for per, keys in self.needed().items() if key in keys]
                 rule = f"goes with per = {quote_choices(users)}" if users else "has no use here"
-                raise InputError(
-                    key,
-                    rule,
-                    f"{format_value(getattr(self, key))} with per = {format_value(self.per)}",
-                    "Leave it out.",
-                )
+                found = f"{format_value(given)} with {unit}"
+                raise InputError(key, rule, found, "Leave it out.")
         return self
 
     @classmethod
@@ -120,10 +116,11 @@ class Benefit(Terms):
 
     def per_unit(self, n_owners: int) -> np.ndarray:
         """Money per unit of the measure, (n_owners,)."""
-        money, cases = (1.0 if given is None else given for given in (self.money, self.cases))
-        return values_per_owner(money, n_owners, "owners.benefit.money") * values_per_owner(
-            cases, n_owners, "owners.benefit.cases"
+        money, cases = (
+            values_per_owner(1.0 if given is None else given, n_owners, f"owners.benefit.{key}")
+            for key, given in (("money", self.money), ("cases", self.cases))
         )
+        return money * cases
 
 
 @dataclass(frozen=True)
@@ -150,11 +147,12 @@ class OrTable(TableCheck):
 
     def __call__(self, value: Any) -> Any:
         """The value as it is, or the table under its keys."""
-        if isinstance(value, dict) and not (
-            self.takes_tables and not isinstance(value.get("per"), str)
-        ):
-            return self.section.model_validate(value)
-        return value if isinstance(value, self.section) else self.plain(value)
+        if isinstance(value, self.section):
+            return value
+        is_table = isinstance(value, dict)
+        if self.takes_tables:
+            is_table = is_table and isinstance(value.get("per"), str)
+        return self.section.model_validate(value) if is_table else self.plain(value)
 
 
 _number = type_adapter(NonNegative).validate_python
@@ -202,23 +200,21 @@ class Owners(Section):
         """The same table with values per owner, benefits included, in the order of the owners."""
         made = super().listed(names, where, left_out)
         place = f"{where}.benefit"
-        given = self.benefit
-        listed = (
-            given.listed(names, place, left_out)
-            if isinstance(given, Benefit)
-            else in_order(given, names, place, left_out)
-        )
+        listed: Any
+        if isinstance(self.benefit, Benefit):
+            listed = self.benefit.listed(names, place, left_out)
+        else:
+            listed = in_order(self.benefit, names, place, left_out)
         return made.model_copy(update={"benefit": listed})
 
     def lists(self) -> dict[str, Sequence[Any]]:
         """Values given owner by owner in a list, by key."""
+        own = {}
         if isinstance(self.benefit, Benefit):
-            return super().lists() | {
-                f"benefit.{key}": given for key, given in self.benefit.lists().items()
-            }
-        return super().lists() | (
-            {"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {}
-        )
+            own = {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
+        elif type(self.benefit) in (list, tuple):
+            own = {"benefit": self.benefit}
+        return super().lists() | own
 
     def benefits(self, n_owners: int) -> np.ndarray:
         """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
@@ -229,17 +225,11 @@ class Owners(Section):
     @property
     def wants_model(self) -> bool:
         """Test whether a better model is worth anything to any owner."""
-        parts = (
-            self.benefit.model_dump().values()
-            if isinstance(self.benefit, Benefit)
-            else [self.benefit]
-        )
-        numbers = [
-            list(part.values()) if isinstance(part, dict) else part
-            for part in parts
-            if part is not None
-        ]
-        return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
+        parts = [self.benefit]
+        if isinstance(self.benefit, Benefit):
+            parts = [self.benefit.money, self.benefit.cases]
+        parts = [list(part.values()) if isinstance(part, dict) else part for part in parts]
+        return all(np.any(np.asarray(part) > 0) for part in parts if part is not None)
 
 
 class Buyer(Section):
