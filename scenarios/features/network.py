@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -257,17 +258,14 @@ def sales_of(run: Run) -> tuple[list[str], np.ndarray, np.ndarray]:
 def list_trades(run: Run, graph: Any) -> list[dict[str, Any]]:
     """Budget and payment along each edge of trade."""
     names, sold, paid = sales_of(run)
-    return [
-        {
-            "owner": owner,
-            "learner": learner,
-            "epsilon": float(sold[i, j]),
-            "payment": float(paid[i, j]),
-        }
-        for i, owner in enumerate(run.data.names)
-        for j, learner in enumerate(names)
-        if graph.has_edge(owner, learner)
-    ]
+    pairs = list(product(run.data.names, names))
+    columns = {
+        "owner": [owner for owner, _ in pairs],
+        "learner": [learner for _, learner in pairs],
+        "epsilon": sold.ravel(),
+        "payment": paid.ravel(),
+    }
+    return [row for row in rows_of(columns) if graph.has_edge(row["owner"], row["learner"])]
 
 
 def describe_sides(run: Run) -> dict[str, Any]:

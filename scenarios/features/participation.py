@@ -9,7 +9,7 @@ import numpy as np
 from learning.randomness import Streams
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame, Topic, compare_market
+from scenarios.features.base import Feature, SolveGame, Topic, compare_market, rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -65,9 +65,6 @@ class Participation(Feature):
         names = [run.data.names[number] for number in left]
         bound = solve(game, rng=rng, starts=starts).epsilon
         return {
-            "left": [
-                {"name": name, "by_coming_back": gain}
-                for name, gain in zip(names, gains, strict=True)
-            ],
+            "left": rows_of({"name": names, "by_coming_back": gains}),
             "bound": compare_market(run, bound),
         }

@@ -14,7 +14,7 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.lifetime import Composition, Saving
 from market.analysis.welfare import learner_surplus
-from scenarios.features.base import Feature, Topic
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import Names, Section, Text, check_known
 from scenarios.schema.kinds import EachTable
 from scenarios.summary.verdict import forecast_agrees, summarise_runs
@@ -88,26 +88,18 @@ class Time(Section):
             rule = "must be left out with time.arrived"
             raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
         if self.composition == "fresh" and self.periods > 1 and not self.arriving:
-            rule = (
-                'must be "sequential" where no records arrive: none would be left to ask '
-                "about after the first period"
-            )
+            left = "none would be left to ask about after the first period"
+            rule = f'must be "sequential" where no records arrive: {left}'
             remedy = "Set time.growth or time.arrived."
             raise InputError("time.composition", rule, format_value("fresh"), remedy)
         if self.saving == "even" and (self.lifetime_epsilon is None or self.composition == "fresh"):
-            rule = (
-                'needs time.lifetime_epsilon and composition = "sequential": there is nothing '
-                "to save otherwise"
-            )
+            left = "there is nothing to save otherwise"
+            rule = f'needs time.lifetime_epsilon and composition = "sequential": {left}'
             raise InputError("time.saving", rule, format_value("even"), "Leave it out.")
         if self.arrivals and self.first is None:
-            rule = (
-                "needs time.first: who is not in it, and has no entry, waits outside and "
-                "joins by this rate"
-            )
-            raise InputError(
-                "time.arrivals", rule, f"{self.arrivals:g} without it", "Set time.first."
-            )
+            who = "who is not in it, and has no entry, waits outside and joins by this rate"
+            found = f"{self.arrivals:g} without it"
+            raise InputError("time.arrivals", f"needs time.first: {who}", found, "Set time.first.")
         entries = self.entry or ()
         named = [*(self.first or ()), *(one.owner for one in entries)]
         twice = next((name for i, name in enumerate(named) if name in named[:i]), None)
@@ -134,15 +126,10 @@ class Time(Section):
         check_known("time.entry", stated, names)
         outside = [name for name in names if name not in stated] if self.first is not None else []
         if bool(outside) != bool(self.arrivals):
-            found = (
-                f"{self.arrivals:g} with "
-                f"{f'{format_value(outside[0])} outside' if outside else 'nobody outside'}"
-            )
-            rule = (
-                "must be above 0 where owners are neither in time.first nor have an entry, "
-                "and only there"
-            )
-            raise InputError("time.arrivals", rule, found)
+            who = format_value(outside[0]) if outside else "nobody"
+            found = f"{self.arrivals:g} with {who} outside"
+            rule = "must be above 0 where owners are neither in time.first nor have an entry"
+            raise InputError("time.arrivals", f"{rule}, and only there", found)
         return np.array([0 if name in outside else stated.get(name, 1) for name in names])
 
 
@@ -286,22 +273,19 @@ def describe_owners(run: Run, past: History) -> list[dict[str, Any]]:
     """Sales, spending and surplus of each owner over all periods."""
     sold = past.sold
     last = past.periods[-1]
-    limit = np.broadcast_to(np.asarray(past.lifetime.limit, dtype=float), sold.shape[1:])
-    delta = past.lifetime.delta(sold)
-    return [
-        {
-            "name": name,
-            "present": [bool(one.present[i]) for one in past.periods],
-            "epsilon": sold[:, i],
-            "spent": last.total[i],
-            "delta": delta[i],
-            "lifetime": limit[i],
-            "remaining": last.remaining[i],
-            "payment": float(sum(one.outcome["payments"][i] for one in past.periods)),
-            "surplus": float(sum(one.surplus[i] for one in past.periods)),
-        }
-        for i, name in enumerate(run.data.names)
-    ]
+    names = run.data.names
+    columns = {
+        "name": names,
+        "present": np.array([one.present for one in past.periods], dtype=bool).T,
+        "epsilon": sold.T,
+        "spent": last.total,
+        "delta": past.lifetime.delta(sold),
+        "lifetime": np.broadcast_to(np.asarray(past.lifetime.limit, dtype=float), len(names)),
+        "remaining": last.remaining,
+        "payment": sum(one.outcome["payments"] for one in past.periods),
+        "surplus": sum(one.surplus for one in past.periods),
+    }
+    return rows_of(columns)
 
 
 def period_rows(run: Run) -> list[dict[str, Any]]:
@@ -310,19 +294,19 @@ def period_rows(run: Run) -> list[dict[str, Any]]:
         return []
     rows = []
     for one in run.history.periods:
-        for i, name in enumerate(run.data.names):
-            remaining = float(one.remaining[i])
-            row = {
-                "period": one.number,
-                "owner": name,
-                "present": bool(one.present[i]),
-                "records": int(one.outcome["records"][i]),
-                "epsilon": float(one.sold[i]),
-                "spent": float(one.total[i]),
-                "remaining": remaining if np.isfinite(remaining) else None,
-                "payment": float(one.outcome["payments"][i]),
-                "privacy_cost": float(one.outcome["privacy_costs"][i]),
-                "surplus": float(one.surplus[i]),
-            }
-            rows.append(row)
+        remaining = one.remaining.astype(object)
+        remaining[~np.isfinite(one.remaining)] = None
+        columns = {
+            "period": [one.number] * len(run.data.names),
+            "owner": run.data.names,
+            "present": one.present,
+            "records": one.outcome["records"],
+            "epsilon": one.sold,
+            "spent": one.total,
+            "remaining": remaining,
+            "payment": one.outcome["payments"],
+            "privacy_cost": one.outcome["privacy_costs"],
+            "surplus": one.surplus,
+        }
+        rows += rows_of(columns)
     return rows

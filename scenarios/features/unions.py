@@ -21,7 +21,7 @@ from market.analysis.unions import (
 )
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame, Topic
+from scenarios.features.base import Feature, SolveGame, Topic, rows_of
 from scenarios.schema.fields import check_known
 from scenarios.schema.kinds import EachTable, make_declared
 
@@ -52,16 +52,12 @@ class Unions(Feature):
             raise InputError("market.activation", rule, found, "Leave it out.")
         union_of: dict[str, str] = {}
         for union in map(make_declared, scenario.unions):
+            name = format_value(union.name)
             if union.name in union_of.values():
-                raise InputError(
-                    "unions.name", "must differ from union to union", format_value(union.name)
-                )
+                raise InputError("unions.name", "must differ from union to union", name)
             for member in union.members:
                 if member in union_of:
-                    found = (
-                        f"{format_value(member)} in {format_value(union_of[member])} and "
-                        f"{format_value(union.name)}"
-                    )
+                    found = f"{format_value(member)} in {format_value(union_of[member])} and {name}"
                     raise InputError("unions.members", "must be in one union each", found)
                 union_of[member] = union.name
 
@@ -148,17 +144,21 @@ def describe_union(run: Run, at: int) -> dict[str, Any]:
     own = game.payoffs(found.epsilon)[members]
     transfer = run.transfers[members]
     apart = parts.separate_surplus()
-    tried = len(members) <= LEAVERS
-    outside = parts.outside_surplus() if tried else np.full(len(members), np.nan)
-    stay = prefers_union(own + transfer, outside, np.abs(own))
+    outside: Any = np.full(len(members), np.nan)
+    stays: Any = [None] * len(members)
+    stable = None
+    if len(members) <= LEAVERS:
+        outside = parts.outside_surplus()
+        stays = prefers_union(own + transfer, outside, np.abs(own))
+        stable = bool(stays.all())
     columns = {
         "name": union.members,
-        "own": own.tolist(),
-        "transfer": transfer.tolist(),
-        "surplus": (own + transfer).tolist(),
-        "apart": apart.tolist(),
-        "outside": outside.tolist(),
-        "stays": stay.tolist() if tried else [None] * len(members),
+        "own": own,
+        "transfer": transfer,
+        "surplus": own + transfer,
+        "apart": apart,
+        "outside": outside,
+        "stays": stays,
     }
     return {
         "name": union.name,
@@ -167,8 +167,6 @@ def describe_union(run: Run, at: int) -> dict[str, Any]:
         "apart": float(apart.sum()),
         "regret": float(found.regret[members].max()),
         "relative_regret": float(found.relative_regret[members].max()),
-        "stable": bool(stay.all()) if tried else None,
-        "members": [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ],
+        "stable": stable,
+        "members": rows_of(columns),
     }

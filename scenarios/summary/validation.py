@@ -16,7 +16,6 @@ from learning.forecast.homogeneity import (
 from learning.forecast.measures import RELATIVE
 from learning.forecast.pooled import some_records
 from learning.forecast.public_sample import compare_models, estimate_start
-from learning.losses.lojasiewicz import draw_cloud, smallest_ratio
 from learning.privacy.promises import make_claims, weakest_claims
 from learning.progress import count_progress
 from learning.randomness import Streams
@@ -225,6 +224,8 @@ def lojasiewicz_part(run: Run) -> dict[str, Any] | None:
     trained = run.trained
     if not run.scenario.validation.lojasiewicz or trained is None or trained.task is None:
         return None
+    from learning.losses.lojasiewicz import draw_cloud, smallest_ratio
+
     cost = run.data.fitness
     steps = np.linspace(0, len(trained.path) - 1, MOST_OF_A_PATH).round().astype(int)
     reach = float(np.linalg.norm(trained.path[0] - cost.minimiser))
