@@ -11,8 +11,6 @@ import numpy as np
 from learning.randomness import Streams
 from market.analysis.welfare import SLACK
 from market.equilibrium.solver import Equilibrium, solve
-from market.externalities.spillover import Externalities as Correlated
-from market.externalities.spillover import spillover_game
 from market.game.game import Game
 from scenarios.features.base import Feature, SolveGame, Topic, compare_market, rows_of
 from scenarios.schema.kinds import DeclaredTable
@@ -24,12 +22,18 @@ if TYPE_CHECKING:
 STARTS = 4  # of the search for the same market without correlation
 
 
+def _declaration() -> type:
+    from market.externalities.spillover import Externalities as Correlated
+
+    return Correlated
+
+
 class Externalities(Feature):
     """Sales that reveal other owners' records: a loss to them, and a lower price of their own."""
 
     key = "externalities"
     title = "[externalities]"
-    table = Annotated[Any, DeclaredTable(Correlated)] | None
+    table = Annotated[Any, DeclaredTable(_declaration)] | None
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
     sentence = "externalities.txt.j2"
@@ -49,6 +53,8 @@ class Externalities(Feature):
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
         """The game with losses to others' sales in each owner's payoff."""
+        from market.externalities.spillover import spillover_game
+
         return spillover_game(game, scenario.externalities)
 
     def settle(

@@ -138,6 +138,7 @@ def supports_baselines(algorithm: Any) -> bool:
     return bool(algorithm.takes_steps and not algorithm.asks_at_random)
 
 
+LOOSE = "what may not be bounded"
 ONCE = "whose claims are of records that are asked about once"
 SETTINGS: dict[str, Choice] = {
     "owners.report": LossReports(),
@@ -173,8 +174,8 @@ SETTINGS: dict[str, Choice] = {
         "learning.gradient_bound",
         "learning.gradient_bound=3",
         excludes={
-            "owners.cost_at": "under which owners would count their cost on what may not be bounded",
-            "owners.report": "to which the report would add what may not be bounded",
+            "owners.cost_at": f"under which owners would count their cost on {LOOSE}",
+            "owners.report": f"to which the report would add {LOOSE}",
             "time": "over which budgets would be counted as sold",
         },
     ),

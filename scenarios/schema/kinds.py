@@ -297,9 +297,21 @@ def tables_of(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]
 
 @dataclass(frozen=True)
 class DeclaredTable(TableCheck):
-    """Check of a table whose keys are the fields of one declaration, which it makes."""
+    """Check of a table whose keys are the fields of one declaration, which it makes.
 
-    declaration: type
+    Parameters
+    ----------
+    source : the declaration, or a function that imports it where there is such a table.
+    """
+
+    source: Callable[[], type] | type
+
+    @property
+    def declaration(self) -> type:
+        """The class whose fields are the keys."""
+        if isinstance(self.source, type):
+            return self.source
+        return self.source()
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
         """The table, at its place."""
