@@ -122,7 +122,7 @@ class Feature(Choice):
     result: name of the feature's facts in result.json; empty without.
     sentence: Jinja template of what the terminal and the report say; it knows ``facts`` and
         ``result``, and the filters ``number``, ``percent``, ``money`` and ``listed``. Or the name
-        of a file beside the feature's, whose macro ``terminal`` makes the lines of a terminal.
+        of a template in scenarios/features, whose macro ``terminal`` makes the lines of a terminal.
     topic: where that stands; by default last, under the name of the facts.
     owners_alone: whether owners choose for themselves alone, so that a planner's best is known.
     """
