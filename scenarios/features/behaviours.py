@@ -207,7 +207,8 @@ def assign_behaviours(
         left = left[count:]
     for at, table in enumerate(tables):
         if covers_rest(table):
-            chosen[at], left = left, []
+            chosen[at] = left
+            left = []
     groups: dict[Behaviour, list[int]] = {}
     for behaviour, group in [
         *zip(map(make_declared, tables), chosen, strict=True),

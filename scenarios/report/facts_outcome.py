@@ -184,10 +184,14 @@ def fresh_errors(fresh: Content) -> dict[str, Any]:
         that was not tried.
     """
     words = {"error": "mean squared error", "guess": "the mean"}
-    prefix, guessing, show = "mse_", "variance", format_number
+    prefix = "mse_"
+    guessing = "variance"
+    show = format_number
     if "error_trained" in fresh:
         words = {"error": "share of wrong labels", "guess": "the more frequent label"}
-        prefix, guessing, show = "error_", "error_guessing", format_percent
+        prefix = "error_"
+        guessing = "error_guessing"
+        show = format_percent
     trained = fresh[f"{prefix}trained"]
     alone = fresh.get("isolated")
     errors = {who: show(fresh[prefix + who]) for who in ("trained", "outside", "nonprivate")}

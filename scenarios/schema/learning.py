@@ -418,7 +418,8 @@ class Learning(Section):
         if self.overlap == 1 or counts_overlap(self._kinds_by(self.accounting)):
             return
         counting = [how for how in able if counts_overlap(self._kinds_by(how))]
-        cause, remedy = "mechanism", ""
+        cause = "mechanism"
+        remedy = ""
         if counting:
             cause = "accounting"
             remedy = f"Set accounting = {format_value(counting[0])}, which counts them."

@@ -261,9 +261,13 @@ def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
     """Obstacle of noise that OpenDP's own map does not confirm."""
     how = RELEASED.get(law.name)
     if how in (None, law.accounting):
-        key, able, found = "mechanism", quote_choices(list(RELEASED)), law.label
+        key = "mechanism"
+        able = quote_choices(list(RELEASED))
+        found = law.label
     else:
-        key, able, found = "accounting", format_value(how), format_value(law.accounting)
+        key = "accounting"
+        able = format_value(how)
+        found = format_value(law.accounting)
     remedy = f"Set it to {able}."
     if how == "basic":
         remedy = f"Set it to {able}, and leave out learning.delta."

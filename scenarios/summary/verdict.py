@@ -35,7 +35,8 @@ def forecast_agrees(runs: Content, interval: tuple[float, float]) -> bool:
     A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is
     random.
     """
-    mean, (low, high) = runs["mean"], interval
+    mean = runs["mean"]
+    low, high = interval
     slack = STANDARD_ERRORS * runs["std_error"] + 1e-9 * abs(mean) + ROUNDING
     return bool(low - slack <= mean <= high + slack)
 

@@ -86,18 +86,19 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
     if run.measure is RELATIVE:
         return None
     errors = summarise_runs(run.errors)
-    translated, held = (0.0, 0.0), None
+    low = high = 0.0
+    held = None
     if run.asks:
         worlds = np.ones(len(run.prediction.outside))
         before = run.measure.own_in_worlds(outside * worlds)
         low, high = quantiles(before - run.measure.in_worlds(run.fitness.mean() * worlds), LEVEL)
         fell = run.own_error - errors["mean"]
         slack = STANDARD_ERRORS * errors["std_error"]
-        translated, held = (low, high), bool(low - slack <= fell <= high + slack)
+        held = bool(low - slack <= fell <= high + slack)
     return {
         "trained": errors,
         "outside": run.own_error,
-        "translated": list(translated),
+        "translated": [low, high],
         "translation_held": held,
         "constant": constant_part(run, run.data.owners),
     }
