@@ -18,8 +18,7 @@ from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import Scenario
-from scenarios.summary.gain import chance_above
-from scenarios.summary.verdict import forecast_agrees, summarise_runs
+from scenarios.summary.verdict import chance_above, forecast_agrees, summarise_runs
 
 GENERATED = "generated"
 TEXT = TEXTS["outcome"]

@@ -18,7 +18,6 @@ from learning.privacy.lifetime import Lifetime
 from learning.training.engine import Trained
 from learning.training.paths import Paths
 from market.analysis.optimum import Optimum, social_optimum
-from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.features import features_in_use
@@ -33,6 +32,7 @@ if TYPE_CHECKING:  # Mesa and what it loads take half a second
     from agents.dynamics import Period
     from agents.pricing import Learned
     from market.analysis.design import Design
+    from market.competition.market import Competition
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,6 @@ ROOMS = (
     "agents",
     "scenarios.output",
     "scenarios.schema",
-    "scenarios.summary.rows",
     "scenarios.summary.verdict",
     "scenarios.features",
     "scenarios.schema.scenario",

@@ -15,7 +15,7 @@ from scenarios.command.options import AllowCode, Changes, DataFolder, ScenarioAr
 def check(scenario: ScenarioArg, *, changes: Changes, allow_code: AllowCode = False) -> None:
     """Check all that a run would refuse, without running anything: a line for each fault."""
     from scenarios.checking import check_scenario
-    from scenarios.schema.game import is_game_file
+    from scenarios.schema.loading import is_game_file
 
     began = time.process_time()
     try:

@@ -12,10 +12,9 @@ from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
 from learning.phrases import format_interval, format_number, format_percent
 from learning.terminal import PlainTable, Terminal, titled
-from scenarios.report.facts_learning import best_short
+from scenarios.report.facts_outcome import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
-from scenarios.report.phrases import render_lines, render_phrase
-from scenarios.report.topics import terminal_lines
+from scenarios.report.phrases import render_lines, render_phrase, terminal_lines
 from scenarios.report.wording import currency_of
 from scenarios.tables.dataset import MarketData
 

@@ -67,7 +67,7 @@ class Markets:
         """
         from market.procurement.mechanism import ProcurementProblem
         from market.procurement.valuation import MeanEstimate, PrecisionValuation
-        from scenarios.schema.laws import read_law
+        from scenarios.schema.kinds import read_law
 
         law = read_law(self.costs)
         records = float(self.records)

@@ -37,7 +37,7 @@ def run(
     """
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder, save_result
-    from scenarios.schema.game import is_game_file
+    from scenarios.schema.loading import is_game_file
 
     folder = out or default_folder(scenario, changes.assignments)
     if is_game_file(scenario):

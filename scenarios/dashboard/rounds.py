@@ -11,15 +11,14 @@ import numpy as np
 
 from learning.threads import one_blas_thread
 from scenarios.dashboard.state import Sliders
+from scenarios.features.base import rows_of
 from scenarios.report.facts_owners import by_name, by_stake
 from scenarios.result import to_plain
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
 from scenarios.summary.market import certificate_part, promised_part
-from scenarios.summary.rows import rows_of
-from scenarios.summary.terms import terms_part
-from scenarios.summary.worth import worth_columns
+from scenarios.summary.worth import terms_part, worth_columns
 
 CURVES = 12  # owners whose payoff curves are drawn; points of each
 POINTS = 80

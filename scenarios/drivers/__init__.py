@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scenarios.drivers.learners import run_learners
 from scenarios.drivers.market import run_market
-from scenarios.drivers.periods import run_periods
-from scenarios.drivers.pricing import run_learned_price
 from scenarios.features import FEATURES
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 
-DRIVERS: dict[str, Callable[..., Run]] = {
-    "time": run_periods,
-    "learners": run_learners,
-    "pricing": run_learned_price,
-}
-
 
 def choose_driver(scenario: Scenario) -> Callable[..., Run]:
     """Driver of a scenario: a market held once, unless a feature changes the shape."""
-    shaped = (driver for name, driver in DRIVERS.items() if FEATURES[name].is_used(scenario))
-    return next(shaped, run_market)
+    if FEATURES["time"].is_used(scenario):
+        from scenarios.drivers.periods import run_periods
+
+        return run_periods
+    if FEATURES["learners"].is_used(scenario):
+        from scenarios.drivers.learners import run_learners
+
+        return run_learners
+    if FEATURES["pricing"].is_used(scenario):
+        from scenarios.drivers.pricing import run_learned_price
+
+        return run_learned_price
+    return run_market

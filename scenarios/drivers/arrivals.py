@@ -37,11 +37,10 @@ class Arrivals:
         ----------
         sold : array (k, n_owners), what was sold in each period before; 0 where nothing was asked.
         """
-        period = len(sold)
         now = self.counts[len(sold)]
-        if not self.fresh or not period:
+        if not self.fresh or not len(sold):
             return np.stack([np.zeros_like(now), now])
-        return np.stack([np.where(sold > 0, self.counts[:period], 0).max(axis=0), now])
+        return np.stack([np.where(sold > 0, self.counts[: len(sold)], 0).max(axis=0), now])
 
     def of(self, span: np.ndarray) -> MarketData:
         """The market's data with those records alone.
@@ -52,30 +51,20 @@ class Arrivals:
             If an owner has none, or some model predicts all of them without any error.
         """
         first, last = span
-        sizes = self.data.sizes
-        if not first.any() and (last == sizes).all():
+        if not first.any() and (last == self.data.sizes).all():
             return self.data
         pooled = self.data.pooled
         if not isinstance(pooled, PooledRecords):
-            rule = (
-                "must be left out for a table that is read in parts, whose records have no "
-                "order in memory"
-            )
-            raise InputError(
-                "time",
-                f"growth and arrived {rule}",
-                f"{self.data.n_rows:,} rows",
-                "Leave them out.",
-            )
+            left = "must be left out for a table that is read in parts"
+            rule = f"growth and arrived {left}, whose records have no order in memory"
+            raise InputError("time", rule, f"{self.data.n_rows:,} rows", "Leave them out.")
         spans = zip(pooled.owners, first.tolist(), last.tolist(), strict=True)
         owners = tuple(replace(one, x=one.x[i:j], y=one.y[i:j]) for one, i, j in spans)
-        fitness = self.data.loss.fitness(
-            [(one.x, one.y) for one in owners], self.data.fitness.regularisation
-        )
+        penalty = self.data.fitness.regularisation
+        fitness = self.data.loss.fitness([(one.x, one.y) for one in owners], penalty)
         check_imperfect(fitness, float(np.mean(np.concatenate([one.y for one in owners]) ** 2)))
-        return replace(
-            self.data, pooled=replace(pooled, owners=owners, fitness=fitness, counted_overlap=None)
-        )
+        now = replace(pooled, owners=owners, fitness=fitness, counted_overlap=None)
+        return replace(self.data, pooled=now)
 
 
 def arriving(scenario: Scenario, time: Time, data: MarketData) -> Arrivals:
@@ -97,16 +86,10 @@ def arriving(scenario: Scenario, time: Time, data: MarketData) -> Arrivals:
     if (new < 1).any():
         period, owner = np.argwhere(new < 1)[0].tolist()
         key = "time.growth" if time.arrived is None else "time.arrived"
-        rule = (
-            f"every owner must have a {'new ' if fresh else ''}record in each of the "
-            f"{time.periods} periods"
-        )
-        raise InputError(
-            key,
-            rule,
-            f"none of {data.names[owner]} in period {period + 1}",
-            "Ask for fewer periods.",
-        )
+        record = f"{'new ' * fresh}record in each of the {time.periods} periods"
+        found = f"none of {data.names[owner]} in period {period + 1}"
+        rule = f"every owner must have a {record}"
+        raise InputError(key, rule, found, "Ask for fewer periods.")
     return Arrivals(data, counts, fresh)
 
 
@@ -121,21 +104,7 @@ def by_arrival(scenario: Scenario, time: Time, data: MarketData) -> tuple[Market
     rows = [division.owners[name] for name in data.names]
     known = np.unique(np.concatenate([arrived.of_row[some] for some in rows]))
     values = [arrived.names[code] for code in known.tolist()]
-    if "" in values:
-        raise InputError(
-            "time.arrived",
-            "must be told of every record of an owner",
-            "a missing cell",
-            "Fill it in.",
-        )
-    if len(values) > time.periods:
-        rule = f"must take at most time.periods = {time.periods} values, one for each period"
-        raise InputError(
-            "time.arrived",
-            rule,
-            f"{len(values)} in column {format_value(time.arrived)}",
-            "Raise time.periods.",
-        )
+    check_values(time, values)
     place = np.zeros(len(arrived.names), dtype=int)
     place[known[in_order(values)]] = np.arange(len(values))
     periods = [place[arrived.of_row[some]] for some in rows]
@@ -150,6 +119,17 @@ def by_arrival(scenario: Scenario, time: Time, data: MarketData) -> tuple[Market
     )
     arriving = [np.bincount(of, minlength=time.periods) for of in periods]
     return ordered, np.cumsum(np.array(arriving).T, axis=0)
+
+
+def check_values(time: Time, values: list[str]) -> None:
+    """Refuse missing values of the column of arrivals, and more of them than periods."""
+    if "" in values:
+        rule = "must be told of every record of an owner"
+        raise InputError("time.arrived", rule, "a missing cell", "Fill it in.")
+    if len(values) > time.periods:
+        rule = f"must take at most time.periods = {time.periods} values, one for each period"
+        found = f"{len(values)} in column {format_value(time.arrived)}"
+        raise InputError("time.arrived", rule, found, "Raise time.periods.")
 
 
 def in_order(values: list[str]) -> np.ndarray:

@@ -22,7 +22,7 @@ from scenarios.schema.fields import values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
-from scenarios.summary.claims import claims_made
+from scenarios.summary.forecast import claims_made
 
 
 @dataclass(eq=False)
@@ -76,30 +76,30 @@ class Periods:
         span = self.arrivals.span(np.array(sold).reshape(-1, len(self.prepared.data.names)))
         if not np.array_equal(span, self.span):
             data = self.arrivals.of(span)
-            whole = data is self.prepared.data
             self.span = span
             self.plans += 1
-            self.now = self.prepared if whole else prepare(self.scenario, data, self.stage)
+            self.now = self.prepared
+            if data is not self.prepared.data:
+                self.now = prepare(self.scenario, data, self.stage)
             self.same = market_game(self.scenario, *self.now)
         return self.same
 
     def stage(self, stage: str, share: float = 0.0, /) -> None:
         """Tell whoever listens which period it is in."""
         period = f"period {len(self.claims) + 1} of {self.time.periods}"
-        self.progress(f"{period}: {stage}" if stage else period, share)
+        self.progress(f"{period}: {stage}".removesuffix(": "), share)
 
     def settle(self, game: Game) -> Equilibrium:
-        """Equilibrium of a period: the one before, where rational owners meet in the same game."""
-        if self.scenario.behaviours or game is not self.settled[0]:
-            self.settled = game, self.settle_anew(game, len(self.claims) + 1)
-        return self.settled[1]
+        """Equilibrium of a period; behaviours that draw do so anew in each.
 
-    def settle_anew(self, game: Game, period: int) -> Equilibrium:
-        """Equilibrium of a period; behaviours that draw do so anew in each."""
+        Where rational owners meet in the same game as before, the one before.
+        """
         if self.scenario.behaviours:
-            keys = [f"period {period}"] if period > 1 else []
+            keys = [f"period {len(self.claims) + 1}"] * bool(self.claims)
             return play_market(self.scenario, game, *keys)
-        return settle(self.scenario, game, others=self.others)
+        if game is not self.settled[0]:
+            self.settled = game, settle(self.scenario, game, others=self.others)
+        return self.settled[1]
 
     def trade(self, period: int, game: Game, found: Equilibrium) -> dict[str, Any]:
         """Train at what was settled on, charge for it, and keep the facts."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from agents.pricing import Observation, learn_price
+from learning.phrases import read_limit
 from learning.progress import Progress, count_progress
 from learning.randomness import Streams
 from market.analysis.design import Family, explore_policies
@@ -41,7 +40,7 @@ def learn_market_price(scenario: Scenario, prepared: Prepared, progress: Progres
     game = market_game(scenario, *prepared)
     pricing = make_declared(table_of(scenario))
     count_post = count_progress(progress, "learning the price", pricing.prices)
-    budget = np.inf if scenario.learner.budget is None else scenario.learner.budget
+    budget = read_limit(scenario.learner.budget)
     posted = 0
 
     def make_policy(price: float) -> Any:

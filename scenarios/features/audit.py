@@ -17,7 +17,7 @@ from learning.training.conduct import HONEST, Conduct
 from market.analysis.regulation import Audit as Auditor
 from market.game.game import Game
 from scenarios.features.base import Feature
-from scenarios.schema.kinds import declared_table
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from agents.behaviours import Behaviour
@@ -38,12 +38,29 @@ class Audit(Feature):
 
     key = "audit"
     title = "[audit]"
-    table = Annotated[Any, declared_table(Auditor)] | None
+    table = Annotated[Any, DeclaredTable(Auditor)] | None
     example = ("audit={chance=0.5}",)
     result = "audit"
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Money that the audit is expected to take back, and takes back where owners are drawn."""
+        """Money that the audit is expected to take back, and takes back where owners are drawn.
+
+        Returns
+        -------
+        audit.expected_penalties : Money that the audit is expected to bring as penalties; audit is
+            null where the scenario has none.
+        audit.expected_clawed_back : Money that owners found out are expected to pay back.
+        audit.penalties : Penalties where the audit is drawn once, by the seed.
+        audit.clawed_back : Money paid back in that draw; owners' payments elsewhere in the result
+            are before it.
+        audit.owners[].name : An owner whose behaviour it is not to answer as it sold.
+        audit.owners[].saved : Privacy cost that it would save by that, money.
+        audit.owners[].at_stake : Money that it must expect to lose by that.
+        audit.owners[].cheats : Whether it does so.
+        audit.owners[].looked_into : Whether it is drawn for the audit.
+        audit.owners[].clawed_back : Money that it pays back.
+        audit.owners[].penalty : Money that it pays beside.
+        """
         audit = run.scenario.audit
         found = run.answering
         deviating: list[int] = []

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from learning.errors import InputError
 from learning.phrases import format_value
+from market.analysis.welfare import learner_surplus, welfare
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of columns (n_rows,), as plain numbers."""
+    lists = [one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def compare_market(run: Run, epsilon: np.ndarray) -> dict[str, Any]:
+    """Outcome of a run's market if owners had settled on other budgets."""
+    game = run.game
+    return {
+        "epsilon": epsilon,
+        "relative_fitness": run.planner.forecast.at(epsilon),
+        "payments": float(game.payments(epsilon).sum()),
+        "owners": float(game.payoffs(epsilon).sum()),
+        "learner": learner_surplus(game, epsilon),
+        "total": welfare(game, epsilon),
+    }
+
 
 SolveGame = Callable[[Game], Equilibrium]
 
@@ -62,6 +84,30 @@ class Choice:
         """Refuse, with an InputError, values of other tables that need the choice."""
 
 
+@dataclass(frozen=True)
+class Topic:
+    """Place of a topic in the terminal's output and on the page.
+
+    Parameters
+    ----------
+    title: title of its lines on a terminal; topics of one title follow each other.
+    rank: rank of these lines.
+    section: identifier of its section on the page, section_NAME.html.j2; empty without one.
+    heading: heading of this section.
+    place: rank of this section.
+    applies: test of a result that has something of it.
+    phrases: the template and the macro of its lines; by default its own and ``terminal``.
+    """
+
+    title: str = ""
+    rank: int = 100
+    section: str = ""
+    heading: str = ""
+    place: int = 0
+    applies: Callable[[Mapping[str, Any]], Any] = bool
+    phrases: tuple[str, str] | None = None
+
+
 class Feature(Choice):
     """A feature of a market.
 
@@ -74,17 +120,18 @@ class Feature(Choice):
         belongs to another table.
     default: value of the key where the file does not give it.
     result: name of the feature's facts in result.json; empty without.
-    fields: description of each field of these facts, by its place.
     sentence: Jinja template of what the terminal and the report say; it knows ``facts`` and
-        ``result``, and the filters ``number``, ``percent``, ``money`` and ``listed``.
+        ``result``, and the filters ``number``, ``percent``, ``money`` and ``listed``. Or the name
+        of a template in scenarios/features, whose macro ``terminal`` makes the lines of a terminal.
+    topic: where that stands; by default last, under the name of the facts.
     owners_alone: whether owners choose for themselves alone, so that a planner's best is known.
     """
 
     table: ClassVar[Any] = None
     default: ClassVar[Any] = None
     result: ClassVar[str] = ""
-    fields: ClassVar[Mapping[str, str]] = {}
     sentence: ClassVar[str] = ""
+    topic: ClassVar[Topic] = Topic()
     owners_alone: ClassVar[bool] = True
 
     def has_table(self, scenario: Scenario) -> bool:
@@ -117,7 +164,10 @@ class Feature(Choice):
         return []
 
     def facts(self, run: Run, loop: Loop) -> Any:
-        """Facts of a run for result.json; ``loop`` settles other markets to compare with."""
+        """Facts of a run for result.json; ``loop`` settles other markets to compare with.
+
+        The docstring of a feature's own method describes each field by its place.
+        """
         return None
 
     def in_order(self, scenario: Scenario, names: Sequence[str], left_out: Sequence[str]) -> Any:

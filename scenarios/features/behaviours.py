@@ -18,10 +18,10 @@ from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.features.audit import describe_conduct
-from scenarios.features.base import Feature, SolveGame
+from scenarios.features.base import Feature, SolveGame, Topic
 from scenarios.features.network import find_sight
-from scenarios.schema.fields import suggest_name
-from scenarios.schema.kinds import each_named_table, make_declared
+from scenarios.schema.fields import check_known
+from scenarios.schema.kinds import EachTable, make_declared
 
 if TYPE_CHECKING:
     from agents.model import DataMarket
@@ -38,9 +38,11 @@ class Behaviours(Feature):
 
     key = "behaviours"
     title = "[[behaviours]]"
-    table = Annotated[Any, each_named_table("behaviours")]
+    table = Annotated[Any, EachTable("behaviours")]
     example = ("behaviours=[{kind='inertial', share=0.5}]",)
     result = "behaviours"
+    sentence = "behaviours.txt.j2"
+    topic = Topic("behaviours", 2, "behave", "Who behaves how", 3)
     excludes = {
         "unions": "whose members choose as one by search; a table of kind colluders says as much",
         "learners": "among whom owners divide their budgets by search",
@@ -86,11 +88,7 @@ class Behaviours(Feature):
         """Refuse unknown names, shares that leave too few owners, and large groups."""
         tables = scenario.behaviours
         for at, table in enumerate(tables, 1):
-            for name in table.owners or ():
-                if name not in names:
-                    remedy = suggest_name(name, list(map(str, names)))
-                    key = f"behaviours.{at}.owners"
-                    raise InputError(key, "must name owners", format_value(name), remedy)
+            check_known(f"behaviours.{at}.owners", table.owners or (), names)
         named = sum(len(table.owners or ()) for table in tables)
         shared = sum(count_shares(tables, len(names)))
         if named + shared > len(names):
@@ -117,7 +115,35 @@ class Behaviours(Feature):
         return transfers
 
     def facts(self, run: Run, loop: Loop) -> list[dict[str, Any]]:
-        """Each behaviour with its owners, and how they would fare if all were rational."""
+        """Each behaviour with its owners, and how they would fare if all were rational.
+
+        Returns
+        -------
+        behaviours[].kind : A behaviour, by its kind in `[[behaviours]]`, last `rational` for
+            everybody else; behaviours is null where all are rational.
+        behaviours[].title : What such an owner does.
+        behaviours[].parameters : Its parameters, every default filled in.
+        behaviours[].owners : Names of the owners who behave so.
+        behaviours[].epsilon : The ε that they sell in all.
+        behaviours[].epsilon_if_rational : The same were all owners rational
+            (`equilibrium.benchmark`).
+        behaviours[].payments : Money that they are paid in all.
+        behaviours[].payments_if_rational : The same were all owners rational.
+        behaviours[].surplus : Money that they have in all.
+        behaviours[].surplus_if_rational : The same were all owners rational.
+        behaviours[].cheats : Names of those of them who do not answer as they sold: an audit may
+            make the others honest.
+        behaviours[].conduct.noise : What these multiply the noise that they sold by; conduct is
+            null where all answer as they sold.
+        behaviours[].conduct.gradient : What they multiply their gradients by.
+        behaviours[].conduct.records : What they answer from: `own`, `junk` or `copies`.
+        behaviours[].conduct.distinct : How many of their records they copy.
+        behaviours[].exposure : How much further than promised, per unit of noise, replacing a
+            record of theirs can move what they answer: above 1 the claim made of their records
+            does not hold.
+        behaviours[].saved : Money of their privacy cost that they save by that; costs and surplus
+            in the result are counted at what they sold.
+        """
         assert run.rational is not None
         scenario = run.scenario
         kinds = {make_declared(table): table.kind for table in scenario.behaviours}
@@ -181,7 +207,8 @@ def assign_behaviours(
         left = left[count:]
     for at, table in enumerate(tables):
         if covers_rest(table):
-            chosen[at], left = left, []
+            chosen[at] = left
+            left = []
     groups: dict[Behaviour, list[int]] = {}
     for behaviour, group in [
         *zip(map(make_declared, tables), chosen, strict=True),

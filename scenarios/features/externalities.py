@@ -14,9 +14,8 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.externalities import Externalities as Correlated
 from market.externalities import spillover_game
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame
-from scenarios.schema.kinds import declared_table
-from scenarios.summary.rows import compare_market, rows_of
+from scenarios.features.base import Feature, SolveGame, Topic, compare_market, rows_of
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -25,14 +24,21 @@ if TYPE_CHECKING:
 STARTS = 4  # of the search for the same market without correlation
 
 
+def _declaration() -> type:
+
+    return Correlated
+
+
 class Externalities(Feature):
     """Sales that reveal other owners' records: a loss to them, and a lower price of their own."""
 
     key = "externalities"
     title = "[externalities]"
-    table = Annotated[Any, declared_table(Correlated)] | None
+    table = Annotated[Any, DeclaredTable(_declaration)] | None
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
+    sentence = "externalities.txt.j2"
+    topic = Topic("common", 19, "common", "What others' sales tell", 7)
     owners_alone = False
     excludes = {
         "unions": "which are settled for owners with nothing in common",
@@ -48,6 +54,7 @@ class Externalities(Feature):
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
         """The game with losses to others' sales in each owner's payoff."""
+
         return spillover_game(game, scenario.externalities)
 
     def settle(
@@ -76,6 +83,24 @@ class Externalities(Feature):
 
         ``told`` counts parts of the variance of what an owner's records tell: by all others
         (``told_by_others``), and by all sales.
+
+        Returns
+        -------
+        externalities.owners[].name : An owner; externalities is null where owners have nothing in
+            common.
+        externalities.owners[].told_by_others : The part of the variance of what its records tell
+            that all others' sales tell.
+        externalities.owners[].told : The same of all sales, its own too.
+        externalities.owners[].spillover : Money that the first costs it.
+        externalities.owners[].spared : Money of its own privacy cost that others' sales spare it.
+        externalities.owners[].better_without_market : Whether it would have more were there no
+            market at all.
+        externalities.apart.epsilon : What each would sell had owners nothing in common.
+        externalities.apart.relative_fitness : ψ of the model then, by the forecast.
+        externalities.apart.payments : Money paid then.
+        externalities.apart.owners : Money that owners would have together then.
+        externalities.apart.learner : Money that the learner would have then.
+        externalities.apart.total : Money that all would have together then.
         """
         epsilon = run.epsilon
         accounts = run.accounts

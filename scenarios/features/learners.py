@@ -9,11 +9,10 @@ from pydantic import Field
 
 from learning.errors import InputError
 from learning.phrases import format_value
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import Text, quote_choices
-from scenarios.schema.kinds import each_table, named_table
+from scenarios.schema.kinds import EachTable, NamedTable
 from scenarios.schema.market import FIRST, Buyer
-from scenarios.summary.rows import rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -28,7 +27,7 @@ class Rival(Buyer):
 
     name: Text = Field(description="Name the learner.")
     """What it is called."""
-    policy: Annotated[Any, named_table("policy")] | None = None
+    policy: Annotated[Any, NamedTable("policy")] | None = None
     """What it pays; as `[policy]` unless given."""
 
 
@@ -37,9 +36,11 @@ class Learners(Feature):
 
     key = "learners"
     title = "several learners"
-    table = Annotated[Any, each_table(Rival, "learners")]
+    table = Annotated[Any, EachTable("learners", Rival)]
     example = ("learners=[{name='other', value=50.0}]",)
     result = "learners"
+    sentence = "learners.txt.j2"
+    topic = Topic("learners", 16, "learners", "Who buys", 5)
     owners_alone = False
     excludes = {
         "unions": "whose owners choose for themselves how to divide their budgets",
@@ -76,7 +77,35 @@ class Learners(Feature):
         return tuple(rivals)
 
     def facts(self, run: Run, loop: Loop) -> list[dict[str, Any]]:
-        """Outcome of each learner, by its own column of budgets and payments."""
+        """Outcome of each learner, by its own column of budgets and payments.
+
+        Returns
+        -------
+        learners[].name : The learner, `learner` the one of `[learner]`; learners is null where it
+            is alone. Where there are several, the parts above tell of the first, and owners,
+            equilibrium and welfare of all.
+        learners[].policy : What it pays: the resolved table.
+        learners[].asks : Whether it asks anything at these budgets.
+        learners[].relative_fitness : ψ of its model, by its forecast.
+        learners[].interval : The interval of that.
+        learners[].horizon : T, its rounds.
+        learners[].trained_fitness : ψ of its trained models, their mean; null without training.
+        learners[].agrees : Whether that agrees with its forecast.
+        learners[].trained_gain : What it gained after paying, over its trainings, as
+            `validation.money.learner_surplus`.
+        learners[].value : Money per unit of ψ.
+        learners[].terms : As `learner.terms`.
+        learners[].gross_value : Money that buying is worth to it, by its forecast.
+        learners[].payments : Money that it pays.
+        learners[].surplus : What is left of one less the other.
+        learners[].gain : The same over possible worlds, as `learner.gain`.
+        learners[].buying_pays : Whether buying is said to pay it: as `learner.buying_pays`.
+        learners[].budget : Money that it can spend, if stated.
+        learners[].within_budget : Whether it stays within; null where no budget is stated.
+        learners[].owners[].name : An owner.
+        learners[].owners[].epsilon : The ε that it sells to this learner.
+        learners[].owners[].payment : Money that this learner pays it.
+        """
         assert run.contest is not None
         runs = zip(run.contest.names, (run, *run.contest.others), strict=True)
         return [describe_rival(one, name, *loop.describe(one)) for name, one in runs]

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import model_validator
 
-from agents.networks.base import SIGHT, TRADE, Parties, linked_graph, trade_links
-from agents.networks.measures import centralities, rank_correlations, starting_points
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.randomness import Streams
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.features.settings import sees_neighbours
 from scenarios.schema.fields import Section
-from scenarios.schema.kinds import make_declared, named_table
+from scenarios.schema.kinds import NamedTable, make_declared
 from scenarios.schema.market import FIRST
-from scenarios.summary.rows import rows_of
 
 if TYPE_CHECKING:
+    from agents.networks.base import Parties
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
+
+TRADE = "trade"
+SIGHT = "sight"
 
 
 class Network(Section):
     """Who may sell to which learner, and who sees whose budget; without a table, everybody to all,
     and everybody all."""
 
-    trade: Annotated[Any, named_table("network.trade")] | None = None
-    sight: Annotated[Any, named_table("network.sight")] | None = None
+    trade: Annotated[Any, NamedTable("network.trade")] | None = None
+    sight: Annotated[Any, NamedTable("network.sight")] | None = None
 
     @model_validator(mode="after")
     def _check_given(self) -> Network:
@@ -48,6 +50,8 @@ class Networks(Feature):
     table = Network | None
     example = ("network.trade={kind='complete'}",)
     result = "network"
+    sentence = "network.txt.j2"
+    topic = Topic("network", 17, "network", "Who is linked to whom", 6)
 
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse owners who see their neighbours without a network of sight."""
@@ -65,7 +69,81 @@ class Networks(Feature):
             raise InputError("network.sight", rule, found, "Add one, or leave it out.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Centrality and outcome of each party, and the same market without the network."""
+        """Centrality and outcome of each party, and the same market without the network.
+
+        Returns
+        -------
+        network.trade.kind : The network of who may sell to whom, by its kind; trade is null where
+            all may sell to all, network is null where the scenario has none.
+        network.trade.directed : False: owner and learner deal with each other.
+        network.trade.starting_points : Nodes that shortest ways are looked for from; all but in
+            large networks.
+        network.trade.edges[].owner : An owner who may sell.
+        network.trade.edges[].learner : To this learner.
+        network.trade.edges[].epsilon : The ε that it sells it.
+        network.trade.edges[].payment : Money that it is paid for it.
+        network.trade.owners[].name : An owner.
+        network.trade.owners[].degree : How many learners it may sell to.
+        network.trade.owners[].betweenness : The part of all pairs' shortest ways that it lies on
+            (Freeman).
+        network.trade.owners[].bonacich : Bonacich's centrality, mean square 1 over the network:
+            who is linked to the well linked is central.
+        network.trade.owners[].scarcity : One over how many owners each of its learners is linked
+            to, added up.
+        network.trade.owners[].epsilon : The ε that it sells.
+        network.trade.owners[].payment : Money that it is paid.
+        network.trade.owners[].surplus : Money that it has in the end.
+        network.trade.rank_correlations[].centrality : How central is counted; only where neither
+            it nor surplus is the same for all.
+        network.trade.rank_correlations[].spearman : Spearman's rank correlation of it with the
+            owners' surplus.
+        network.trade.rank_correlations[].owners : The owners that it is over.
+        network.trade.learners[].name : A learner.
+        network.trade.learners[].degree : As of owners.
+        network.trade.learners[].betweenness : As of owners.
+        network.trade.learners[].bonacich : As of owners.
+        network.trade.learners[].scarcity : As of owners.
+        network.trade.learners[].payments : Money that it pays.
+        network.trade.learners[].surplus : Money that it has left, by the forecast.
+        network.sight.kind : The network of who sees whose budget, by its kind; null where all see
+            all.
+        network.sight.directed : Whether one may see another without being seen.
+        network.sight.starting_points : Nodes that shortest ways are looked for from; all but in
+            large networks.
+        network.sight.edges[].from : Who sees.
+        network.sight.edges[].to : Who is seen; and sees, where the network is not directed.
+        network.sight.owners[].name : An owner.
+        network.sight.owners[].degree : How many owners it sees.
+        network.sight.owners[].betweenness : The part of all pairs' shortest ways that it lies on
+            (Freeman).
+        network.sight.owners[].bonacich : Bonacich's centrality, mean square 1 over the network:
+            who sees the well linked is central.
+        network.sight.owners[].scarcity : One over how many see each of those that it sees, added
+            up.
+        network.sight.owners[].epsilon : The ε that it sells.
+        network.sight.owners[].payment : Money that it is paid.
+        network.sight.owners[].surplus : Money that it has in the end.
+        network.sight.rank_correlations[].centrality : How central is counted; only where neither
+            it nor surplus is the same for all.
+        network.sight.rank_correlations[].spearman : Spearman's rank correlation of it with the
+            owners' surplus.
+        network.sight.rank_correlations[].owners : The owners that it is over.
+        network.here.converged : Whether an equilibrium was found in this market.
+        network.here.epsilon : What each owner sells there.
+        network.here.relative_fitness : ψ of each learner's model there, by the forecast.
+        network.here.payments : Money paid there.
+        network.here.owners : Money that owners have together there.
+        network.here.learners : Money that each learner has there.
+        network.here.total : Money that all have together there.
+        network.complete.converged : Whether an equilibrium was found in the same market on the
+            complete graph: all may sell to all, and all see all.
+        network.complete.epsilon : What each owner sells there.
+        network.complete.relative_fitness : ψ of each learner's model there, by the forecast.
+        network.complete.payments : Money paid there.
+        network.complete.owners : Money that owners have together there.
+        network.complete.learners : Money that each learner has there.
+        network.complete.total : Money that all have together there.
+        """
         whole = loop.carry_out(remove_network(run.scenario))
         return {
             "trade": describe_graph(run, TRADE),
@@ -77,6 +155,8 @@ class Networks(Feature):
 
 def list_parties(scenario: Scenario, names: Sequence[str], use: str) -> Parties:
     """Parties of a network, whose owners are called ``names``."""
+    from agents.networks.base import Parties
+
     learners = (FIRST, *(rival.name for rival in scenario.learners or ()))
     return Parties(use, tuple(names), learners, frozenset(scenario.left_out))
 
@@ -98,6 +178,8 @@ def make_graph(scenario: Scenario, names: Sequence[str], use: str) -> Any:
     table: Any = scenario.network and getattr(scenario.network, use)
     if table is None:
         return None
+    from agents.networks.base import linked_graph
+
     network = make_declared(table).located(scenario.locate)
     rng = Streams(scenario.seed, "graph").rng(use)
     return linked_graph(network, list_parties(scenario, names, use), rng=rng)
@@ -109,7 +191,11 @@ def find_links(scenario: Scenario, names: Sequence[str]) -> np.ndarray | None:
     None if all may.
     """
     graph = make_graph(scenario, names, TRADE)
-    return None if graph is None else trade_links(graph, list_parties(scenario, names, TRADE))
+    if graph is None:
+        return None
+    from agents.networks.base import trade_links
+
+    return trade_links(graph, list_parties(scenario, names, TRADE))
 
 
 def find_sight(scenario: Scenario, names: Sequence[str]) -> Any:
@@ -136,6 +222,8 @@ def describe_graph(run: Run, use: str) -> dict[str, Any] | None:
     graph = make_graph(run.scenario, run.data.names, use)
     if graph is None:
         return None
+    from agents.networks.measures import centralities, rank_correlations, starting_points
+
     accounts = run.accounts
     count = len(run.data.names)
     central = centralities(graph, rng=Streams(run.scenario.seed, "graph").rng(use, "betweenness"))
@@ -170,17 +258,14 @@ def sales_of(run: Run) -> tuple[list[str], np.ndarray, np.ndarray]:
 def list_trades(run: Run, graph: Any) -> list[dict[str, Any]]:
     """Budget and payment along each edge of trade."""
     names, sold, paid = sales_of(run)
-    return [
-        {
-            "owner": owner,
-            "learner": learner,
-            "epsilon": float(sold[i, j]),
-            "payment": float(paid[i, j]),
-        }
-        for i, owner in enumerate(run.data.names)
-        for j, learner in enumerate(names)
-        if graph.has_edge(owner, learner)
-    ]
+    pairs = list(product(run.data.names, names))
+    columns = {
+        "owner": [owner for owner, _ in pairs],
+        "learner": [learner for _, learner in pairs],
+        "epsilon": sold.ravel(),
+        "payment": paid.ravel(),
+    }
+    return [row for row in rows_of(columns) if graph.has_edge(row["owner"], row["learner"])]
 
 
 def describe_sides(run: Run) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.pricing import Observation
 from learning.errors import InputError
 from learning.phrases import format_value
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.schema.kinds import KINDS, make_declared
 
 if TYPE_CHECKING:
+    from agents.pricing import Observation
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
@@ -24,6 +24,8 @@ class LearnedPrice(Feature):
     title = "[learner.pricing]"
     example = ("learner.pricing={kind='golden_section'}",)
     result = "pricing"
+    sentence = "pricing.txt.j2"
+    topic = Topic("price", 10, "priced", "How the price was learned", 9)
     excludes = {
         "unions": "whose members choose as one by search",
         "learners": "who would each move a price while the others do",
@@ -51,7 +53,46 @@ class LearnedPrice(Feature):
             raise InputError("learner.budget", rule, "nothing")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Prices posted, the one kept, and the best one, which no learner knows."""
+        """Prices posted, the one kept, and the best one, which no learner knows.
+
+        Returns
+        -------
+        pricing.kind : How the learner moved its price, by its kind in `[learner.pricing]`; pricing
+            is null where the price stands.
+        pricing.title : What such a pricing does.
+        pricing.money : The key of `[policy]` that it moved.
+        pricing.policy : The policy with the price kept: the resolved table, under which the market
+            settled.
+        pricing.low : The lowest price that it could post, times that of the scenario.
+        pricing.high : The highest one.
+        pricing.path[].price : A price posted, times that of the scenario; the last is the one
+            kept.
+        pricing.path[].rounds : Rounds that owners played until they had answered it, in all.
+        pricing.path[].selling : Owners who would sell anything at it.
+        pricing.path[].epsilon : The ε that they would sell in all.
+        pricing.path[].payments : Money that the learner would owe.
+        pricing.path[].gain : Money that the model would be worth over its own, by its forecast.
+        pricing.path[].profit : The gain less the payments.
+        pricing.path[].within_budget : Whether it could pay; null where no budget is stated.
+        pricing.price : The price kept, times that of the scenario.
+        pricing.profit : The profit seen at it.
+        pricing.at_end : Whether that is an end of the range: a better price may lie beyond.
+        pricing.posts : Prices posted.
+        pricing.rounds : Rounds that owners played in all.
+        pricing.near.posts : The number, from 1, of the first price payable with a profit within 1
+            % of the best; near is null where there was none.
+        pricing.near.rounds : Rounds until then.
+        pricing.lost : Money by which the profits of all prices before the last fall short of the
+            best, had each been traded at.
+        pricing.best.price : The best price in the range, were all owners rational: found with
+            every owner's costs known, which no learner does.
+        pricing.best.profit : The profit at it.
+        pricing.best.payments : Money paid at it.
+        pricing.best.relative_fitness : ψ of the model at it, by the forecast.
+        pricing.best.feasible : Whether it is certified, and the money suffices.
+        pricing.best.unwilling : Owners who would have more by selling nothing at it, and are bound
+            to sell their least.
+        """
         assert run.priced is not None
         priced = run.priced
         table = table_of(priced.written)

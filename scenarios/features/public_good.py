@@ -8,8 +8,7 @@ import numpy as np
 
 from learning.errors import InputError
 from market.analysis.regulation import matching_shares
-from scenarios.features.base import Feature
-from scenarios.summary.rows import rows_of
+from scenarios.features.base import Feature, Topic, rows_of
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -24,6 +23,8 @@ class PublicGood(Feature):
     example = ("owners.model_goes_to=all", "owners.benefit=10.0")
     refusal = 'must be "sellers"'
     result = "public_good"
+    sentence = "public_good.txt.j2"
+    topic = Topic("model", 12)
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether all owners receive the model."""
@@ -39,7 +40,21 @@ class PublicGood(Feature):
             raise InputError("owners.model_goes_to", rule, "no benefit", remedy)
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """Best provision, owners who ride free, and matching payments that would mend it."""
+        """Best provision, owners who ride free, and matching payments that would mend it.
+
+        Returns
+        -------
+        public_good.best_relative_fitness : ψ at the best profile, by the forecast; public_good is
+            null unless the model goes to all owners.
+        public_good.riding : Owners who enjoy the model and contribute nothing.
+        public_good.matching.certified : Whether under these payments nobody gains by leaving the
+            best profile; matching is null where learner.value is 0.
+        public_good.matching.payments : Money that they would cost the learner there.
+        public_good.matching.owners[].name : An owner.
+        public_good.matching.owners[].share : Its share under `policy.kind = "marginal"`: the
+            learner's value and the other owners' benefits over the learner's.
+        public_good.matching.owners[].payment : Money that it would be paid there.
+        """
         best = run.optimum.epsilon
         enjoys = run.accounts.benefits > 0
         names = np.array(run.data.names, dtype=object)

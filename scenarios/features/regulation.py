@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from learning.declaration import NonNegative, Positive
 from learning.forecast.fitness import FitnessForecast
 from learning.randomness import Streams
-from market.analysis.assessment import WelfareGroups, welfare_groups
 from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.game.game import Game
 from market.policies.posted import Unit
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import Section
 
 if TYPE_CHECKING:
+    from market.analysis.assessment import WelfareGroups
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
@@ -45,6 +45,8 @@ class Rules(Feature):
     default = Regulation()
     example = ("regulation.epsilon_cap=1.0",)
     result = "regulation"
+    sentence = "regulation.txt.j2"
+    topic = Topic("rules", 20)
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether the scenario has any rule."""
@@ -68,7 +70,14 @@ class Rules(Feature):
 
         Both prices of anarchy count from the best welfare without rules. None where the market
         without rules is not known to settle alike.
+
+        Returns
+        -------
+        regulation : The rules, and the market without (`before`) and with them (`after`); null
+            without rules.
         """
+        from market.analysis.assessment import welfare_groups
+
         scenario = run.scenario
         if scenario.learners or scenario.externalities or scenario.time:
             return None

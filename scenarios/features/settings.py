@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,25 +20,35 @@ PERSONS = "data.rows_per_person"
 GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
 
 
-@dataclass(frozen=True)
 class Setting(Choice):
     """A value of a key that does not go with everything else; see `Choice` for the attributes.
 
     Parameters
     ----------
-    test: whether a scenario has the setting; its key holds anything unless given.
+    key, example, excludes, refusal : as of `Choice`.
+    title : the key unless given.
+    test : whether a scenario has the setting; its key holds anything unless given.
     """
 
-    key: str  # type: ignore[misc]
-    title: str  # type: ignore[misc]
-    example: tuple[str, ...] = ()  # type: ignore[misc]
-    excludes: Mapping[str, str] = field(default_factory=dict)  # type: ignore[misc]
-    test: Callable[[Any], bool] | None = None
-    refusal: str = "must be left out"  # type: ignore[misc]
+    def __init__(
+        self,
+        key: str,
+        *example: str,
+        title: str = "",
+        excludes: Mapping[str, str] = Choice.excludes,
+        test: Callable[[Any], bool] | None = None,
+        refusal: str = Choice.refusal,
+    ) -> None:
+        self.key = key  # type: ignore[misc]
+        self.title = title or key  # type: ignore[misc]
+        self.example = example  # type: ignore[misc]
+        self.excludes = excludes  # type: ignore[misc]
+        self.refusal = refusal  # type: ignore[misc]
+        self.test = test or super().is_used
 
     def is_used(self, scenario: Any) -> bool:
         """Test whether a scenario has the setting."""
-        return super().is_used(scenario) if self.test is None else self.test(scenario)
+        return self.test(scenario)
 
 
 def equals(key: str, value: Any) -> Callable[[Any], bool]:
@@ -129,126 +138,111 @@ def supports_baselines(algorithm: Any) -> bool:
     return bool(algorithm.takes_steps and not algorithm.asks_at_random)
 
 
-NEIGHBOURS = "owners who see their neighbours alone"
+LOOSE = "what may not be bounded"
+ONCE = "whose claims are of records that are asked about once"
 SETTINGS: dict[str, Choice] = {
     "owners.report": LossReports(),
     "owners.cost_at": Setting(
         "owners.cost_at",
-        "owners.cost_at",
-        ("owners.cost_at=claimed",),
+        "owners.cost_at=claimed",
         test=lambda scenario: scenario.owners.cost_at != "sold",
     ),
     "owners.benefit": Setting(
         "owners.benefit",
-        "owners.benefit",
-        ("owners.benefit=10.0",),
+        "owners.benefit=10.0",
         test=lambda scenario: bool(np.any(scenario.owners.listed().benefit)),
     ),
     "learning.aggregation": Setting(
         "learning.aggregation",
-        "another aggregation than sums",
-        ("learning.aggregation=median",),
+        "learning.aggregation=median",
+        title="another aggregation than sums",
         test=lambda scenario: not scenario.learning.combines.sums,
     ),
     "learning.accounting": Setting(
         "learning.accounting",
-        'learning.accounting = "printed"',
-        ("learning.accounting=printed", "learning.algorithm=weighted", *GAUSSIAN),
-        {PERSONS: "whose noise is for one record"},
-        equals("learning.accounting", "printed"),
+        *("learning.accounting=printed", "learning.algorithm=weighted", *GAUSSIAN),
+        title='learning.accounting = "printed"',
+        excludes={PERSONS: "whose noise is for one record"},
+        test=equals("learning.accounting", "printed"),
     ),
     "learning.overlap": Setting(
         "learning.overlap",
-        "learning.overlap",
-        ("learning.overlap=2",),
+        "learning.overlap=2",
         test=lambda scenario: scenario.learning.overlap > 1,
     ),
     "learning.gradient_bound": Setting(
         "learning.gradient_bound",
-        "learning.gradient_bound",
-        ("learning.gradient_bound=3",),
-        {
-            "owners.cost_at": (
-                "under which owners would count their cost on what may not be bounded"
-            ),
-            "owners.report": "to which the report would add what may not be bounded",
+        "learning.gradient_bound=3",
+        excludes={
+            "owners.cost_at": f"under which owners would count their cost on {LOOSE}",
+            "owners.report": f"to which the report would add {LOOSE}",
             "time": "over which budgets would be counted as sold",
         },
     ),
     "learning.one_record": Setting(
         "learning.algorithm",
-        "an algorithm that picks single records",
-        ("learning.algorithm=sgd1", *GAUSSIAN),
-        {PERSONS: "whose noise is for one record"},
-        lambda scenario: scenario.learning.one_by_one,
+        *("learning.algorithm=sgd1", *GAUSSIAN),
+        title="an algorithm that picks single records",
+        excludes={PERSONS: "whose noise is for one record"},
+        test=lambda scenario: scenario.learning.one_by_one,
     ),
     **{
-        f"learning.{key}=best": Setting(
-            f"learning.{key}",
-            f'learning.{key} = "best"',
-            (f"learning.{key}=best",),
-            test=equals(f"learning.{key}", BEST),
-        )
-        for key in ("algorithm", "clipping", "mechanism")
+        f"{key}=best": Setting(key, f"{key}=best", title=f'{key} = "best"', test=equals(key, BEST))
+        for key in ("learning.algorithm", "learning.clipping", "learning.mechanism")
     },
     PERSONS: Setting(
         "data.rows_per_person",
-        "data.rows_per_person",
-        ("data.person=who", "data.rows_per_person=2"),
+        *("data.person=who", "data.rows_per_person=2"),
         test=lambda scenario: scenario.data.most_rows > 1,
         refusal="must be 1",
     ),
-    "data.person": Setting("data.person", "data.person", ("data.person=who",)),
+    "data.person": Setting("data.person", "data.person=who"),
     "policy.user": Setting(
         "policy.kind",
-        "a policy of the user's",
-        ("policy={kind='user', file='pay.py'}",),
+        "policy={kind='user', file='pay.py'}",
+        title="a policy of the user's",
         test=has_user_policy,
     ),
     "policy.whole": Setting(
         "policy.kind",
-        "a policy that settles whole profiles",
-        ("policy={kind='shapley'}",),
+        "policy={kind='shapley'}",
+        title="a policy that settles whole profiles",
         test=lambda scenario: not is_additive(scenario),
         refusal="must be one under which owners meet in sums",
     ),
     "behaviours.dishonest": Setting(
         "behaviours",
-        "owners who answer otherwise than they sold",
-        ("behaviours=[{kind='junk_seller'}]",),
+        "behaviours=[{kind='junk_seller'}]",
+        title="owners who answer otherwise than they sold",
         test=deviates,
     ),
     "behaviours.neighbours": Setting(
         "behaviours",
-        NEIGHBOURS,
-        ("behaviours=[{kind='neighbours'}]", "network.sight={kind='ring'}"),
-        {
+        *("behaviours=[{kind='neighbours'}]", "network.sight={kind='ring'}"),
+        title="owners who see their neighbours alone",
+        excludes={
             "policy.whole": "whose policy may settle no whole profiles",
             "regulation.price_floor": "since under it they meet in more than sums",
         },
-        sees_neighbours,
+        test=sees_neighbours,
     ),
     "network.trade": Setting(
         "network.trade",
-        "[network.trade]",
-        ("network.trade={kind='complete'}",),
-        {"owners.report": "in which an owner may deal with no learner at all"},
+        "network.trade={kind='complete'}",
+        title="[network.trade]",
+        excludes={"owners.report": "in which an owner may deal with no learner at all"},
     ),
     "regulation.price_floor": Setting(
         "regulation.price_floor",
-        "regulation.price_floor",
-        ("regulation.price_floor=1.0",),
+        "regulation.price_floor=1.0",
         test=lambda scenario: scenario.regulation.price_floor > 0,
     ),
     "time.fresh": Setting(
         "time",
-        'time.composition = "fresh"',
-        ("time={periods=2, growth=0.5, composition='fresh'}",),
-        {
-            "learning.overlap": "whose claims are of records that are asked about once",
-            "data.person": "whose claims are of records that are asked about once",
-        },
-        equals("time.composition", "fresh"),
+        "time={periods=2, growth=0.5, composition='fresh'}",
+        title='time.composition = "fresh"',
+        excludes={"learning.overlap": ONCE, "data.person": ONCE},
+        test=equals("time.composition", "fresh"),
     ),
     "validation.baselines": Baselines(),
 }

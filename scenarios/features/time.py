@@ -14,9 +14,9 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.lifetime import Composition, Saving
 from market.analysis.welfare import learner_surplus
-from scenarios.features.base import Feature
-from scenarios.schema.fields import Names, Section, Text, suggest_name
-from scenarios.schema.kinds import each_table
+from scenarios.features.base import Feature, Topic, rows_of
+from scenarios.schema.fields import Names, Section, Text, check_known
+from scenarios.schema.kinds import EachTable
 from scenarios.summary.verdict import forecast_agrees, summarise_runs
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Time(Section):
         description="Give the number of periods."
     )
     """How often the market is held."""
-    entry: Annotated[Any, each_table(Entry, "time.entry")] = None
+    entry: Annotated[Any, EachTable("time.entry", Entry)] = None
     arrivals: NonNegative = 0.0
     """How often a period each owner who waits outside would join, by a Poisson clock of its own;
     with `first`."""
@@ -88,26 +88,18 @@ class Time(Section):
             rule = "must be left out with time.arrived"
             raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
         if self.composition == "fresh" and self.periods > 1 and not self.arriving:
-            rule = (
-                'must be "sequential" where no records arrive: none would be left to ask '
-                "about after the first period"
-            )
+            left = "none would be left to ask about after the first period"
+            rule = f'must be "sequential" where no records arrive: {left}'
             remedy = "Set time.growth or time.arrived."
             raise InputError("time.composition", rule, format_value("fresh"), remedy)
         if self.saving == "even" and (self.lifetime_epsilon is None or self.composition == "fresh"):
-            rule = (
-                'needs time.lifetime_epsilon and composition = "sequential": there is nothing '
-                "to save otherwise"
-            )
+            left = "there is nothing to save otherwise"
+            rule = f'needs time.lifetime_epsilon and composition = "sequential": {left}'
             raise InputError("time.saving", rule, format_value("even"), "Leave it out.")
         if self.arrivals and self.first is None:
-            rule = (
-                "needs time.first: who is not in it, and has no entry, waits outside and "
-                "joins by this rate"
-            )
-            raise InputError(
-                "time.arrivals", rule, f"{self.arrivals:g} without it", "Set time.first."
-            )
+            who = "who is not in it, and has no entry, waits outside and joins by this rate"
+            found = f"{self.arrivals:g} without it"
+            raise InputError("time.arrivals", f"needs time.first: {who}", found, "Set time.first.")
         entries = self.entry or ()
         named = [*(self.first or ()), *(one.owner for one in entries)]
         twice = next((name for i, name in enumerate(named) if name in named[:i]), None)
@@ -130,22 +122,14 @@ class Time(Section):
         """
         first = self.first or ()
         stated = {one.owner: one.period for one in self.entry or ()} | dict.fromkeys(first, 1)
-        stranger = next((name for name in stated if name not in names), None)
-        if stranger is not None:
-            key = "time.first" if stranger in first else "time.entry"
-            remedy = suggest_name(stranger, list(names))
-            raise InputError(key, "must name owners", format_value(stranger), remedy)
+        check_known("time.first", first, names)
+        check_known("time.entry", stated, names)
         outside = [name for name in names if name not in stated] if self.first is not None else []
         if bool(outside) != bool(self.arrivals):
-            found = (
-                f"{self.arrivals:g} with "
-                f"{f'{format_value(outside[0])} outside' if outside else 'nobody outside'}"
-            )
-            rule = (
-                "must be above 0 where owners are neither in time.first nor have an entry, "
-                "and only there"
-            )
-            raise InputError("time.arrivals", rule, found)
+            who = format_value(outside[0]) if outside else "nobody"
+            found = f"{self.arrivals:g} with {who} outside"
+            rule = "must be above 0 where owners are neither in time.first nor have an entry"
+            raise InputError("time.arrivals", f"{rule}, and only there", found)
         return np.array([0 if name in outside else stated.get(name, 1) for name in names])
 
 
@@ -157,6 +141,8 @@ class Periods(Feature):
     table = Time | None
     example = ("time={periods=2}",)
     result = "time"
+    sentence = "time.txt.j2"
+    topic = Topic("time", 15, "time", "From period to period", 8)
     excludes = {
         "unions": "whose members would have to come and go together",
         "network": "whose nodes are the owners of one period",
@@ -181,7 +167,49 @@ class Periods(Feature):
         return scenario.time.listed(names, "time", left_out)
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:
-        """All periods; the result itself is of ``shown``, the last in which any owner was asked."""
+        """All periods; the result itself is of ``shown``, the last in which any owner was asked.
+
+        Returns
+        -------
+        time.shown : The period that all other parts of the result tell of, but for the claims: the
+            last in which anybody was asked anything; time is null where the market is held once.
+        time.composition : What each period asks about: `sequential` all records so far, `fresh`
+            those never asked about before.
+        time.saving : What owners sell of what is left to them.
+        time.patience : Periods in a row below its outside option after which an owner leaves; null
+            where nobody does.
+        time.plans : How often the learner planned anew: once for each set of records.
+        time.periods[].period : The period, from 1.
+        time.periods[].present : How many owners are in the market.
+        time.periods[].selling : How many of them are asked and answer.
+        time.periods[].joined : Names of owners who came, or came back, as it began.
+        time.periods[].left : Names of owners who left as it began.
+        time.periods[].records : Records that were asked about.
+        time.periods[].payments : Money paid in it.
+        time.periods[].converged : Whether it settled in a certified equilibrium.
+        time.periods[].max_regret : Money that some owner could still gain by moving alone in it.
+        time.periods[].asks : Whether the learner asks anything.
+        time.periods[].relative_fitness : ψ of the model that it buys, as forecast.
+        time.periods[].interval : The forecast's interval.
+        time.periods[].outside : ψ of the learner's own model.
+        time.periods[].trained : ψ of the trained models, their mean; null without training.
+        time.periods[].trained_std_error : Its standard error.
+        time.periods[].agrees : Whether the forecast held.
+        time.periods[].learner_surplus : What the model is worth to the learner, as forecast, less
+            what it pays.
+        time.owners[].name : The owner.
+        time.owners[].present : Whether it was in the market, period by period.
+        time.owners[].epsilon : The ε that it sold, period by period.
+        time.owners[].spent : The ε that its records have spent over all periods: those asked most
+            often.
+        time.owners[].delta : The δ at which they have.
+        time.owners[].lifetime : The ε that it may sell in all; null without a limit.
+        time.owners[].remaining : The ε that it could still sell; null without a limit.
+        time.owners[].payment : Money that it was paid over all periods.
+        time.owners[].surplus : Its surplus over all periods.
+        time.payments : Money paid over all periods.
+        time.learner_surplus : The learner's surplus over all periods, as forecast.
+        """
         assert run.history is not None
         past = run.history
         periods = [describe_period(one) for one in past.periods]
@@ -245,22 +273,19 @@ def describe_owners(run: Run, past: History) -> list[dict[str, Any]]:
     """Sales, spending and surplus of each owner over all periods."""
     sold = past.sold
     last = past.periods[-1]
-    limit = np.broadcast_to(np.asarray(past.lifetime.limit, dtype=float), sold.shape[1:])
-    delta = past.lifetime.delta(sold)
-    return [
-        {
-            "name": name,
-            "present": [bool(one.present[i]) for one in past.periods],
-            "epsilon": sold[:, i],
-            "spent": last.total[i],
-            "delta": delta[i],
-            "lifetime": limit[i],
-            "remaining": last.remaining[i],
-            "payment": float(sum(one.outcome["payments"][i] for one in past.periods)),
-            "surplus": float(sum(one.surplus[i] for one in past.periods)),
-        }
-        for i, name in enumerate(run.data.names)
-    ]
+    names = run.data.names
+    columns = {
+        "name": names,
+        "present": np.array([one.present for one in past.periods], dtype=bool).T,
+        "epsilon": sold.T,
+        "spent": last.total,
+        "delta": past.lifetime.delta(sold),
+        "lifetime": np.broadcast_to(np.asarray(past.lifetime.limit, dtype=float), len(names)),
+        "remaining": last.remaining,
+        "payment": sum(one.outcome["payments"] for one in past.periods),
+        "surplus": sum(one.surplus for one in past.periods),
+    }
+    return rows_of(columns)
 
 
 def period_rows(run: Run) -> list[dict[str, Any]]:
@@ -269,19 +294,19 @@ def period_rows(run: Run) -> list[dict[str, Any]]:
         return []
     rows = []
     for one in run.history.periods:
-        for i, name in enumerate(run.data.names):
-            remaining = float(one.remaining[i])
-            row = {
-                "period": one.number,
-                "owner": name,
-                "present": bool(one.present[i]),
-                "records": int(one.outcome["records"][i]),
-                "epsilon": float(one.sold[i]),
-                "spent": float(one.total[i]),
-                "remaining": remaining if np.isfinite(remaining) else None,
-                "payment": float(one.outcome["payments"][i]),
-                "privacy_cost": float(one.outcome["privacy_costs"][i]),
-                "surplus": float(one.surplus[i]),
-            }
-            rows.append(row)
+        remaining = one.remaining.astype(object)
+        remaining[~np.isfinite(one.remaining)] = None
+        columns = {
+            "period": [one.number] * len(run.data.names),
+            "owner": run.data.names,
+            "present": one.present,
+            "records": one.outcome["records"],
+            "epsilon": one.sold,
+            "spent": one.total,
+            "remaining": remaining,
+            "payment": one.outcome["payments"],
+            "privacy_cost": one.outcome["privacy_costs"],
+            "surplus": one.surplus,
+        }
+        rows += rows_of(columns)
     return rows

@@ -11,9 +11,9 @@ from learning.phrases import format_value
 from learning.privacy.mechanisms import BEST, kinds_of
 from learning.privacy.wrapped import SharedNoise, Trust
 from learning.training.algorithms import ALGORITHMS
-from scenarios.features.base import Feature
+from scenarios.features.base import Feature, Topic
 from scenarios.schema.fields import quote_choices
-from scenarios.schema.kinds import declared_table
+from scenarios.schema.kinds import DeclaredTable
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -25,9 +25,11 @@ class SecureAggregation(Feature):
 
     key = "trust"
     title = 'trust.aggregation = "secure"'
-    table = Annotated[Any, declared_table(Trust)] | None
+    table = Annotated[Any, DeclaredTable(Trust)] | None
     example = ("trust={aggregation='secure'}",)
     result = "trust"
+    sentence = "trust.txt.j2"
+    topic = Topic("privacy", 4)
     excludes = {
         "learning.aggregation": "which shows no single answer",
         "learning.accounting": "since noise as published is each owner's own",
@@ -70,6 +72,14 @@ class SecureAggregation(Feature):
         """Owners who make the noise, and the largest epsilon against another owner or a drop-out.
 
         None stands where nothing is known to hold, or nothing is asked.
+
+        Returns
+        -------
+        trust : Under secure aggregation, by whom the noise is made: `owners` who add a part,
+            `colluders` whose parts may be known, `fears`, whose claim costs are counted at, and
+            the largest ε of any owner `against_owners`, of whom one knows its own part, and
+            `after_dropout`, when one part is missing: null where nothing is known to hold; null
+            where answers are seen one by one.
         """
         trust = run.scenario.trusts
         mechanism = run.planner.mechanism_at(run.epsilon)

@@ -21,9 +21,9 @@ from market.analysis.unions import (
 )
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.features.base import Feature, SolveGame
-from scenarios.schema.fields import suggest_name
-from scenarios.schema.kinds import each_table, make_declared
+from scenarios.features.base import Feature, SolveGame, Topic, rows_of
+from scenarios.schema.fields import check_known
+from scenarios.schema.kinds import EachTable, make_declared
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -37,9 +37,11 @@ class Unions(Feature):
 
     key = "unions"
     title = "[[unions]]"
-    table = Annotated[Any, each_table(Union, "unions")]
+    table = Annotated[Any, EachTable("unions", Union)]
     example = ('unions=[{name="one", members=["A", "B"]}]',)
     result = "unions"
+    sentence = "unions.txt.j2"
+    topic = Topic("unions", 18, "unions", "Who acts together", 4)
     excludes = {"participation": "which are settled for owners who stay"}
 
     def check(self, scenario: Scenario) -> None:
@@ -50,28 +52,19 @@ class Unions(Feature):
             raise InputError("market.activation", rule, found, "Leave it out.")
         union_of: dict[str, str] = {}
         for union in map(make_declared, scenario.unions):
+            name = format_value(union.name)
             if union.name in union_of.values():
-                raise InputError(
-                    "unions.name", "must differ from union to union", format_value(union.name)
-                )
+                raise InputError("unions.name", "must differ from union to union", name)
             for member in union.members:
                 if member in union_of:
-                    found = (
-                        f"{format_value(member)} in {format_value(union_of[member])} and "
-                        f"{format_value(union.name)}"
-                    )
+                    found = f"{format_value(member)} in {format_value(union_of[member])} and {name}"
                     raise InputError("unions.members", "must be in one union each", found)
                 union_of[member] = union.name
 
     def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:
         """Refuse members who are no owners."""
         for union in scenario.unions:
-            for member in union.members:
-                if member not in names:
-                    remedy = suggest_name(member, list(map(str, names)))
-                    raise InputError(
-                        "unions.members", "must name owners", format_value(member), remedy
-                    )
+            check_known("unions.members", union.members, names)
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
         """The game in which a member counts what its whole union has."""
@@ -99,7 +92,29 @@ class Unions(Feature):
         return transfers
 
     def facts(self, run: Run, loop: Loop) -> list[dict[str, Any]]:
-        """Surplus of each union, its division, and the members who would do better outside."""
+        """Surplus of each union, its division, and the members who would do better outside.
+
+        Returns
+        -------
+        unions[].name : The union; unions is null where the scenario has none.
+        unions[].split : How it divides what its members have together.
+        unions[].surplus : Money that they have together.
+        unions[].apart : Money that they would have together were there no such union, the market
+            settled anew.
+        unions[].regret : Money that they could still gain by moving all at once, by a search over
+            all their budgets.
+        unions[].relative_regret : The same as a part of the money at stake.
+        unions[].stable : Whether no member would do better alone outside; null where they are too
+            many to try.
+        unions[].members[].name : A member.
+        unions[].members[].own : Money that it has before anything is divided.
+        unions[].members[].transfer : Money that it gets when it is divided.
+        unions[].members[].surplus : Money that it has then.
+        unions[].members[].apart : Money that it would have were there no such union.
+        unions[].members[].outside : Money that it would have had it alone left, the others staying
+            together; null where not tried.
+        unions[].members[].stays : Whether that is no more than it has.
+        """
         return [describe_union(run, at) for at in range(len(run.scenario.unions))]
 
 
@@ -129,17 +144,21 @@ def describe_union(run: Run, at: int) -> dict[str, Any]:
     own = game.payoffs(found.epsilon)[members]
     transfer = run.transfers[members]
     apart = parts.separate_surplus()
-    tried = len(members) <= LEAVERS
-    outside = parts.outside_surplus() if tried else np.full(len(members), np.nan)
-    stay = prefers_union(own + transfer, outside, np.abs(own))
+    outside: Any = np.full(len(members), np.nan)
+    stays: Any = [None] * len(members)
+    stable = None
+    if len(members) <= LEAVERS:
+        outside = parts.outside_surplus()
+        stays = prefers_union(own + transfer, outside, np.abs(own))
+        stable = bool(stays.all())
     columns = {
         "name": union.members,
-        "own": own.tolist(),
-        "transfer": transfer.tolist(),
-        "surplus": (own + transfer).tolist(),
-        "apart": apart.tolist(),
-        "outside": outside.tolist(),
-        "stays": stay.tolist() if tried else [None] * len(members),
+        "own": own,
+        "transfer": transfer,
+        "surplus": own + transfer,
+        "apart": apart,
+        "outside": outside,
+        "stays": stays,
     }
     return {
         "name": union.name,
@@ -148,8 +167,6 @@ def describe_union(run: Run, at: int) -> dict[str, Any]:
         "apart": float(apart.sum()),
         "regret": float(found.regret[members].max()),
         "relative_regret": float(found.relative_regret[members].max()),
-        "stable": bool(stay.all()) if tried else None,
-        "members": [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ],
+        "stable": stable,
+        "members": rows_of(columns),
     }

@@ -19,12 +19,12 @@ from market.equilibrium.solver import Equilibrium
 from market.equilibrium.starts import log_interval
 from market.game.game import Game
 from market.game.owners import Owners
+from scenarios.features.base import rows_of
 from scenarios.result import SCHEMA, Rows, to_plain
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.game import GameFile, sha256_of
 from scenarios.schema.kinds import make_declared
 from scenarios.settling.game import check_costs
-from scenarios.summary.rows import rows_of
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100  # whose payoff curves are kept

@@ -18,8 +18,8 @@ from learning.phrases import format_value
 from scenarios.features import choices
 from scenarios.report.phrases import upper_first
 from scenarios.schema.fields import Section, first_error, stated_refusal
-from scenarios.schema.kinds import NamedTable, table_check, tables_of
-from scenarios.schema.worth import OrTable
+from scenarios.schema.kinds import table_check, tables_of
+from scenarios.schema.market import OrTable
 
 LIBRARIES = ("builtins", "abc", "typing", "pydantic", "learning.declaration")
 LINE = re.compile(r"^(\w+(?:, \w+)*) ?: (.+(?:\n +.+)*)", re.MULTILINE)
@@ -97,10 +97,10 @@ def key_lines(
         if not field.is_required():
             default = _format_default(field.get_default(call_default_factory=True))
         table = table_check(field)
-        named = isinstance(table, NamedTable)
+        named = table is not None and table.by_kind
         tables = list(tables_of(place, field)) if kinds or not named else []
         inner += [(place, *one) for one in tables]
-        if isinstance(table, NamedTable) and not tables:
+        if table is not None and named and not tables:
             yield table_row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
         elif isinstance(table, OrTable) or (not tables and name != "kind"):
             yield table_row(f"`{name}`", describe_rule(field.rebuild_annotation()), default, told)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import tomllib
-from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,26 @@ from typing import Any
 from learning.privacy.claims import Claim
 from scenarios.features import FEATURES
 from scenarios.reference.keys import describe_fields, table_row
-from scenarios.summary.privileged import LOOKED_UP
+from scenarios.summary.content import LOOKED_UP
 
 DESCRIPTIONS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("results.toml").read_text(encoding="utf-8")
 )
+FIELD = re.compile(r"^(\S+) : (.+(?:\n +.+)*)", re.MULTILINE)
 CLAIMS = {f"claims[].{name}": text for name, text in describe_fields(Claim).items()}
 
 
 def result_fields(file: str) -> dict[str, str]:
-    """Description of each field of a file, by its place; features describe their own."""
+    """Description of each field of a file, by its place; features describe their own.
+
+    They do so in the docstrings of their facts.
+    """
     fields = DESCRIPTIONS[file]
     if file != "result.json":
         return fields
-    of_features = [feature.fields for feature in FEATURES.values()]
-    return CLAIMS | fields | dict(ChainMap(*map(dict, of_features)))
+    docstrings = [inspect.getdoc(feature.facts) or "" for feature in FEATURES.values()]
+    told = [found for text in docstrings for found in FIELD.findall(text)]
+    return CLAIMS | fields | {place: " ".join(text.split()) for place, text in told}
 
 
 def field_places(

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scenarios.report.facts_learning import best_short, describe_measure, is_exact, loss_of
+from scenarios.report.facts_outcome import best_short, describe_measure, is_exact, loss_of
 from scenarios.report.figure_page import (
     BAND,
     INK,

@@ -11,8 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scenarios.report.facts_outcome import measured_money
-from scenarios.report.facts_owners import Content, by_name, by_stake, epsilon_of, sellers
-from scenarios.report.facts_privacy import protection_of, strength
+from scenarios.report.facts_owners import (
+    Content,
+    by_name,
+    by_stake,
+    epsilon_of,
+    protection_of,
+    sellers,
+    strength,
+)
 from scenarios.report.figure_page import (
     BAND,
     FAINT,

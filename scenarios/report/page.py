@@ -16,8 +16,7 @@ from scenarios.output.unfinished import put_file
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
 from scenarios.report import wording
-from scenarios.report.phrases import make_environment, render_lines
-from scenarios.report.topics import feature_sentences, page_sections
+from scenarios.report.phrases import make_environment, page_sections, page_sentences, render_lines
 from scenarios.result import REPORT, changed_facts
 
 SHORT = 12  # rows of a table that are not folded away
@@ -92,7 +91,7 @@ def page_environment() -> Environment:
     """Return the environment of all pages; templates are compiled once."""
     environment = make_environment("templates", autoescape=_is_html)
     environment.globals.update(SHORT=SHORT, MOST=MOST, lines=render_lines)
-    environment.globals["feature_sentences"] = feature_sentences
+    environment.globals["page_sentences"] = page_sentences
     return environment
 
 

@@ -1,55 +1,56 @@
-"""Sentences from templates: one file a topic in phrases/, one macro a sentence, always plain text.
+"""Sentences from templates, always plain text, and the topics that they are told under.
+
+One file is a topic, in phrases/ or beside its feature; one macro is a sentence.
 
 A phrase is plain text wherever it is shown: a page escapes it, a terminal prints it. In a template,
-other topics are called by name: ``{{ gain.chance(result) }}``.
+other topics are called by name: ``{{ gain.chance(result) }}``. A topic has a place in the output of
+a terminal; a feature of the market states its own, and is left out of results that do not have it.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import groupby
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from agents.networks import TRADE
 from learning.phrases import format_value
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
-from scenarios.report import (
-    facts_learning,
-    facts_outcome,
-    facts_owners,
-    facts_privacy,
-    offer,
-    wording,
-)
+from scenarios.features import FEATURES
+from scenarios.features.base import Feature, Topic
+from scenarios.report import facts_outcome, facts_owners, wording
+from scenarios.report.facts_outcome import is_measured
+from scenarios.report.facts_owners import Content
 from scenarios.schema.market import FIRST
 from scenarios.summary import verdict
-from scenarios.summary.gain import LIKELIER
+from scenarios.summary.verdict import LIKELIER
 
+FILE = ".txt.j2"  # how the names of templates of phrases end
 LINE = "\u2028"  # begins a line of its own
 SPACES = re.compile(f"[ \t\n{LINE}]+")
 # Blanks that a template leaves before a mark of punctuation, or behind an opening bracket.
 LOOSE = re.compile(r" (?=[,;.:)\]]+(?: |$))|(?<=[(\[]) ")
-FACTS = (facts_owners, facts_privacy, facts_learning, facts_outcome, offer)
+FACTS = (facts_owners, facts_outcome)
 CONSTANTS = {
     "ACCOUNTINGS": ACCOUNTINGS,
     "BASELINES": BASELINES,
     "BEST": BEST,
-    "CERTAIN": facts_privacy.CERTAIN,
+    "CERTAIN": facts_owners.CERTAIN,
     "FIRST": FIRST,
     "LIKELIER": LIKELIER,
-    "NOTHING_PROMISED": facts_privacy.NOTHING_PROMISED,
+    "NOTHING_PROMISED": facts_owners.NOTHING_PROMISED,
     "SIGNIFICANT": verdict.SIGNIFICANT,
     "STANDARD_ERRORS": verdict.STANDARD_ERRORS,
     "STANDARD_ERRORS_SHOWN": facts_outcome.STANDARD_ERRORS_SHOWN,
-    "TRADE": TRADE,
     "infinity": math.inf,
 }
 
@@ -69,7 +70,7 @@ def render_phrase(topic: str, name: str, *values: Any, **named: Any) -> str:
 
     Parameters
     ----------
-    topic: a file of phrases/.
+    topic: a file of phrases/ or of features/.
     name: a macro of it.
     values, named: arguments of the macro.
     """
@@ -130,8 +131,9 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "between": wording.format_interval,
     "counted": wording.count_noun,
     "currency_of": wording.currency_of,
+    "declared_sentence": wording.declared_sentence,
     "each": render_each,
-    "error": facts_learning.describe_error,
+    "error": facts_outcome.describe_error,
     "find_weaker_promises": verdict.weaker_than_sold,
     "flatten": lambda values: np.ravel(values).tolist(),
     "in_money": wording.in_money,
@@ -165,12 +167,17 @@ def public_functions(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _open_templates(folder: str) -> ChoiceLoader:
+    own = PackageLoader("scenarios.report", folder)
+    return ChoiceLoader([own, PackageLoader("scenarios", "features")])
+
+
 def make_environment(
     folder: str, *, autoescape: bool | Callable[[str | None], bool] = False
 ) -> Environment:
     """Make an environment for templates of this package, with formats, facts and topics by name."""
     environment = Environment(
-        loader=PackageLoader("scenarios.report", folder),
+        loader=_open_templates(folder),
         autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=bool(autoescape),  # a page keeps its lines; a phrase is joined to one
@@ -195,45 +202,99 @@ def _read_topic(topic: str) -> Any:
         from scenarios.report import facts_study
 
         more = public_functions(facts_study)
-    return _text_environment().get_template(f"{topic}.txt.j2", globals=more).module
+    return _text_environment().get_template(topic + FILE, globals=more).module
 
 
-TOPICS = {
-    name: Phrases(name)
-    for name in (
-        "ahead",
-        "audit",
-        "behaviours",
-        "buying",
-        "choice",
-        "compared",
-        "comparison",
-        "design",
-        "equilibrium",
-        "externalities",
-        "first",
-        "gain",
-        "game",
-        "learners",
-        "learning",
-        "market",
-        "model",
-        "network",
-        "offer",
-        "participation",
-        "pricing",
-        "privacy",
-        "procurement",
-        "protection",
-        "public_good",
-        "regulation",
-        "settlement",
-        "study",
-        "terms",
-        "time",
-        "tournament",
-        "trust",
-        "unions",
-        "worth",
-    )
+def _list_phrases() -> dict[str, Phrases]:
+    files = _open_templates("phrases").list_templates()
+    names = [file.removesuffix(FILE) for file in files if file.endswith(FILE)]
+    return {name: Phrases(name) for name in names}
+
+
+TOPICS = _list_phrases()
+
+
+def has_part(name: str) -> Callable[[Content], bool]:
+    """Make a test for a part of the result, such as "unions"."""
+    return lambda result: result.get(name) is not None
+
+
+SECTIONS = [
+    (1, "asked", "What was asked"),
+    (2, "sells", "Who sells what"),
+    (10, "settled", "Did the market settle?"),
+    (11, "model", "What model comes out"),
+    (12, "trust", "Can the forecast be trusted?"),
+    (13, "promised", "What exactly is promised to whom"),
+    (14, "small-print", "Small print"),
+]
+TRAINED = has_part("validation")
+LINES: dict[str, Topic] = {
+    "equilibrium": Topic("equilibrium", 1),
+    "protection": Topic("privacy", 3),
+    "model": Topic("forecast", 5),
+    "learning": Topic("plan", 6),
+    "choice": Topic("plan", 7),
+    "buying": Topic("learner", 8),
+    "worth": Topic("worth", 9),
+    "terms": Topic("error", 11),
+    "market": Topic("owners", 13),
+    "overlap": Topic("overlap", 21, phrases=("privacy", "joint_promises")),
+    "warnings": Topic("warning", 22, phrases=("privacy", "warnings")),
+    "projection": Topic("warning", 23, phrases=("model", "projection_line")),
+    "training": Topic("training", 24, applies=TRAINED, phrases=("model", "training_lines")),
+    "compared": Topic("compared", 25, applies=TRAINED),
+    "curvature": Topic("curvature", 26, phrases=("compared", "curvature_found")),
+    "money": Topic("money", 27, applies=is_measured, phrases=("buying", "measured_lines")),
+    "verdict": Topic("verdict", 28, applies=TRAINED, phrases=("model", "verdict_line")),
 }
+
+
+def feature_topics() -> dict[str, Topic]:
+    """Return the topics of features that say anything, by name."""
+    told = {name: one for name, one in FEATURES.items() if one.sentence}
+    return {
+        name: replace(one.topic, title=one.topic.title or name, applies=has_part(one.result))
+        for name, one in told.items()
+    }
+
+
+def all_topics() -> dict[str, Topic]:
+    """Return all topics of a terminal by name, in their order."""
+    topics = LINES | feature_topics()
+    return dict(sorted(topics.items(), key=lambda pair: pair[1].rank))
+
+
+def topic_lines(name: str, topic: Topic, result: Content) -> list[str]:
+    """Render the lines of a topic for a terminal; none where the result has nothing of it."""
+    if not topic.applies(result):
+        return []
+    feature = FEATURES.get(name)
+    if feature is not None and not feature.sentence.endswith(FILE):
+        return [feature_sentence(feature, result)]
+    return render_lines(*(topic.phrases or (name, "terminal")), result)
+
+
+def feature_sentence(feature: Feature, result: Content) -> str:
+    """Render the sentence that a feature states itself."""
+    return render_text(feature.sentence, facts=result[feature.result], result=result)
+
+
+def terminal_lines(result: Content) -> Iterator[tuple[str, list[str]]]:
+    """Yield the titles of a terminal's output with their lines."""
+    for title, group in groupby(all_topics().items(), key=lambda pair: pair[1].title):
+        yield title, [line for name, topic in group for line in topic_lines(name, topic, result)]
+
+
+def page_sentences(result: Content) -> Iterator[str]:
+    """Yield the sentences of features that have no section on the page, nor a template."""
+    for name, topic in feature_topics().items():
+        feature = FEATURES[name]
+        if topic.applies(result) and not feature.sentence.endswith(FILE):
+            yield feature_sentence(feature, result)
+
+
+def page_sections(result: Content) -> list[tuple[int, str, str]]:
+    """Return rank, identifier and heading of the sections of a result's page, in their order."""
+    topics = [one for one in feature_topics().values() if one.section and one.applies(result)]
+    return sorted(SECTIONS + [(one.place, one.section, one.heading) for one in topics])

@@ -1,9 +1,10 @@
-"""Formats of numbers, lists and intervals: three digits and thousands separators."""
+"""Formats of numbers, lists and intervals, and sentences that plug-ins declare of themselves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from learning.phrases import (  # noqa: F401 (reports import their formats from 
     join_words,
     read_limit,
 )
+from scenarios.schema.kinds import from_table
 
 UNKNOWN = "–"
 HARD_SPACE = "\u00a0"
@@ -129,3 +131,36 @@ def format_factor(factor: float) -> str:
     if abs(factor - 2) < 0.005:
         return "twice"
     return f"{format_number(factor)} times"
+
+
+@dataclass(frozen=True)
+class Pen:
+    """Formats for sentences of policies and costs: those of `wording`, with a currency."""
+
+    currency: str = ""
+    number: Callable[..., str] = format_number
+    percent: Callable[..., str] = format_percent
+    amount: Callable[..., str] = format_amounts
+    listed: Callable[..., str] = join_words
+
+    def money(self, value: float | None, /) -> str:
+        """Format an amount of money."""
+        return format_money(value, self.currency)
+
+
+def declared_sentence(table: str, given: dict[str, Any], otherwise: str, currency: str) -> str:
+    """Return the sentence of a kind; of an unknown kind, or one without a sentence, its parameters.
+
+    Parameters
+    ----------
+    table: the table of the scenario, such as policy.
+    given: its content.
+    otherwise: the beginning of the sentence for an unknown kind.
+    currency: the currency of money, or an empty text.
+    """
+    found = from_table(table, given)
+    sentence = found.sentence(Pen(currency)) if found else ""
+    if sentence:
+        return sentence
+    terms = ", ".join(f"{key} = {value}" for key, value in given.items() if key != "kind")
+    return f"{otherwise} {given['kind']} ({terms})." if terms else f"{otherwise} {given['kind']}."

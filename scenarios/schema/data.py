@@ -72,8 +72,9 @@ class Data(Section):
     min_records: Count = 1
     """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
-    """What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
-    always filled from them: an owner's dropped row would show in the number of its records."""
+    """What becomes of public rows with missing cells. A private cell that is missing, or that the
+    public rows do not know, is always filled from them: an owner's dropped row would show in the
+    number of its records."""
     encoding: Literal["onehot", "integer"] = "onehot"
     """How categories become numbers: a column for each, or one whole number."""
     components: Count | None = None
@@ -88,9 +89,9 @@ class Data(Section):
     """What one record is, in words: a remark. Privacy is promised to one record, or to one person
     under `person`."""
     person: Text | None = None
-    """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
-    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest
-    out."""
+    """The column that says whose each row is, where one person may have several: privacy is then
+    promised to the person, with all its rows at an owner, who keeps at most `rows_per_person` of
+    them and leaves the rest out."""
     rows_per_person: Count | None = None
     """The most rows of one person that an owner keeps; 1 unless given."""
 
@@ -106,35 +107,44 @@ class Data(Section):
         return self
 
     def _check_names(self) -> None:
+        count = len(self.split or ())
         if self.names is not None and self.split is None:
             rule = "goes with split; with owner, the column's values are the names"
             raise InputError("data.names", rule, format_value(self.names))
-        if self.names is not None and len(self.names) != len(self.split or ()):
-            rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
+        if self.names is not None and len(self.names) != count:
+            rule = f"must name as many owners as split has sizes, {count}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
     def _check_rows(self) -> None:
         if self.check_rows == 1 or (self.check_rows and not self.public_rows):
-            rule = (
-                "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
-            )
-            raise InputError(
-                "data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows"
-            )
+            why = "whose model is tried on them too"
+            rule = f"must be 0, or 2 or more beside data.public_rows, {why}"
+            found = f"{self.check_rows} beside {self.public_rows} public rows"
+            raise InputError("data.check_rows", rule, found)
 
     def _check_roles(self) -> None:
         if self.owner == self.target:
             raise InputError("data.owner", "must differ from target", format_value(self.owner))
         self._check_persons()
-        for role, column in (
-            ("target", self.target),
-            ("owner", self.owner),
-            ("person", self.person),
-        ):
+        for role in ("target", "owner", "person"):
+            column = getattr(self, role)
             if column in (self.features or ()):
-                raise InputError(
-                    "data.features", f"must not contain the {role} column", format_value(column)
-                )
+                rule = f"must not contain the {role} column"
+                raise InputError("data.features", rule, format_value(column))
+
+    def _check_persons(self) -> None:
+        rows = self.rows_per_person
+        if self.person is None:
+            if rows is not None:
+                rule = "goes with data.person"
+                raise InputError("data.rows_per_person", rule, rows, "Leave it out.")
+            return
+        if self.unit != "one record":
+            rule = "goes without data.person, the unit itself"
+            raise InputError("data.unit", rule, format_value(self.unit), "Leave it out.")
+        if self.person in (self.target, self.owner):
+            rule = "must differ from target and owner"
+            raise InputError("data.person", rule, format_value(self.person))
 
     @property
     def most_rows(self) -> int:
@@ -145,23 +155,6 @@ class Data(Section):
     def promised(self) -> str:
         """The unit that privacy is promised to."""
         return unit_of_privacy(self.person is not None, self.most_rows)
-
-    def _check_persons(self) -> None:
-        person = self.person
-        rows = self.rows_per_person
-        if person is None and rows is not None:
-            raise InputError("data.rows_per_person", "goes with data.person", rows, "Leave it out.")
-        if person is not None and self.unit != "one record":
-            raise InputError(
-                "data.unit",
-                "goes without data.person, the unit itself",
-                format_value(self.unit),
-                "Leave it out.",
-            )
-        if person is not None and person in (self.target, self.owner):
-            raise InputError(
-                "data.person", "must differ from target and owner", format_value(person)
-            )
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]

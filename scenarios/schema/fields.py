@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -32,7 +33,7 @@ from learning.declaration import (
     type_adapter,
 )
 from learning.errors import InputError, collect_errors
-from learning.phrases import escape_control, format_value
+from learning.phrases import escape_control, format_value, toml_text, toml_value
 
 OPTIMAL = "optimal"
 SHORT = 12  # characters of a currency, and of what a column is called
@@ -69,6 +70,16 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
     """
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     return suggest_close(name, known) or f"Known here: {shown}."
+
+
+def check_known(
+    key: str, names: Iterable[str], known: Iterable[str], rule: str = "must name owners"
+) -> None:
+    """Refuse, with an InputError, a name that is not among those known."""
+    all_known = list(map(str, known))
+    for name in names:
+        if name not in all_known:
+            raise InputError(key, rule, format_value(name), suggest_name(name, all_known))
 
 
 class Section(BaseModel):
@@ -126,25 +137,24 @@ class Section(BaseModel):
             first = first_error(error)
             if first["type"] in TOLD or stated_refusal(first):
                 raise
-            place = [part for part in first["loc"] if isinstance(part, int)]
-            inside = "group" if len(place) > 1 else "place"
-            found = (
-                f"{format_value(first['input'])} in {inside} {place[0] + 1}"
-                if place
-                else format_value(value)
-            )
-            if first["type"] == "value_error":
-                found = str(first["ctx"]["error"]) or found
-            raise InputError(
-                "",
-                f"must be {describe_type(hint)}",
-                found,
-                _close_choice(value, _list_choices(hint)),
-            ) from None
+            found = _describe_place(first, value)
+            remedy = _close_choice(value, _list_choices(hint))
+            raise InputError("", f"must be {describe_type(hint)}", found, remedy) from None
         except InputError:
             raise
         except ValueError as error:
             raise InputError("", f"must be {describe_type(hint)}", error) from None
+
+
+def _describe_place(error: Any, value: Any) -> str:
+    """Finding of an error of pydantic's in a value: what, and in which place of a list."""
+    if error["type"] == "value_error" and str(error["ctx"]["error"]):
+        return str(error["ctx"]["error"])
+    place = [part for part in error["loc"] if isinstance(part, int)]
+    if not place:
+        return format_value(value)
+    inside = "group" if len(place) > 1 else "place"
+    return f"{format_value(error['input'])} in {inside} {place[0] + 1}"
 
 
 def first_error(error: ValidationError) -> Any:
@@ -155,22 +165,25 @@ def first_error(error: ValidationError) -> Any:
 def stated_refusal(error: Any) -> InputError | None:
     """Refusal that a check stated in its own words; None of an error of pydantic's."""
     said = error.get("ctx", {}).get("error")
-    return said if isinstance(said, InputError) else None
+    if isinstance(said, InputError):
+        return said
+    return None
 
 
 def _list_choices(hint: Any) -> tuple[str, ...]:
     """The texts that a field may be, where it may be nothing else."""
-    parts = (
-        [hint]
-        if get_origin(hint) is Literal
-        else [part for part in get_args(hint) if part is not NoneType]
-    )
-    texts = all(get_origin(part) is Literal for part in parts)
-    return tuple(text for part in parts for text in get_args(part)) if texts else ()
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if any(get_origin(part) is not Literal for part in parts):
+        return ()
+    return tuple(text for part in parts for text in get_args(part))
 
 
 def _close_choice(value: object, supported: Sequence[str]) -> str:
-    return suggest_close(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
+    if isinstance(value, str) and len(supported) > 1:
+        return suggest_close(value, supported)
+    return ""
 
 
 def as_number(value: object) -> float | None:
@@ -205,55 +218,47 @@ def quote_choices(names: Sequence[str]) -> str:
     return describe_type(Literal[tuple(names)])  # type: ignore[misc]
 
 
+def _refusal(rule: str, value: Any) -> InputError:
+    """Refusal of a value, at a key that whoever catches it knows."""
+    return InputError("", rule, format_value(value))
+
+
 def _parse_label(value: Any) -> str | float:
     """A value that a column may take: a text or a finite number, true and false being 1 and 0."""
     if isinstance(value, str) and value.strip():
         return value.strip()
     got = float(value) if isinstance(value, bool) else as_number(value)
     if got is None:
-        raise InputError(
-            "",
-            "must be a text or a number, one of the two values of the target",
-            format_value(value),
-        )
+        raise _refusal("must be a text or a number, one of the two values of the target", value)
     return got
 
 
 def _parse_labels(value: Any) -> tuple[str | float, ...]:
     """The two values of a target, the second the one coded as +1."""
-    given = tuple(map(_parse_label, value)) if isinstance(value, (list, tuple)) else ()
-    if (
-        len(set(given)) != 2
-        or len(given) != 2
-        or isinstance(given[0], str) != isinstance(given[1], str)
-    ):
-        raise InputError(
-            "",
-            'must be the two values of the target, such as ["no", "yes"] or [0, 1]',
-            format_value(value),
-        )
+    given: tuple[str | float, ...] = ()
+    if isinstance(value, (list, tuple)):
+        given = tuple(map(_parse_label, value))
+    if not len(set(given)) == len(given) == 2 or len({type(one) for one in given}) != 1:
+        rule = 'must be the two values of the target, such as ["no", "yes"] or [0, 1]'
+        raise _refusal(rule, value)
     return given
 
 
 def _parse_pair(value: Any) -> tuple[float | None, float | None] | None:
     """Both ends of ``[low, high]``, None for what is no finite number; None for what is no pair."""
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-    return (as_number(value[0]), as_number(value[1])) if is_pair else None
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return None
+    return as_number(value[0]), as_number(value[1])
 
 
 def _parse_budgets(value: Any) -> Interval | tuple[Interval, ...] | dict[str, Interval]:
     """An epsilon interval, or one interval per owner, in a list or by name."""
     if isinstance(value, dict) and value:
-        return {
-            name: _parse_interval(given, f" for {format_value(name)}")
-            for name, given in value.items()
-        }
-    if (
-        isinstance(value, (list, tuple))
-        and value
-        and all(isinstance(v, (list, tuple)) for v in value)
-    ):
-        return tuple(_parse_interval(v, f" for owner {i}") for i, v in enumerate(value, 1))
+        named = {name: f" for {format_value(name)}" for name in value}
+        return {name: _parse_interval(value[name], where) for name, where in named.items()}
+    listed = isinstance(value, (list, tuple)) and value
+    if listed and all(isinstance(one, (list, tuple)) for one in value):
+        return tuple(_parse_interval(one, f" for owner {i}") for i, one in enumerate(value, 1))
     return _parse_interval(value, "")
 
 
@@ -261,9 +266,8 @@ def _parse_interval(value: Any, where: str) -> Interval:
     pair = _parse_pair(value)
     found = format_value(value) + where
     if pair is None:
-        raise InputError(
-            "", "must be [lowest, highest] privacy budget, or one such pair per owner", found
-        )
+        rule = "must be [lowest, highest] privacy budget, or one such pair per owner"
+        raise InputError("", rule, found)
     low, high = pair
     if low is None or high is None:
         raise InputError("", "lowest and highest privacy budget must be finite numbers", found)
@@ -289,56 +293,43 @@ def is_budget(value: float) -> bool:
     return value == 0 or BUDGETS[0] <= value <= BUDGETS[1]
 
 
+def _check_table(value: Any, what: str) -> dict[str, Any]:
+    """The value, which must be a table."""
+    if not isinstance(value, dict):
+        raise _refusal(f"must be a table of {what}", value)
+    return value
+
+
 def _parse_ranges(value: Any) -> dict[str, Interval]:
     """Column names, each with its public range ``[low, high]``."""
-    if not isinstance(value, dict):
-        raise InputError(
-            "", "must be a table of ranges, such as age = [0, 120]", format_value(value)
-        )
+    size = f"at most {LARGEST:g} in size"
+    rule = f"must be [low, high] with low below high, both finite, and {size}"
     made = {}
-    for name, given in value.items():
-        low, high = _parse_pair(given) or (None, None)
-        if (
-            low is None
-            or high is None
-            or low >= high
-            or max(-low, high) > LARGEST
-            or high - low < SMALLEST
-        ):
-            rule = (
-                "must be [low, high] with low below high, both finite, and at most "
-                f"{LARGEST:g} in size"
-            )
+    for name, given in _check_table(value, "ranges, such as age = [0, 120]").items():
+        ends = [end for end in _parse_pair(given) or () if end is not None]
+        if len(ends) < 2 or max(-ends[0], ends[1]) > LARGEST or not ends[1] - ends[0] >= SMALLEST:
             raise InputError(f"data.bounds.{name}", rule, format_value(given))
-        made[name] = Interval(low, high)
+        made[name] = Interval(*ends)
     return made
+
+
+def _is_plain_text(value: Any, most: int) -> bool:
+    """Test whether a value is a text of at most so many characters that can all be seen."""
+    return isinstance(value, str) and len(value) <= most and escape_control(value) == value
 
 
 def _parse_short_text(value: Any) -> str:
     """A text that fits after a number."""
-    text = value.strip() if isinstance(value, str) else ""
-    if not text or len(text) > SHORT or escape_control(text) != text:
-        raise InputError(
-            "", f'must be a text of at most {SHORT} characters, such as "EUR"', format_value(value)
-        )
+    text = str(value).strip()
+    if not text or not isinstance(value, str) or not _is_plain_text(text, SHORT):
+        raise _refusal(f'must be a text of at most {SHORT} characters, such as "EUR"', value)
     return text
 
 
 def _column_labels(value: Any) -> dict[str, str]:
     """Column names, each with what it is called in reports, ``"Name, unit"``."""
-    if not isinstance(value, dict):
-        raise InputError(
-            "",
-            'must be a table of texts, such as income = "Income, EUR a year"',
-            format_value(value),
-        )
-    for name, given in value.items():
-        if (
-            not isinstance(given, str)
-            or not given.strip(" ,")
-            or len(given) > LONG
-            or escape_control(given) != given
-        ):
+    for name, given in _check_table(value, 'texts, such as income = "Income, EUR a year"').items():
+        if not _is_plain_text(given, LONG) or not given.strip(" ,"):
             rule = f'must be a text of at most {LONG} characters, "Name" or "Name, unit"'
             raise InputError(f"labels.{name}", rule, format_value(given))
     return {name: given.strip() for name, given in value.items()}
@@ -346,11 +337,7 @@ def _column_labels(value: Any) -> dict[str, str]:
 
 def _parse_arguments(value: Any) -> dict[str, Any]:
     """Arguments for a function: numbers, texts, true or false, or lists of numbers."""
-    if not isinstance(value, dict):
-        raise InputError(
-            "", "must be a table of arguments, such as rate = 0.5", format_value(value)
-        )
-    for name, given in value.items():
+    for name, given in _check_table(value, "arguments, such as rate = 0.5").items():
         parts = given if isinstance(given, (list, tuple)) else [given]
         plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
         if not name.isidentifier() or not plain:
@@ -430,10 +417,8 @@ def in_order(
             values_per_owner(value, len(names), key)
         return value
     names = list(value) if names is None else list(names)
-    known = {*names, *left_out}
-    for name in value:
-        if name not in known:
-            raise InputError(key, "must name owners", format_value(name), suggest_name(name, names))
+    stranger = [name for name in value if name not in {*names, *left_out}]
+    check_known(key, stranger, names)
     for name in names:
         if name not in value:
             raise InputError(key, "must have one entry per owner", f"none for {format_value(name)}")
@@ -458,3 +443,24 @@ def values_per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:
     if len(value) != n_owners:
         raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
     return np.array(value, dtype=float)
+
+
+def toml_lines(table: dict[str, Any], name: str = "") -> list[str]:
+    """A table as lines of TOML: its keys, then its tables; ``name`` is its dotted name.
+
+    None is left out.
+    """
+    given = {toml_key(k): v for k, v in table.items() if v is not None}
+    lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
+    for key, inner in given.items():
+        if isinstance(inner, dict) and inner:
+            path = f"{name}.{key}".lstrip(".")
+            lines += ["", f"[{path}]", *toml_lines(inner, path)]
+    return lines
+
+
+def toml_key(key: str) -> str:
+    """A key, in quotes where it needs them."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", key):
+        return key
+    return toml_text(key)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
-from pydantic import Field, PlainValidator, ValidationError, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
 from learning.declaration import NamedPerOwnerRule, Positive, Words, type_adapter
 from learning.errors import InputError, InputErrors
@@ -24,20 +22,17 @@ from scenarios.schema.fields import (
     ShortText,
     in_order,
     one_known,
-    stated_refusal,
-    suggest_name,
+    toml_lines,
     values_per_owner,
 )
-from scenarios.schema.kinds import KINDS, named_table, section_of
+from scenarios.schema.kinds import KINDS, NamedTable
 from scenarios.schema.loading import (
-    _apply_changes,
-    _locate_file,
-    _parse_change,
-    _read_file,
-    is_game,
+    locate_file,
+    parse_change,
     place_error,
+    read_file,
+    validate_file,
 )
-from scenarios.schema.toml import toml_lines
 
 MOST_OWNERS = 1000
 MOST_STARTS = 1000
@@ -48,19 +43,19 @@ WITHOUT_TABLE = "must not look at a model: without a table there is none to fore
 
 def _parse_starts(value: Any) -> tuple[Start, ...]:
     """Profiles to start from, each one budget for all owners or one per owner."""
-    rule = NamedPerOwnerRule()
+    rule = "must be a list of starts"
     if not isinstance(value, (list, tuple)):
-        raise InputError("", "must be a list of starts", format_value(value), EACH_START)
+        raise InputError("", rule, format_value(value), EACH_START)
     if len(value) > MOST_STARTS:
         raise InputError("", f"must be at most {MOST_STARTS:,} starts", len(value))
+    start = type_adapter(Annotated[Any, NamedPerOwnerRule()])
     found = []
     for number, one in enumerate(value, 1):
         try:
-            found.append(type_adapter(Annotated[Any, rule]).validate_python(one))
+            found.append(start.validate_python(one))
         except ValueError:
-            raise InputError(
-                "", "must be a list of starts", f"{format_value(one)} in place {number}", EACH_START
-            ) from None
+            where = f"{format_value(one)} in place {number}"
+            raise InputError("", rule, where, EACH_START) from None
     return tuple(found)
 
 
@@ -79,30 +74,21 @@ class GameOwners(Section):
     """The lowest and highest privacy budget that an owner may choose."""
     fixed_cost: Annotated[Any, NamedPerOwnerRule()] = 0.0
     """Money lost by sharing at all."""
-    cost: Annotated[Any, named_table("owners.cost")] | None = None
+    cost: Annotated[Any, NamedTable("owners.cost")] | None = None
     """What privacy costs an owner, by its kind; e^ε, as in the thesis's games, unless given."""
 
     @model_validator(mode="after")
     def _named(self) -> GameOwners:
         records = self.records
         if isinstance(records, dict) and self.names is not None:
-            raise InputError(
-                "owners.names",
-                "must be left out where records are given by name",
-                format_value(self.names),
-            )
+            rule = "must be left out where records are given by name"
+            raise InputError("owners.names", rule, format_value(self.names))
         if not isinstance(records, (dict, tuple)) and self.names is None:
-            raise InputError(
-                "owners.records",
-                "must be a list or a table, or go with owners.names",
-                format_value(records),
-            )
+            rule = "must be a list or a table, or go with owners.names"
+            raise InputError("owners.records", rule, format_value(records))
         if len(self.called) > MOST_OWNERS:
-            raise InputError(
-                "owners.records",
-                f"must be of at most {MOST_OWNERS:,} owners",
-                f"{len(self.called):,}",
-            )
+            rule = f"must be of at most {MOST_OWNERS:,} owners"
+            raise InputError("owners.records", rule, f"{len(self.called):,}")
         in_order(records, self.called, "owners.records")
         return self
 
@@ -120,8 +106,8 @@ class GamePlay(Section):
     starts: Annotated[
         tuple[Start, ...], PlainValidator(_parse_starts), Words("a list of starts")
     ] = ()
-    """Profiles that play starts from: each one ε for all owners, or one per owner. Unless given: all at their lowest, at the
-    middle of their interval (of its logarithm), at their highest."""
+    """Profiles that play starts from: each one ε for all owners, or one per owner. Unless given:
+    all at their lowest, at the middle of their interval (of its logarithm), at their highest."""
     search: Annotated[int, Ge(1), Le(10_000)] = 16
     """Further points that the search for equilibria starts from."""
     activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
@@ -143,7 +129,7 @@ class GameFile(Section):
     """What every random draw follows from: the same seed, the same bytes on one kind of
     processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
-    policy: Annotated[Any, named_table("policy")] = Field(
+    policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."
     )
     market: GamePlay = GamePlay()
@@ -158,34 +144,32 @@ class GameFile(Section):
         names = self.owners.called
         owners = self.owners.listed(names, "owners").model_copy(update={"names": names})
         if owners.cost is not None:
-            owners = owners.model_copy(
-                update={"cost": owners.cost.listed(names, "owners.cost", (), self.seed)}
-            )
+            cost = owners.cost.listed(names, "owners.cost", (), self.seed)
+            owners = owners.model_copy(update={"cost": cost})
         policy = self.policy.listed(names, "policy")
         if policy.kind not in without_model():
-            raise InputError(
-                "policy.kind",
-                WITHOUT_TABLE,
-                format_value(policy.kind),
-                f"One of: {', '.join(without_model())}.",
-            )
-        low, high = values_per_owner(owners.epsilon, len(names), "owners.epsilon").T
-        starts = []
-        for number, start in enumerate(self.market.starts, 1):
-            profile = values_per_owner(
-                in_order(start, names, "market.starts"), len(names), "market.starts"
-            )
-            outside = np.flatnonzero((profile < low) | (profile > high))
-            if outside.size:
-                at = outside[0]
-                found = (
-                    f"{profile[at]:g} for {format_value(names[at])} in place {number}, of "
-                    f"[{low[at]:g}, {high[at]:g}]"
-                )
-                raise InputError("market.starts", "must lie in the owners' intervals", found)
-            starts.append(tuple(profile.tolist()))
-        market = self.market.model_copy(update={"starts": tuple(starts)})
+            remedy = f"One of: {', '.join(without_model())}."
+            raise InputError("policy.kind", WITHOUT_TABLE, format_value(policy.kind), remedy)
+        starts = tuple(
+            self._list_start(owners, number) for number in range(len(self.market.starts))
+        )
+        market = self.market.model_copy(update={"starts": starts})
         return self.model_copy(update={"owners": owners, "policy": policy, "market": market})
+
+    def _list_start(self, owners: GameOwners, number: int) -> tuple[float, ...]:
+        """A start as one budget per owner, each in its interval."""
+        names = owners.called
+        low, high = values_per_owner(owners.epsilon, len(names), "owners.epsilon").T
+        start = in_order(self.market.starts[number], names, "market.starts")
+        profile = values_per_owner(start, len(names), "market.starts")
+        outside = np.flatnonzero((profile < low) | (profile > high))
+        if outside.size:
+            at = outside[0]
+            found = f"{profile[at]:g} for {format_value(names[at])} in place {number + 1}"
+            interval = f"[{low[at]:g}, {high[at]:g}]"
+            rule = "must lie in the owners' intervals"
+            raise InputError("market.starts", rule, f"{found}, of {interval}")
+        return tuple(profile.tolist())
 
     def to_toml(self) -> str:
         """The file as TOML, every default spelled out."""
@@ -194,11 +178,8 @@ class GameFile(Section):
 
 def without_model() -> list[str]:
     """The names of policies that pay without looking at a model."""
-    return [
-        name
-        for name, kind in KINDS["policy"].items()
-        if getattr(kind, "pays_for_fitness", True) is False
-    ]
+    policies = KINDS["policy"].items()
+    return [name for name, kind in policies if getattr(kind, "pays_for_fitness", True) is False]
 
 
 def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
@@ -214,66 +195,14 @@ def read_game(source: str | Path, overrides: Sequence[str] = ()) -> GameFile:
     InputErrors
         With every rule broken.
     """
-    path = _locate_file(source)
-    raw = _read_file(path)
-    try:
-        _apply_changes(raw, [_parse_change(text) for text in overrides])
-        return GameFile.model_validate(raw)
-    except ValidationError as error:
-        found = [
-            told for fault in error.errors(include_url=False) for told in _list_faults(fault, raw)
-        ]
-    except InputError as error:
-        found = list(error.all)
-    raise InputErrors([place_error(one, str(path), overrides) for one in found]) from None
-
-
-def is_game_file(source: str | Path) -> bool:
-    """Test whether a file, or a name of the library, is a game that needs no table."""
-    return is_game(_read_file(_locate_file(source)))
+    path = locate_file(source)
+    changes = [parse_change(text) for text in overrides]
+    found = validate_file(read_file(path), changes, GameFile)
+    if not isinstance(found, GameFile):
+        raise InputErrors([place_error(one, str(path), overrides) for one in found])
+    return found
 
 
 def sha256_of(file: GameFile) -> str:
     """SHA-256, in hexadecimal, of the resolved text."""
     return hashlib.sha256(file.to_toml().encode()).hexdigest()
-
-
-def _list_faults(fault: Any, raw: dict[str, Any]) -> list[InputError]:
-    """Faults that pydantic found in one place, in our words."""
-    keys = [str(part) for part in fault["loc"]]
-    told = stated_refusal(fault)
-    dotted = ".".join(keys)
-    if told:
-        whole = [
-            one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".")
-            for one in told.all
-        ]
-        return [
-            InputError(key, one.rule, one.found, one.remedy)
-            for key, one in zip(whole, told.all, strict=True)
-        ]
-    section = _section_of(".".join(keys[:-1]), raw)
-    if fault["type"] == "missing":
-        return [
-            InputError(
-                dotted, "is required", "nothing", section.model_fields[keys[-1]].description or ""
-            )
-        ]
-    if fault["type"] == "extra_forbidden":
-        return [
-            InputError(
-                dotted,
-                "is not a known key",
-                format_value(fault["input"]),
-                suggest_name(keys[-1], [*section.model_fields]),
-            )
-        ]
-    return [InputError(dotted, f"must be a table, [{dotted}]", format_value(fault["input"]))]
-
-
-def _section_of(table: str, raw: dict[str, Any]) -> Any:
-    """The table of that dotted name, of the kind that the file gives it."""
-    if table in KINDS:
-        kind = reduce(getitem, table.split("."), raw)["kind"]
-        return section_of(KINDS[table][kind], kind)
-    return {"": GameFile, "owners": GameOwners, "market": GamePlay}[table]

@@ -3,28 +3,120 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, is_dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
+import numpy as np
 from annotated_types import Gt, Le
-from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
+from pydantic_core import core_schema
 
 from agents.behaviours import BEHAVIOURS, Behaviour
-from agents.networks.graphs import NETWORKS
-from agents.pricing import PRICING
-from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
+from learning.declaration import (
+    Declaration,
+    NamedPerOwnerRule,
+    field_types,
+    keys_of,
+    named_per_owner,
+    parameter,
+    per_owner_rule,
+)
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.wrapped import Feared
+from learning.randomness import Streams
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
-from market.procurement.procured import Procured
-from scenarios.schema.fields import Arguments, Names, Section, Text, one_of
-from scenarios.schema.laws import draw_table, drawn_per_owner
+from scenarios.schema.fields import Arguments, Names, Section, Text, one_of, suggest_name
+
+if TYPE_CHECKING:
+    from market.procurement.cost_laws import CostLaw
+
+
+class DrawnPerOwnerRule(NamedPerOwnerRule):
+    """The same, or a law that every owner's number is drawn from, such as
+    ``"bimodal:low=20,high=200,share=0.5"``."""
+
+    def __call__(self, value: Any) -> Any:
+        """A law as its text, once it is known to be one; anything else as the rule has it."""
+        if not isinstance(value, str):
+            return super().__call__(value)
+        read_law(value, "")
+        return value
+
+
+def drawn_per_owner(hint: Any) -> Any:
+    """A `PerOwner` type of a cost as a scenario file has it; any other type as it is."""
+    rule = per_owner_rule(hint)
+    if rule is None or rule.whole:
+        return named_per_owner(hint)
+    return Annotated[Any, DrawnPerOwnerRule(*astuple(rule))]
+
+
+def read_law(text: str, key: str = "--costs") -> CostLaw:
+    """A cost law from its name and parameters, as in ``bimodal:low=0.2,high=2``.
+
+    Raises
+    ------
+    InputError
+        An unknown law or parameter, or a value that the law refuses.
+
+    >>> read_law("uniform:low=1,high=4")
+    Uniform(low=1.0, high=4.0)
+    """
+    from market.procurement.cost_laws import COST_LAWS
+
+    name, _, rest = text.partition(":")
+    if name not in COST_LAWS:
+        remedy = suggest_name(name, list(COST_LAWS))
+        raise InputError(key, "must be a known law of costs", repr(name), remedy)
+    known = list(field_types(COST_LAWS[name]))
+    given: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        parameter, _, value = part.partition("=")
+        if parameter.strip() not in known:
+            rule = f"must be parameters of {name}"
+            raise InputError(key, rule, repr(parameter), suggest_name(parameter, known))
+        try:
+            given[parameter.strip()] = float(value)
+        except ValueError:
+            raise InputError(key, f"{parameter.strip()} must be a number", repr(value)) from None
+    try:
+        return COST_LAWS[name](**given)
+    except InputError as error:
+        where = f"{key}: {error.key.removeprefix('costs.')}".lstrip(": ")
+        raise InputError(where, error.rule, error.found) from None
+
+
+def draw_table(
+    section: Any, names: Sequence[str] | None = None, where: str = "", seed: int = 0
+) -> Any:
+    """Table with each owner's own draw in the place of a law.
+
+    Parameters
+    ----------
+    section : the table.
+    names : the owners, in their order; None: the law's median stands for all.
+    where : the table's dotted name: two keys have draws of their own.
+    seed : of the scenario.
+    """
+    texts = {key: getattr(section, key) for key in section.per_owner_keys()}
+    laws = {key: read_law(text) for key, text in texts.items() if isinstance(text, str)}
+    if not laws:
+        return section
+    streams = Streams(seed, "costs")
+    made: dict[str, Any] = {}
+    for key, law in laws.items():
+        if names is None:
+            made[key] = float(law.quantile(np.array(0.5)))
+        else:
+            draws = (law.draw((), rng=streams.rng(f"{where}.{key}", name)) for name in names)
+            made[key] = tuple(map(float, draws))
+    return section.model_copy(update=made)
 
 
 @dataclass(frozen=True)
@@ -47,16 +139,54 @@ class User(Declaration):
         return f"{told}, with {given}." if given else f"{told}."
 
 
+class Late(Mapping[str, Any]):
+    """Values by name that are looked up, and imported, when they are asked for."""
+
+    def __init__(self, sources: Mapping[str, Callable[[], Any]]) -> None:
+        self.sources = sources
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sources[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sources)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def _procured() -> type:
+    from market.procurement.procured import Procured
+
+    return Procured
+
+
+def _pricings() -> Mapping[str, type]:
+    from agents.pricing import PRICING
+
+    return PRICING
+
+
+def _networks(use: str) -> Mapping[str, type]:
+    from agents.networks.graphs import NETWORKS
+
+    return NETWORKS[use]
+
+
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later
 # counts as well.
-KINDS: dict[str, Mapping[str, type]] = {
-    "owners.cost": COSTS,
-    "policy": ChainMap({"user": User, "procured": Procured}, POLICIES),
-    "behaviours": BEHAVIOURS,
-    "learner.pricing": PRICING,
-    "learning.aggregation": AGGREGATIONS,
-}
-KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
+OTHER_POLICIES: Any = Late({"user": lambda: User, "procured": _procured})
+KINDS = Late(
+    {
+        "owners.cost": lambda: COSTS,
+        "policy": lambda: ChainMap(OTHER_POLICIES, POLICIES),
+        "behaviours": lambda: BEHAVIOURS,
+        "learner.pricing": _pricings,
+        "learning.aggregation": lambda: AGGREGATIONS,
+        "network.trade": partial(_networks, "trade"),
+        "network.sight": partial(_networks, "sight"),
+    }
+)
 
 
 class DeclaredSection(Section):
@@ -84,9 +214,10 @@ class CostSection(DeclaredSection):
     """A table of the scenario file that declares what privacy costs owners."""
 
     fears: Feared | None = None
-    """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the `learner`, who sees sums (as
-    where nothing is given); any one of the other `owners`, who knows its own part of the noise; or
-    `colluders`, as many other owners as `trust.colluders`, with the learner."""
+    """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the
+    `learner`, who sees sums (as where nothing is given); any one of the other `owners`, who knows
+    its own part of the noise; or `colluders`, as many other owners as `trust.colluders`, with the
+    learner."""
 
 
 class AssignedSection(DeclaredSection):
@@ -105,24 +236,36 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     """Section of the scenario file that a declaration makes, under the name ``kind`` if any."""
     if not is_dataclass(declaration):
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
-    keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
+    base = DeclaredSection
+    per_owner = named_per_owner
+    if issubclass(declaration, Behaviour):
+        base = AssignedSection
+    if issubclass(declaration, Cost):
+        base = CostSection
+        per_owner = drawn_per_owner
+    keys: dict[str, Any] = {}
+    if kind:
+        keys["kind"] = (Literal[kind], ...)
+    types = field_types(declaration)
     # Pydantic takes a field of a dataclass with its default and its description.
-    per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
-    keys |= {
-        one.name: (per_owner(field_types(declaration)[one.name]), one)
-        for one in keys_of(declaration)
-    }
-    bases: dict[type, type[DeclaredSection]] = {Behaviour: AssignedSection, Cost: CostSection}
-    base = next(
-        (made for kind, made in bases.items() if issubclass(declaration, kind)), DeclaredSection
-    )
+    keys |= {one.name: (per_owner(types[one.name]), one) for one in keys_of(declaration)}
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration
     return made
 
 
 class TableCheck:
-    """A check of a value that is a table, or a list of tables."""
+    """Check of a value that is a table, or a list of tables: metadata of an annotation."""
+
+    table: str
+    by_kind = False  # whether a kind names the keys
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self)
+
+    def __call__(self, value: Any) -> Any:
+        """The value as the table declares it."""
+        raise NotImplementedError
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
         """Tables that may stand at a place: their headings, declarations and keys."""
@@ -131,13 +274,8 @@ class TableCheck:
 
 def table_check(field: Any) -> TableCheck | None:
     """Check of a field of a section whose value is a table or a list of them; None elsewhere."""
-    checks = (
-        one.func
-        for one in metadata_of(field.rebuild_annotation())
-        if isinstance(one, PlainValidator)
-    )
-    found: list[Any] = [check for check in checks if isinstance(check, TableCheck)]
-    return found[0] if found else None
+    hint = field.rebuild_annotation()
+    return next((one for one in metadata_of(hint) if isinstance(one, TableCheck)), None)
 
 
 def metadata_of(hint: Any) -> Iterator[Any]:
@@ -159,83 +297,46 @@ def tables_of(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]
 
 @dataclass(frozen=True)
 class DeclaredTable(TableCheck):
-    """Checks a table whose keys are the fields of one declaration, and makes it."""
+    """Check of a table whose keys are the fields of one declaration, which it makes.
 
-    declaration: type
+    Parameters
+    ----------
+    source : the declaration, or a function that imports it where there is such a table.
+    """
+
+    source: Callable[[], type] | type
+
+    @property
+    def declaration(self) -> type:
+        """The class whose fields are the keys."""
+        if isinstance(self.source, type):
+            return self.source
+        return self.source()
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
+        """The table, at its place."""
         yield f"[{place}]", self.declaration, section_of(self.declaration)
 
     def __call__(self, value: Any) -> Any:
         """Instance that the table declares."""
-        made_before = isinstance(value, self.declaration)
-        return (
-            value
-            if made_before
-            else make_declared(section_of(self.declaration).model_validate(value))
-        )
-
-
-def declared_table(declaration: type) -> PlainValidator:
-    """Checks a table whose keys are the fields of one declaration, and makes it."""
-    return PlainValidator(DeclaredTable(declaration))
-
-
-@dataclass(frozen=True)
-class EachTable(TableCheck):
-    """Checks a list of tables whose keys are the fields of one declaration; an empty one is as good
-    as none."""
-
-    declaration: type
-    table: str
-
-    @property
-    def section(self) -> type[Section]:
-        """Section of each table of the list."""
-        declaration: Any = self.declaration
-        return declaration if issubclass(declaration, Section) else section_of(declaration)  # type: ignore[no-any-return]
-
-    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
-        yield f"[[{place}]]", self.declaration, self.section
-
-    def __call__(self, value: Any) -> tuple[Section, ...] | None:
-        """The tables, each under its keys."""
-        if value is None or value in ([], ()):
-            return None
-        if not isinstance(value, (list, tuple)):
-            raise InputError(
-                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
-            )
-        tables: TypeAdapter[Any] = TypeAdapter(list[self.section])  # type: ignore[name-defined]
-        sections = tuple(tables.validate_python(list(value)))
-        for one in sections:
-            if isinstance(one, DeclaredSection):
-                make_declared(one)
-        return sections
-
-
-def each_table(declaration: type, table: str) -> PlainValidator:
-    """Checks a list of tables, [[table]], whose keys are the fields of one declaration."""
-    return PlainValidator(EachTable(declaration, table))
+        if isinstance(value, self.declaration):
+            return value
+        return make_declared(section_of(self.declaration).model_validate(value))
 
 
 @dataclass(frozen=True)
 class NamedTable(TableCheck):
-    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares.
+    """Check of a table that ``kind`` names: any of KINDS[table], each with the keys it declares.
 
     Where it may be ``short``, the name of a kind alone stands for a table of it.
     """
 
     table: str
     short: bool = False
+    by_kind = True
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys.
-
-        None a second time.
-        """
+        """The table of each kind; none a second time."""
         for kind, made in KINDS[self.table].items() if place == self.table else ():
             yield f'[{place}] kind = "{kind}"', made, section_of(made, kind)
 
@@ -247,50 +348,63 @@ class NamedTable(TableCheck):
         if self.short and isinstance(value, str):
             value = {"kind": one_of(value, kinds)}
         if not isinstance(value, dict):
-            raise InputError(
-                "",
-                f"must be {'a name, or ' * self.short}a table, [{self.table}]",
-                format_value(value),
-            )
+            rule = f"must be {'a name, or ' * self.short}a table, [{self.table}]"
+            raise InputError("", rule, format_value(value))
         if "kind" not in value:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
         section = section_of(kinds[kind], kind).model_validate(value)
-        make_declared(
-            section.listed()
-        )  # refuses keys that do not go together, before any record is read
+        # Keys that do not go together are refused before any record is read.
+        make_declared(section.listed())
         return section
 
 
-def named_table(table: str, *, short: bool = False) -> PlainValidator:
-    """Check of a table that ``kind`` names, one of KINDS[table], by the keys it declares."""
-    return PlainValidator(NamedTable(table, short))
-
-
 @dataclass(frozen=True)
-class NamedTables(NamedTable):
-    """Checks a list of such tables; an empty one is as good as none."""
+class EachTable(TableCheck):
+    """Check of a list of tables, [[table]]; an empty list is as good as none.
+
+    Parameters
+    ----------
+    table : the name of the tables.
+    declaration : what declares the keys of each; by default, a kind names them.
+    """
+
+    table: str
+    declaration: Any = None
+
+    @property
+    def by_kind(self) -> bool:  # type: ignore[override]
+        """Test whether a kind names the keys."""
+        return self.declaration is None
+
+    @property
+    def section(self) -> type[Section]:
+        """Section of each table of the list."""
+        if issubclass(self.declaration, Section):
+            return self.declaration  # type: ignore[no-any-return]
+        return section_of(self.declaration)
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
-        """Tables that may stand at a place: their headings, declarations and keys."""
+        """The tables of the list, of each kind."""
+        if self.declaration is not None:
+            yield f"[[{place}]]", self.declaration, self.section
+            return
         for kind, made in KINDS[self.table].items():
             yield f'[[{place}]] kind = "{kind}"', made, section_of(made, kind)
 
-    def __call__(self, value: Any) -> Any:
-        """The tables, each under the keys of its kind."""
+    def __call__(self, value: Any) -> tuple[Section, ...] | None:
+        """The tables, each under its keys."""
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, (list, tuple)):
-            raise InputError(
-                "", f"must be a list of tables, each [[{self.table}]]", format_value(value)
-            )
-        tables: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, named_table(self.table)]])
-        return tuple(tables.validate_python(list(value)))
-
-
-def each_named_table(table: str) -> PlainValidator:
-    """Checks a list of tables, [[table]], each of any of KINDS[table]."""
-    return PlainValidator(NamedTables(table))
+            rule = f"must be a list of tables, each [[{self.table}]]"
+            raise InputError("", rule, format_value(value))
+        one: Any = Annotated[Any, NamedTable(self.table)] if self.by_kind else self.section
+        sections = tuple(TypeAdapter(list[one]).validate_python(list(value)))
+        for section in sections:
+            if isinstance(section, DeclaredSection):
+                make_declared(section)
+        return sections
 
 
 def make_declared(section: DeclaredSection) -> Any:
@@ -314,6 +428,6 @@ def from_table(table: str, given: Mapping[str, Any]) -> Any:
     None where it is not known here, or otherwise.
     """
     try:
-        return make_declared(TypeAdapter(Annotated[Any, named_table(table)]).validate_python(given))
+        return make_declared(TypeAdapter(Annotated[Any, NamedTable(table)]).validate_python(given))
     except (ValidationError, InputError):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import product
 from typing import Annotated, Any, Literal
@@ -38,12 +38,12 @@ from learning.training.law import Returned
 from scenarios.schema.fields import (
     OPTIMAL,
     Section,
+    check_known,
     in_order,
     one_known,
     quote_choices,
-    suggest_name,
 )
-from scenarios.schema.kinds import declared_table, make_declared, named_table
+from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
 
 PRINTED = "printed"
 
@@ -59,18 +59,19 @@ class Learning(Section):
     """How the model is trained; `best`: by whichever of those that are compared promises the best
     model."""
     weights: Literal["size", "equal", "precision", "observed"] = "size"
-    """How much an owner's answer counts: by its records, all alike, less where it sold less (`precision`), or less where its
-    answers show more noise, whatever it sold (`observed`)."""
-    aggregation: Annotated[Any, named_table("learning.aggregation", short=True)] | None = None
+    """How much an owner's answer counts: by its records, all alike, less where it sold less
+    (`precision`), or less where its answers show more noise, whatever it sold (`observed`)."""
+    aggregation: Annotated[Any, NamedTable("learning.aggregation", short=True)] | None = None
     """What is made of the answers of a round, where all owners answer: their weighted mean unless
     given."""
     mechanism: Annotated[str, one_known(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
-    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`:
-    whichever noise and accounting promise the best model, at this `delta` or, where none is stated,
-    without any."""
+    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm
+    and in 2-norm; `best`: whichever noise and accounting promise the best model, at this `delta`
+    or, where none is stated, without any."""
     accounting: Annotated[str, one_known(known_accountings)] | None = None
-    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`), Gaussian noise by `zcdp`; all
-    exactly by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
+    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`),
+    Gaussian noise by `zcdp`; all exactly by privacy-loss distributions (`pld`); `printed`: noise as
+    a paper's formula says."""
     delta: Probability | None = None
     """The failure probability of approximate privacy, well below one over the records of an
     owner."""
@@ -80,12 +81,12 @@ class Learning(Section):
     """The ball that models are held in, ‖φ‖∞; `none` holds them in none, which no exchange
     takes."""
     gradient_bound: Positive | None = None
-    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
-    prove, which every claim rests on."""
+    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it
+    is what clipping and ball prove, which every claim rests on."""
     clipping: Literal["best"] | ClippedBy = PARTS
-    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at every query (`record`): noise
-    then hides a single radius; `best`: whichever promises the best model. A network always clips
-    gradients."""
+    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at
+    every query (`record`): noise then hides a single radius; `best`: whichever promises the best
+    model. A network always clips gradients."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
     """Bound on a record's features, or where gradients are clipped on its gradient."""
     overlap: Count = 1
@@ -113,7 +114,7 @@ class Learning(Section):
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
-    clocks: Annotated[Any, declared_table(Clocks)] | None = None
+    clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """Who talks when in asynchronous training."""
 
     @property
@@ -187,31 +188,25 @@ class Learning(Section):
     def _is_open(self) -> bool:
         return BEST in (self.algorithm, self.clipping)
 
-    def _list_ways(self) -> list[dict[str, Any]]:
+    def _list_ways(self) -> Iterator[dict[str, Any]]:
         """Values of each key that is left open."""
         algorithms = compared_algorithms() if self.algorithm == BEST else [self.algorithm]
-        found: list[dict[str, Any]] = []
         for name in algorithms:
-            even = self.growth == OPTIMAL and not ALGORITHMS[name].shares_may_grow
-            for how, decline in product(
-                self._list_clippings(name), self._list_declines(ALGORITHMS[name])
-            ):
-                growth = 1.0 if even else self.growth
-                found.append(
-                    {"algorithm": name, "clipping": how, "growth": growth, "step_decline": decline}
-                )
-        return found
+            one = ALGORITHMS[name]
+            even = self.growth == OPTIMAL and not one.shares_may_grow
+            growth = 1.0 if even else self.growth
+            for how, decline in product(self._list_clippings(one), self._list_declines(one)):
+                changes = {"growth": growth, "step_decline": decline}
+                yield {"algorithm": name, "clipping": how, **changes}
 
     def _list_declines(self, algorithm: Algorithm) -> Sequence[float | None]:
         """Declines of the step size to compare."""
         grows = self.algorithm == BEST and self.growth == OPTIMAL and algorithm.shares_may_grow
-        return (
-            (None, 0.0)
-            if grows and self.step_decline is None and not algorithm.stops_short
-            else (self.step_decline,)
-        )
+        if grows and self.step_decline is None and not algorithm.stops_short:
+            return (None, 0.0)
+        return (self.step_decline,)
 
-    def _list_clippings(self, algorithm: str) -> Sequence[str]:
+    def _list_clippings(self, algorithm: Algorithm) -> Sequence[str]:
         """Clippings to compare; under a loss with kinks, of records alone.
 
         Each of its gradients that is not 0 is as long as its record: clipping it lowers no bound,
@@ -219,30 +214,24 @@ class Learning(Section):
         """
         if self.clipping != BEST:
             return [self.clipping]
-        return ALGORITHMS[algorithm].clippings if not self.objective.kinked else [PARTS]
+        return [PARTS] if self.objective.kinked else algorithm.clippings
 
     @property
     def settings(self) -> Settings:
         """The same as the planner takes it: None is left to it, and a clip of inf cuts nothing."""
-        points = (
-            self.trains_by.returned if self.returned == OPTIMAL else (self.returned,)
-        )  # else as its paper has it
         chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
-        chosen = {
-            name: {OPTIMAL: None, "none": math.inf}.get(value, value)
-            for name, value in chosen.items()
-        }
-        chosen["step_size"] = None if self.printed_step else chosen["step_size"]
-        weights = "precision" if self.weights == "observed" else self.weights
-        return Settings(
-            **chosen
-            | {
-                "loss": self.objective,
-                "returned": points,
-                "weights": weights,
-                "aggregation": self.combines,
-            }
-        )
+        left = {OPTIMAL: None, "none": math.inf}
+        chosen = {name: left.get(value, value) for name, value in chosen.items()}
+        chosen["loss"] = self.objective
+        chosen["aggregation"] = self.combines
+        chosen["returned"] = (self.returned,)
+        if self.returned == OPTIMAL:
+            chosen["returned"] = self.trains_by.returned  # as its paper has it
+        if self.printed_step:
+            chosen["step_size"] = None
+        if self.weights == "observed":
+            chosen["weights"] = "precision"
+        return Settings(**chosen)
 
     @property
     def printed_step(self) -> bool:
@@ -254,7 +243,10 @@ class Learning(Section):
         """Aggregation of the answers of a round."""
         if self.weights == "observed":
             return Observed()
-        return MEAN if self.aggregation is None else make_declared(self.aggregation)  # type: ignore[no-any-return]
+        if self.aggregation is None:
+            return MEAN
+        made: Aggregation = make_declared(self.aggregation)
+        return made
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Learning:
@@ -270,244 +262,193 @@ class Learning(Section):
             self._check_loss, self._check_bounds, self._check_algorithm, self._check_accounting
         )
 
+    def _says(self, key: str) -> str:
+        """A key and its value, as errors name them."""
+        return f"{key} {format_value(getattr(self, key))}"
+
+    def _must_be(self, key: str, what: str, where: str, remedy: str = "") -> InputError:
+        """Refusal of the value of a key: ``what`` it must be in the company of what."""
+        found = format_value(getattr(self, key))
+        return InputError(f"learning.{key}", f"must be {what} with {where}", found, remedy)
+
+    def _goes_with(self, key: str, where: str, found: str = "") -> InputError:
+        """Refusal of a key that goes with something else."""
+        found = found or format_value(getattr(self, key))
+        return InputError(f"learning.{key}", f"goes with {where}", found, "Leave it out.")
+
     def _check_loss(self) -> None:
-        own = LOSSES[self.loss].parameters
         algorithm = self.trains_by
-        for key in {key for loss in LOSSES.values() for key in loss.parameters}:
-            if key in own and getattr(self, key) is None:
-                self.__dict__[key] = getattr(LOSSES[self.loss], key)
-            elif key not in own and getattr(self, key) is not None:
-                having = [name for name, loss in LOSSES.items() if key in loss.parameters]
-                raise _refuse_together(
-                    key,
-                    f"{getattr(self, key)} with loss {format_value(self.loss)}",
-                    f"loss = {quote_choices(having)}",
-                )
+        self._check_parameters()
         if not algorithm.takes_steps and not self.objective.quadratic:
-            quadratic = [name for name, loss in LOSSES.items() if loss.quadratic]
-            raise _refuse_value(
-                "loss",
-                quote_choices(quadratic),
-                f"algorithm {format_value(self.algorithm)}",
-                self.loss,
-            )
+            raise self._must_be("loss", names_with(LOSSES, "quadratic"), self._says("algorithm"))
         if self.clip == "none" and self.clips_gradients:
-            where = (
-                f"loss {format_value(self.loss)}"
-                if self.objective.clips_gradients
-                else f"clipping {format_value(self.clipping)}"
-            )
-            raise _refuse_value("clip", '"optimal" or a number above 0', where, self.clip)
-        if self.regularisation == 0 and self.labels:
-            raise _refuse_unregularised(
-                f"loss {format_value(self.loss)}: without it the best model may not exist"
-            )
-        if self.regularisation == 0 and algorithm.needs_strong_convexity:
-            raise _refuse_unregularised(
-                f"algorithm {format_value(self.algorithm)}, which needs a strongly convex cost"
-            )
+            cause = "loss" if self.objective.clips_gradients else "clipping"
+            raise self._must_be("clip", '"optimal" or a number above 0', self._says(cause))
+        needs = []
+        if self.labels:
+            needs.append(f"{self._says('loss')}: without it the best model may not exist")
+        if algorithm.needs_strong_convexity:
+            needs.append(f"{self._says('algorithm')}, which needs a strongly convex cost")
+        if self.regularisation == 0 and needs:
+            rule = f"must be above 0 with {needs[0]}"
+            raise InputError("learning.regularisation", rule, "0", "Set it, such as 0.001.")
+
+    def _check_parameters(self) -> None:
+        """Fill in the parameters of the loss, and refuse those of others."""
+        own = LOSSES[self.loss].parameters
+        for key in {key for loss in LOSSES.values() for key in loss.parameters}:
+            given = getattr(self, key)
+            if key in own and given is None:
+                self.__dict__[key] = getattr(LOSSES[self.loss], key)
+            elif key not in own and given is not None:
+                having = [name for name, loss in LOSSES.items() if key in loss.parameters]
+                found = f"{given} with {self._says('loss')}"
+                raise self._goes_with(key, f"loss = {quote_choices(having)}", found)
 
     def _check_bounds(self) -> None:
         """Refuse noise without a scale, and bounds that the algorithm does not support."""
         algorithm = self.trains_by
         unbounded = self.theta_max == "none"
+        given = self.gradient_bound is not None
         if self.clipping not in algorithm.clippings:
-            raise _refuse_value(
-                "clipping",
-                quote_choices(algorithm.clippings),
-                f"algorithm {format_value(self.algorithm)}",
-                self.clipping,
-            )
-        if (
-            unbounded
-            and self.objective.quadratic
-            and not self.clips_gradients
-            and self.gradient_bound is None
-        ):
-            rule = (
-                f"must be given with theta_max = {format_value('none')}, under which loss "
-                f"{format_value(self.loss)} has no bound"
-            )
+            supported = quote_choices(algorithm.clippings)
+            raise self._must_be("clipping", supported, self._says("algorithm"))
+        if unbounded and self.objective.quadratic and not (self.clips_gradients or given):
+            where = f"{self._says('loss')} has no bound"
+            rule = f'must be given with theta_max = "none", under which {where}'
             raise InputError("learning.gradient_bound", rule, "none", "Set it, or theta_max.")
-        if not algorithm.takes_steps and (unbounded or self.gradient_bound is not None):
+        if not algorithm.takes_steps and (unbounded or given):
             key = "theta_max" if unbounded else "gradient_bound"
-            raise _refuse_together(
-                key, format_value(getattr(self, key)), "algorithms that take steps along gradients"
-            )
+            raise self._goes_with(key, "algorithms that take steps along gradients")
         checks = self.aggregation is not None and self.combines.name == NormCheck.name
         if unbounded and checks and not self.clips_gradients:
-            raise _refuse_value(
-                "theta_max",
-                "a ball",
-                "a check of norms, which goes by the longest gradient in it",
-                "none",
-            )
+            where = "a check of norms, which goes by the longest gradient in it"
+            raise self._must_be("theta_max", "a ball", where)
 
     def _check_algorithm(self) -> None:
-        named = f"algorithm {format_value(self.algorithm)}"
+        named = self._says("algorithm")
         algorithm = self.trains_by
         able = noise_for(algorithm)
         if self.mechanism not in able:
-            raise _refuse_value(
-                "mechanism",
-                quote_choices(able),
-                named,
-                self.mechanism,
-                "Set it, and learning.delta.",
-            )
+            remedy = "Set it, and learning.delta."
+            raise self._must_be("mechanism", quote_choices(able), named, remedy)
         if self.weights != "size" and not algorithm.weighs_owners:
-            raise _refuse_value("weights", '"size"', named, self.weights)
-        if not (self.combines.sums or algorithm.aggregates):
-            key, found = (
-                ("weights", self.weights)
-                if self.aggregation is None
-                else ("aggregation", self.combines.name)
-            )
-            able = [name for name, one in ALGORITHMS.items() if one.aggregates]
-            raise _refuse_together(
-                key,
-                format_value(found),
-                f"algorithm = {quote_choices(able)}, under which all owners answer in a round",
-            )
-        if self.weights == "observed" and self.aggregation is not None:
-            raise _refuse_value(
-                "aggregation", "left out", 'weights "observed"', self.aggregation.kind
-            )
-        for name in (
-            () if algorithm.takes_steps else ("horizon", "step_size", "step_decline", "returned")
-        ):
-            if getattr(self, name) not in (OPTIMAL, None):
+            raise self._must_be("weights", '"size"', named)
+        self._check_aggregation()
+        for key in ("horizon", "step_size", "step_decline", "returned"):
+            if not algorithm.takes_steps and getattr(self, key) not in (OPTIMAL, None):
                 rule = f"{named}, which asks once and takes no steps"
-                raise _refuse_value(name, 'left at "optimal"', rule, getattr(self, name))
-        if self.printed_step and not algorithm.prints_step:
-            able = [name for name, one in ALGORITHMS.items() if one.prints_step]
-            raise _refuse_together(
-                "step_size",
-                format_value(PRINTED),
-                f"algorithm = {quote_choices(able)}; the other papers leave it open",
-            )
-        if self.printed_step and self.horizon == OPTIMAL:
-            raise _refuse_value(
-                "horizon", "a number of rounds", f"step_size {format_value(PRINTED)}", self.horizon
-            )
-        low, high = algorithm.rounds
-        if isinstance(self.horizon, int) and not low <= self.horizon <= high:
-            raise _refuse_value(
-                "horizon",
-                f'"optimal" or a whole number of rounds from {low} to {high}',
-                named,
-                self.horizon,
-            )
+                raise self._must_be(key, 'left at "optimal"', rule)
+        self._check_rounds()
         self._check_growth()
         if algorithm.clocked and self.clocks is None:
             self.__dict__["clocks"] = Clocks()
         if self.clocks is not None and not algorithm.clocked:
-            clocked = [name for name, one in ALGORITHMS.items() if one.clocked]
-            raise _refuse_together(
-                "clocks", f"a table with {named}", f"algorithm = {quote_choices(clocked)}"
-            )
+            clocked = f"algorithm = {names_with(ALGORITHMS, 'clocked')}"
+            raise self._goes_with("clocks", clocked, f"a table with {named}")
+
+    def _check_aggregation(self) -> None:
+        """Refuse aggregations of rounds in which not all owners answer, and two of them."""
+        if not (self.combines.sums or self.trains_by.aggregates):
+            able = names_with(ALGORITHMS, "aggregates")
+            where = f"algorithm = {able}, under which all owners answer in a round"
+            if self.aggregation is None:
+                raise self._goes_with("weights", where)
+            raise self._goes_with("aggregation", where, format_value(self.combines.name))
+        if self.weights == "observed" and self.aggregation is not None:
+            rule = 'must be left out with weights "observed"'
+            raise InputError("learning.aggregation", rule, format_value(self.aggregation.kind))
+
+    def _check_rounds(self) -> None:
+        """Refuse steps that no paper states, and numbers of rounds that the algorithm cannot go."""
+        low, high = self.trains_by.rounds
+        if self.printed_step and not self.trains_by.prints_step:
+            able = names_with(ALGORITHMS, "prints_step")
+            where = f"algorithm = {able}; the other papers leave it open"
+            raise self._goes_with("step_size", where)
+        if self.printed_step and self.horizon == OPTIMAL:
+            raise self._must_be("horizon", "a number of rounds", self._says("step_size"))
+        if isinstance(self.horizon, int) and not low <= self.horizon <= high:
+            what = f'"optimal" or a whole number of rounds from {low} to {high}'
+            raise self._must_be("horizon", what, self._says("algorithm"))
 
     def _check_growth(self) -> None:
         """Refuse shares that grow where answers must be equal, or that grow too fast."""
         if self.growth == 1:
             return
         if not self.trains_by.shares_may_grow:
-            able = [name for name, one in ALGORITHMS.items() if one.shares_may_grow]
-            raise _refuse_together(
-                "growth",
-                format_value(self.growth),
-                f"algorithm = {quote_choices(able)}, whose owners answer in every round",
-            )
+            able = names_with(ALGORITHMS, "shares_may_grow")
+            where = f"algorithm = {able}, whose owners answer in every round"
+            raise self._goes_with("growth", where)
         if self.printed_step:
-            raise _refuse_value(
-                "growth",
-                "1",
-                f"step_size {format_value(PRINTED)}, which takes answers to be alike",
-                self.growth,
-            )
-        if not any(self._can_share(kind) for kind in kinds_of(self.mechanism)):
-            how = f" and accounting {format_value(self.accounting)}" if self.accounting else ""
-            where = f"mechanism {format_value(self.mechanism)}{how}, of which all answers are alike"
-            raise _refuse_value("growth", "1", where, self.growth)
+            where = f"{self._says('step_size')}, which takes answers to be alike"
+            raise self._must_be("growth", "1", where)
+        if not any(kind.share_power is not None for kind in self._kinds_by(self.accounting)):
+            how = f" and {self._says('accounting')}" if self.accounting else ""
+            where = f"{self._says('mechanism')}{how}, of which all answers are alike"
+            raise self._must_be("growth", "1", where)
         asked = self.trains_by.queries(self.horizon) if isinstance(self.horizon, int) else 1
         if not isinstance(self.growth, str) and share_ratio(self.growth, asked) > STEEPEST:
-            rule = (
-                f"a growth under which the last of {asked} answers gets at most {STEEPEST:g} "
-                "times the first"
-            )
-            raise _refuse_value("growth", rule, f"horizon {self.horizon}", self.growth)
+            most = f"at most {STEEPEST:g} times the first"
+            what = f"a growth under which the last of {asked} answers gets {most}"
+            raise self._must_be("growth", what, f"horizon {self.horizon}")
 
-    def _can_share(self, kind: type[Mechanism]) -> bool:
-        """Test whether answers may get different shares of a budget under a mechanism."""
-        return kind.share_power is not None and self.accounting in (None, *kind.accountings)
+    def _kinds_by(self, accounting: str | None) -> list[type[Mechanism]]:
+        """Mechanisms left open whose spending may be counted so; all of them where None."""
+        kinds = kinds_of(self.mechanism)
+        return [kind for kind in kinds if accounting in (None, *kind.accountings)]
 
     def _check_accounting(self) -> None:
         able = list_accountings(self.mechanism, self.trains_by.published_formula)
         if self.mechanism == BEST and self.accounting is not None:
-            rule = f"must be left out with mechanism {format_value(BEST)}, which compares them all"
+            rule = 'must be left out with mechanism "best", which compares them all'
             raise InputError("learning.accounting", rule, format_value(self.accounting))
         if self.accounting is not None and self.accounting not in able:
-            where = f"mechanism {format_value(self.mechanism)}"
-            raise _refuse_value(
-                "accounting", quote_choices(able), where, self.accounting, self._about_published()
-            )
-        if self.overlap > 1 and not self._counts_overlap(self.accounting):
-            counting = [how for how in able if self._counts_overlap(how)]
-            where = (
-                f"accounting {format_value(self.accounting)}"
-                if counting
-                else f"mechanism {format_value(self.mechanism)}"
-            )
-            remedy = (
-                f"Set accounting = {format_value(counting[0])}, which counts them."
-                if counting
-                else ""
-            )
-            where += ", which counts no record that sits with several owners"
-            raise _refuse_value("overlap", "1", where, self.overlap, remedy)
+            where = self._says("mechanism")
+            remedy = self._about_published()
+            raise self._must_be("accounting", quote_choices(able), where, remedy)
+        self._check_overlap(able)
+        self._check_delta(able)
+        if self.mechanism != BEST:
+            self.__dict__["accounting"] = self.accounting or able[0]
+
+    def _check_overlap(self, able: Sequence[str]) -> None:
+        """Refuse an overlap that the noise does not count."""
+        if self.overlap == 1 or counts_overlap(self._kinds_by(self.accounting)):
+            return
+        counting = [how for how in able if counts_overlap(self._kinds_by(how))]
+        cause = "mechanism"
+        remedy = ""
+        if counting:
+            cause = "accounting"
+            remedy = f"Set accounting = {format_value(counting[0])}, which counts them."
+        where = f"{self._says(cause)}, which counts no record that sits with several owners"
+        raise self._must_be("overlap", "1", where, remedy)
+
+    def _check_delta(self, able: Sequence[str]) -> None:
+        """Refuse a failure probability that nothing needs, or a missing one."""
         approximate = needs_delta(self.mechanism, self.accounting)
         if self.delta is not None and not approximate and self.mechanism != BEST:
             noises = [*(name for name in MECHANISMS if needs_delta(name)), BEST]
             counts = [name for name in able if needs_delta(self.mechanism, name)]
             counted = f", or with accounting = {quote_choices(counts)}" if counts else ""
-            raise _refuse_together(
-                "delta", format_value(self.delta), f"mechanism = {quote_choices(noises)}{counted}"
-            )
+            raise self._goes_with("delta", f"mechanism = {quote_choices(noises)}{counted}")
         if self.delta is None and approximate:
-            rule = (
-                f"is needed with {self._explain_approximate()}, which protects except with a "
-                "small probability"
-            )
+            why = self._says("accounting")
+            if needs_delta(self.mechanism):
+                why = title_of(self.mechanism)
+            rule = f"is needed with {why}, which protects except with a small probability"
             remedy = "Set it well below one over the records of an owner, such as 1e-6."
             raise InputError("learning.delta", rule, "none", remedy)
-        if self.mechanism != BEST:
-            self.__dict__["accounting"] = self.accounting or able[0]
-
-    def _counts_overlap(self, accounting: str | None) -> bool:
-        """Test whether the noise, so accounted, counts records that sit with several owners."""
-        kinds = [
-            kind for kind in kinds_of(self.mechanism) if accounting in (None, *kind.accountings)
-        ]
-        return any("overlap" in field_types(kind) for kind in kinds)
-
-    def _explain_approximate(self) -> str:
-        """Reason why a delta is needed: the noise, or its accounting."""
-        return (
-            title_of(self.mechanism)
-            if needs_delta(self.mechanism)
-            else f"accounting {format_value(self.accounting)}"
-        )
 
     def _about_published(self) -> str:
         """Remedy: algorithms and mechanisms for which the papers' own formulas exist."""
         published = [name for name in MECHANISMS if self.accounting in published_accountings(name)]
         if not published:
             return ""
-        able = [name for name, algorithm in ALGORITHMS.items() if algorithm.published_formula]
-        return (
-            f"The papers' own formulas go with mechanism = {quote_choices(published)} and "
-            f"algorithm = {quote_choices(able)}."
-        )
+        able = names_with(ALGORITHMS, "published_formula")
+        known = f"mechanism = {quote_choices(published)} and algorithm = {able}"
+        return f"The papers' own formulas go with {known}."
 
     def ticks(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Clocks:
         """The clocks of owners called ``names``, in their order, as training takes them.
@@ -519,10 +460,9 @@ class Learning(Section):
             those left out.
         """
         clocks = self.clocks or Clocks()
-        told = {key: getattr(clocks, key) for key in ("rates", "dropout")}
         listed = {
-            key: in_order(one, names, f"learning.clocks.{key}", left_out)
-            for key, one in told.items()
+            key: in_order(getattr(clocks, key), names, f"learning.clocks.{key}", left_out)
+            for key in ("rates", "dropout")
         }
         return replace(clocks, **listed)
 
@@ -537,29 +477,31 @@ class Learning(Section):
         given = (self.clocks and self.clocks.groups) or ()
         place = {name: i for i, name in enumerate(names)}
         grouped = [name for group in given for name in group]
-        for name in grouped:
-            if name not in place:
-                remedy = suggest_name(name, list(map(str, names)))
-                raise InputError(
-                    "learning.clocks.groups", "must name owners", format_value(name), remedy
-                )
+        check_known("learning.clocks.groups", grouped, names)
         joined = [tuple(sorted(place[name] for name in group)) for group in given]
         alone = [(place[name],) for name in names if name not in grouped]
         return tuple(sorted([*joined, *alone]))
 
 
+def names_with(plug_ins: Mapping[str, Any], trait: str) -> str:
+    """Quoted names of the plug-ins that have a trait."""
+    return quote_choices([name for name, one in plug_ins.items() if getattr(one, trait)])
+
+
 def known_accountings() -> list[str]:
     """Every way to count what answers spend, of any mechanism."""
-    return list(
-        dict.fromkeys(
-            how for kinds in MECHANISMS.values() for kind in kinds for how in kind.accountings
-        )
-    )
+    every = (kind for kinds in MECHANISMS.values() for kind in kinds)
+    return list(dict.fromkeys(how for kind in every for how in kind.accountings))
 
 
 def published_accountings(mechanism: str) -> set[str]:
     """The accountings of a mechanism under which its noise is what a paper's formula says."""
     return {how for kind in kinds_of(mechanism) if kind.published_for for how in kind.accountings}
+
+
+def counts_overlap(kinds: Sequence[type[Mechanism]]) -> bool:
+    """Test whether any mechanism counts records that sit with several owners."""
+    return any("overlap" in field_types(kind) for kind in kinds)
 
 
 def noise_for(algorithm: Algorithm) -> list[str]:
@@ -568,29 +510,11 @@ def noise_for(algorithm: Algorithm) -> list[str]:
     "best" where one that is compared is among them.
     """
     asked = NoiseSettings((1,), single_record=algorithm.one_by_one)
-    fitting = {
-        name: [kind for kind in kinds if kind.suits_settings(asked)]
-        for name, kinds in MECHANISMS.items()
-    }
-    able = [
-        name
-        for name, kinds in fitting.items()
-        if kinds and algorithm.noise_norm in (None, norm_of(name))
-    ]
-    return [*able, BEST] if any(kind.compared for name in able for kind in fitting[name]) else able
-
-
-def _refuse_value(key: str, what: str, where: str, found: object, remedy: str = "") -> InputError:
-    return InputError(
-        f"learning.{key}", f"must be {what} with {where}", format_value(found), remedy
-    )
-
-
-def _refuse_together(key: str, found: str, where: str) -> InputError:
-    return InputError(f"learning.{key}", f"goes with {where}", found, "Leave it out.")
-
-
-def _refuse_unregularised(why: str) -> InputError:
-    return InputError(
-        "learning.regularisation", f"must be above 0 with {why}", "0", "Set it, such as 0.001."
-    )
+    able = []
+    compared = False
+    for name, kinds in MECHANISMS.items():
+        fitting = [kind for kind in kinds if kind.suits_settings(asked)]
+        if fitting and algorithm.noise_norm in (None, norm_of(name)):
+            able.append(name)
+            compared |= any(kind.compared for kind in fitting)
+    return [*able, BEST] if compared else able

@@ -20,7 +20,7 @@ from learning.errors import InputError, InputErrors
 from learning.phrases import escape_control, format_value
 from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, stated_refusal, suggest_close, suggest_name
-from scenarios.schema.kinds import KINDS, NamedTable, section_of, table_check, tables_of
+from scenarios.schema.kinds import KINDS, section_of, table_check, tables_of
 from scenarios.schema.scenario import (
     NAMING_FILES,
     Scenario,
@@ -41,7 +41,8 @@ def single_sections(model: type[Section], place: str = "") -> dict[str, type[Sec
     found = {place: model}
     for name, key in model.model_fields.items():
         inner = f"{place}.{name}".lstrip(".")
-        if isinstance(table_check(key), NamedTable):
+        check = table_check(key)
+        if check is not None and check.by_kind:
             continue
         for _, _, keys in tables_of(inner, key):
             found |= single_sections(keys, inner)
@@ -64,18 +65,20 @@ class Change(NamedTuple):
 
 
 def _place_error(error: InputError, file: str, change: Change | None) -> InputError:
-    where = file if change is None else f"--set {escape_control(change.text)[:CHANGE_SHOWN]}"
+    where = file
+    if change is not None:
+        where = f"--set {escape_control(change.text)[:CHANGE_SHOWN]}"
     return InputError(f"{where}: {error.key}", error.rule, error.found, error.remedy)
 
 
 def place_error(error: InputError, source: str, overrides: Sequence[str]) -> InputError:
     """Error of a scenario with its place: an override, or the ``source`` where none is at fault."""
     *places, key = error.key.split(": ")
-    change = next(
-        (one for one in map(_parse_change, reversed(overrides)) if one.concerns(key)), None
-    )
-    told = bool(places) or key.startswith(("/", ".", "--"))
-    return error if change is None and told else _place_error(error, source, change)
+    changes = map(parse_change, reversed(overrides))
+    change = next((one for one in changes if one.concerns(key)), None)
+    if change is None and (places or key.startswith(("/", ".", "--"))):
+        return error
+    return _place_error(error, source, change)
 
 
 def library_scenarios() -> dict[str, Path]:
@@ -93,6 +96,11 @@ def library_games() -> dict[str, Path]:
 def is_game(raw: dict[str, Any]) -> bool:
     """Test whether a file holds a game without a table: no [data], records by number."""
     return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
+
+
+def is_game_file(source: str | Path) -> bool:
+    """Test whether a file, or a name of the library, is a game that needs no table."""
+    return is_game(read_file(locate_file(source)))
 
 
 @check_arguments
@@ -144,7 +152,7 @@ def _load_changed(file: ScenarioFile, overrides: Sequence[str]) -> Scenario:
     try:
         return file.under(overrides)
     except InputErrors as errors:
-        changes = [_parse_change(text) for text in overrides]
+        changes = [parse_change(text) for text in overrides]
         placed = [
             _place_error(error, file.name, _at_fault(error, file.raw, changes))
             for error in errors.all
@@ -180,14 +188,13 @@ class ScenarioFile:
         InputErrors
             With every rule broken.
         """
-        found = _validate(self.raw, [_parse_change(text) for text in overrides])
+        changes = [parse_change(text) for text in overrides]
+        found = validate_file(self.raw, changes, scenario_model())
         if not isinstance(found, Scenario):
             raise InputErrors(found)
-        found._folder, found._data_folder, found._allow_code = (
-            self.folder,
-            self.data_folder,
-            self.allow_code,
-        )
+        found._folder = self.folder
+        found._data_folder = self.data_folder
+        found._allow_code = self.allow_code
         return found
 
 
@@ -198,10 +205,10 @@ def read_scenario(
 
     Parameters as those of `load`.
     """
-    path = _locate_file(source)
+    path = locate_file(source)
     folder = data_folder or os.environ.get(DATA_VARIABLE)
     tables = home_expanded(folder).absolute() if folder else None
-    raw = _read_file(path)
+    raw = read_file(path)
     if is_game(raw):
         rule = "must be a market with records, under [data], for this"
         found = "a game without a table"
@@ -209,16 +216,21 @@ def read_scenario(
     return ScenarioFile(str(path), raw, path.resolve().parent, tables, allow_code)
 
 
-def _validate(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:
-    """The scenario of a file with changes, or every error found."""
+def validate_file(
+    raw: dict[str, Any], changes: Sequence[Change], model: type[Any]
+) -> Any | list[InputError]:
+    """The scenario or game of a file with changes, or every error found."""
     changed = deepcopy(raw)
     try:
         _apply_changes(changed, changes)
-        return scenario_model().model_validate(changed)
+        return model.model_validate(changed)
     except InputError as error:  # a change that reaches into a value
         return list(error.all)
     except ValidationError as error:
-        return _explain_errors(error, changed)
+        faults = error.errors(include_url=False)
+        # A misspelt key also leaves another missing.
+        faults.sort(key=lambda fault: fault["type"] != "extra_forbidden")
+        return [one for fault in faults for one in _in_words(fault, changed, model)]
 
 
 def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change]) -> Change | None:
@@ -228,53 +240,54 @@ def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change])
     """
 
     def is_there(some: Sequence[Change]) -> bool:
-        found = _validate(raw, some)
+        found = validate_file(raw, some, scenario_model())
         return isinstance(found, list) and any(
             (one.key, one.rule) == (error.key, error.rule) for one in found
         )
 
     about = [change for change in changes if change.concerns(error.key)]
-    if about or not changes or is_there(()):
-        return about[-1] if about else None
-    without = [
-        change
-        for change in changes
-        if not is_there([other for other in changes if other is not change])
-    ]
+    if about:
+        return about[-1]
+    if not changes or is_there(()):
+        return None
+    others = [(one, [other for other in changes if other is not one]) for one in changes]
+    without = [change for change, rest in others if not is_there(rest)]
     return (without or list(changes))[-1]
 
 
-def _locate_file(source: str | Path) -> Path:
+def locate_file(source: str | Path) -> Path:
+    """Path of a scenario or game, given as a file or as a name of the library."""
     named = library_scenarios() | library_games()
-    name = str(source)
     path = home_expanded(source)
-    if os.path.isfile(
-        path
-    ):  # unlike Path.is_file, false rather than an error for an impossible name
+    # Unlike Path.is_file, this is false rather than an error for an impossible name.
+    if os.path.isfile(path):
         return path
-    if name in named:
-        return named[name]
-    found, remedy = (
-        ("a folder", "")
-        if os.path.isdir(path)
-        else ("neither", suggest_name(path.stem, list(named)))
-    )
-    raise InputError(name, "must be a scenario file or a library name", found, remedy)
+    if str(source) in named:
+        return named[str(source)]
+    found = "a folder"
+    remedy = ""
+    if not os.path.isdir(path):
+        found = "neither"
+        remedy = suggest_name(path.stem, list(named))
+    raise InputError(str(source), "must be a scenario file or a library name", found, remedy)
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def read_file(path: Path) -> dict[str, Any]:
+    """Content of a TOML file."""
+    rule = "must be TOML"
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(str(path), "must be readable", error.strerror or "an error") from None
+        rule = "must be readable"
+        found = error.strerror or "an error"
     except UnicodeDecodeError as error:
-        raise InputError(
-            str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}"
-        ) from None
+        rule = "must be TOML in UTF-8"
+        found = f"a stray byte in place {error.start}"
     except RecursionError:
-        raise InputError(str(path), "must be TOML", "too deep a nesting") from None
+        found = "too deep a nesting"
     except ValueError as error:  # no TOML, or a number of thousands of digits
-        raise InputError(str(path), "must be TOML", " ".join(str(error).split())) from None
+        found = " ".join(str(error).split())
+    raise InputError(str(path), rule, found)
 
 
 def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
@@ -298,7 +311,7 @@ def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
         table[keys[-1]] = value
 
 
-def _parse_change(text: str) -> Change:
+def parse_change(text: str) -> Change:
     for place in (i for i, char in enumerate(text) if char == "="):
         keys = _split_key(text[:place])
         if keys:
@@ -310,12 +323,12 @@ def _parse_change(text: str) -> Change:
     value = text[place + 1 :]
     try:
         table = tomllib.loads(f"v = {value}")
-    except (
-        ValueError,
-        RecursionError,
-    ):  # no TOML, thousands of digits, or too deep a nesting: a text
+    except (ValueError, RecursionError):
+        # No TOML, thousands of digits, or too deep a nesting: a text.
         table = {}
-    return Change(text, tuple(keys), table["v"] if list(table) == ["v"] else value.strip())
+    if list(table) == ["v"]:
+        return Change(text, tuple(keys), table["v"])
+    return Change(text, tuple(keys), value.strip())
 
 
 def _split_key(key: str) -> list[str]:
@@ -331,70 +344,58 @@ def _split_key(key: str) -> list[str]:
     while isinstance(node, dict) and len(node) == 1:
         part, node = next(iter(node.items()))
         keys.append(part)
-    return keys if node == 0 else []
+    return keys * (node == 0)
 
 
-def _explain_errors(error: ValidationError, raw: dict[str, Any]) -> list[InputError]:
-    """Faults of a file, unknown keys first: a misspelt key also leaves another missing."""
-    told = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
-    return [one for fault in told for one in _in_words(fault, raw)]
-
-
-def _in_words(fault: Any, raw: dict[str, Any]) -> list[InputError]:
+def _in_words(fault: Any, raw: dict[str, Any], model: type[Section]) -> list[InputError]:
+    """Faults that pydantic found in one place, in our words."""
     keys = [str(part + 1 if isinstance(part, int) else part) for part in fault["loc"]]
     told = stated_refusal(fault)
     dotted = ".".join(keys)
     if told:
-        whole = [
-            one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".")
+        return [
+            InputError(_full_key(one.key, dotted), one.rule, one.found, one.remedy)
             for one in told.all
         ]
-        return [
-            InputError(key, one.rule, one.found, one.remedy)
-            for key, one in zip(whole, told.all, strict=True)
-        ]
     if fault["type"] == "extra_forbidden":
-        rule, found, remedy = _explain_unknown(keys, raw)
-    elif fault["type"] == "missing":
-        rule = "is required"
-        found = "nothing"
-        remedy = _section_at(keys[:-1], raw).model_fields[keys[-1]].description or ""
-    else:  # a value where a table should be
-        rule = f"must be a table, [{dotted}]"
-        found = format_value(fault["input"])
-        remedy = ""
-    return [InputError(dotted, rule, found, remedy)]
+        return [InputError(dotted, *_explain_unknown(keys, raw, model))]
+    if fault["type"] == "missing":
+        remedy = _section_at(keys[:-1], raw, model).model_fields[keys[-1]].description or ""
+        return [InputError(dotted, "is required", "nothing", remedy)]
+    # a value where a table should be
+    return [InputError(dotted, f"must be a table, [{dotted}]", format_value(fault["input"]))]
 
 
-def _explain_unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
-    above = keys[:-1]
-    key = keys[-1]
-    here = list(_section_at(above, raw).model_fields)
-    others = [
-        kind for kind, model in _sections_at(".".join(above)).items() if key in model.model_fields
-    ]
+def _full_key(key: str, above: str) -> str:
+    if key.startswith(above):
+        return key
+    return f"{above}.{key}".strip(".")
+
+
+def _explain_unknown(
+    keys: list[str], raw: dict[str, Any], model: type[Section]
+) -> tuple[str, str, str]:
+    """Rule, finding and remedy of a key that is not known where it stands."""
+    *above, key = keys
+    here = list(_section_at(above, raw, model).model_fields)
+    kinds = _sections_at(".".join(above), model)
+    others = [kind for kind, section in kinds.items() if key in section.model_fields]
     if others:
         kind = _value_at(raw, above)["kind"]
         supported = ", ".join(name for name in here if name != "kind")
-        return (
-            f"belongs to kind {', '.join(others)}, not {kind}",
-            format_value(key),
-            f"Keys of {kind}: {supported}.",
-        )
+        rule = f"belongs to kind {', '.join(others)}, not {kind}"
+        return rule, format_value(key), f"Keys of {kind}: {supported}."
     homes = [
         f"[{table}]"
-        for table in (*single_sections(scenario_model()), *KINDS)
-        if table and any(key in model.model_fields for model in _sections_at(table).values())
+        for table in (*single_sections(model), *KINDS)
+        if table and any(key in one.model_fields for one in _sections_at(table, model).values())
     ]
     elsewhere = f"It belongs under {' or '.join(homes)}." if homes else ""
-    return (
-        "is not a known key",
-        format_value(key),
-        suggest_close(key, here, SLIP) or elsewhere or suggest_name(key, here),
-    )
+    remedy = suggest_close(key, here, SLIP) or elsewhere or suggest_name(key, here)
+    return "is not a known key", format_value(key), remedy
 
 
-def _sections_at(table: str) -> dict[str, type[Section]]:
+def _sections_at(table: str, model: type[Section]) -> dict[str, type[Section]]:
     """Sections that may stand in a table, by kind.
 
     Under the empty name where there is one kind only.
@@ -403,7 +404,7 @@ def _sections_at(table: str) -> dict[str, type[Section]]:
     ``learners.1.value``, has the keys of the table elsewhere that bears its last name.
     """
     table = ".".join(part for part in table.split(".") if not part.isdigit())
-    single = single_sections(scenario_model())
+    single = single_sections(model)
     if table not in single and table not in KINDS:
         last = table.rpartition(".")[2]
         table = next((name for name in (*single, *KINDS) if name.rpartition(".")[2] == last), "")
@@ -417,7 +418,9 @@ def _value_at(raw: dict[str, Any], keys: list[str]) -> Any:
     return reduce(getitem, [int(key) - 1 if key.isdigit() else key for key in keys], cast(Any, raw))
 
 
-def _section_at(keys: list[str], raw: dict[str, Any]) -> type[Section]:
+def _section_at(keys: list[str], raw: dict[str, Any], model: type[Section]) -> type[Section]:
     """The table under some keys, of the kind that the scenario gives it."""
-    kinds = _sections_at(".".join(keys))
-    return kinds[""] if "" in kinds else kinds[_value_at(raw, keys)["kind"]]
+    kinds = _sections_at(".".join(keys), model)
+    if "" in kinds:
+        return kinds[""]
+    return kinds[_value_at(raw, keys)["kind"]]

@@ -1,24 +1,171 @@
-"""Tables of a market: owners, learner, rules of play, and validation."""
+"""Tables of a market: owners, learner, value of a model, rules of play, and validation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from learning.declaration import ListOf, NamedPerOwnerRule, NonNegative, Positive
+from learning.declaration import (
+    ListOf,
+    NamedPerOwnerRule,
+    NonNegative,
+    Positive,
+    Words,
+    describe_type,
+    type_adapter,
+)
 from learning.errors import InputError
+from learning.forecast.decisions import Decisions
 from learning.phrases import format_value
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
-from scenarios.schema.fields import Budgets, Section, in_order, one_known, values_per_owner
-from scenarios.schema.kinds import named_table
-from scenarios.schema.worth import Benefit, BenefitOf, Worth, WorthOf
+from scenarios.schema.fields import (
+    Budgets,
+    Section,
+    in_order,
+    one_known,
+    quote_choices,
+    values_per_owner,
+)
+from scenarios.schema.kinds import NamedTable, TableCheck
 
-NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
+Per = Literal["rmse", "wrong_label", "cost"]
+LABELLED = "wrong_label", "cost"  # those that count decisions between two labels
+NAMED = NamedPerOwnerRule()
+NamedPerOwner = Annotated[Any, NAMED]
+
+
+class Terms(Section):
+    """A table of what a model is worth: which unit money is counted of, and the keys that go with
+    it."""
+
+    per: Per = Field(description='Give "rmse", "wrong_label" or "cost".')
+    """Root mean squared error in units of the target; a wrong label; or what wrong decisions cost
+    by a cost matrix."""
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> Terms:
+        needs = self.needed()[self.per]
+        unit = f"per = {format_value(self.per)}"
+        for key, given in self:
+            if key in needs and given is None:
+                raise InputError(key, f"is required with {unit}", "nothing")
+            if key not in ("per", *needs) and given is not None:
+                users = [per for per, keys in self.needed().items() if key in keys]
+                rule = f"goes with per = {quote_choices(users)}" if users else "has no use here"
+                found = f"{format_value(given)} with {unit}"
+                raise InputError(key, rule, found, "Leave it out.")
+        return self
+
+    @classmethod
+    def needed(cls) -> dict[str, tuple[str, ...]]:
+        """The keys that each unit needs."""
+        raise NotImplementedError
+
+
+class Worth(Terms):
+    """What a better model is worth to the learner, in terms of its own."""
+
+    money: NonNegative | None = None
+    """Money per unit of root mean squared error, or per wrong label."""
+    cases: Positive | None = None
+    """How many cases the model decides: wrong labels and costs are counted over all of them."""
+    false_alarm: Positive | None = None
+    """Money lost where the label coded as +1 is decided of a case that has the other."""
+    miss: Positive | None = None
+    """Money lost where a case whose label is coded as +1 is decided to have the other."""
+
+    @classmethod
+    def needed(cls) -> dict[str, tuple[str, ...]]:
+        return {
+            "rmse": ("money",),
+            "wrong_label": ("money", "cases"),
+            "cost": ("false_alarm", "miss", "cases"),
+        }
+
+    @property
+    def per_unit(self) -> float:
+        """Money per unit of the measure."""
+        return float((1.0 if self.money is None else self.money) * (self.cases or 1.0))
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """Costs of wrong decisions by case; None where errors of numbers are counted."""
+        if self.false_alarm is not None and self.miss is not None:
+            return Decisions(self.false_alarm, self.miss, moved=True)
+        return Decisions() if self.per in LABELLED else None
+
+
+class Benefit(Terms):
+    """What a better model is worth to owners, in the same terms as learner.value, with the
+    learner's cost matrix."""
+
+    money: NamedPerOwner = None
+    """Money per unit of root mean squared error, or per wrong label."""
+    cases: NamedPerOwner = None
+    """How many cases an owner decides by the model."""
+
+    @classmethod
+    def needed(cls) -> dict[str, tuple[str, ...]]:
+        return {"rmse": ("money",), "wrong_label": ("money", "cases"), "cost": ("cases",)}
+
+    def per_unit(self, n_owners: int) -> np.ndarray:
+        """Money per unit of the measure, (n_owners,)."""
+        money, cases = (
+            values_per_owner(1.0 if given is None else given, n_owners, f"owners.benefit.{key}")
+            for key, given in (("money", self.money), ("cases", self.cases))
+        )
+        return money * cases
+
+
+@dataclass(frozen=True)
+class OrTable(TableCheck):
+    """Checks a plain value, money per unit of relative fitness, or a table in terms of one's own.
+
+    Parameters
+    ----------
+    table : where it stands.
+    section : the keys of the table, which names its unit by ``per``.
+    plain : checks what is no such table.
+    takes_tables : whether other tables, such as one by the owners' names, are plain values.
+    """
+
+    table: str
+    section: type[Terms]
+    plain: Callable[[Any], Any]
+    takes_tables: bool = False
+
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """Table at its own place, with its declaration and keys; none elsewhere."""
+        if place == self.table:
+            yield f"[{place}]", self.section, self.section
+
+    def __call__(self, value: Any) -> Any:
+        """The value as it is, or the table under its keys."""
+        if isinstance(value, self.section):
+            return value
+        is_table = isinstance(value, dict)
+        if self.takes_tables:
+            is_table = is_table and isinstance(value.get("per"), str)
+        return self.section.model_validate(value) if is_table else self.plain(value)
+
+
+_number = type_adapter(NonNegative).validate_python
+WorthOf = Annotated[
+    Any,
+    OrTable("learner.value", Worth, _number),
+    Words(f"{describe_type(NonNegative)}, or a table [learner.value]"),
+]
+BenefitOf = Annotated[
+    Any,
+    OrTable("owners.benefit", Benefit, NAMED, takes_tables=True),
+    Words(f"{NAMED.text}, or a table [owners.benefit] with per"),
+]
 
 
 class Owners(Section):
@@ -42,7 +189,7 @@ class Owners(Section):
     cost_at: Literal["sold", "claimed"] = "sold"
     """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's
     noise for it."""
-    cost: Annotated[Any, named_table("owners.cost")] = Field(
+    cost: Annotated[Any, NamedTable("owners.cost")] = Field(
         description="Add a table [owners.cost] with its kind and price."
     )
     """What privacy costs an owner, by its kind."""
@@ -53,23 +200,21 @@ class Owners(Section):
         """The same table with values per owner, benefits included, in the order of the owners."""
         made = super().listed(names, where, left_out)
         place = f"{where}.benefit"
-        given = self.benefit
-        listed = (
-            given.listed(names, place, left_out)
-            if isinstance(given, Benefit)
-            else in_order(given, names, place, left_out)
-        )
+        listed: Any
+        if isinstance(self.benefit, Benefit):
+            listed = self.benefit.listed(names, place, left_out)
+        else:
+            listed = in_order(self.benefit, names, place, left_out)
         return made.model_copy(update={"benefit": listed})
 
     def lists(self) -> dict[str, Sequence[Any]]:
         """Values given owner by owner in a list, by key."""
+        own = {}
         if isinstance(self.benefit, Benefit):
-            return super().lists() | {
-                f"benefit.{key}": given for key, given in self.benefit.lists().items()
-            }
-        return super().lists() | (
-            {"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {}
-        )
+            own = {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
+        elif type(self.benefit) in (list, tuple):
+            own = {"benefit": self.benefit}
+        return super().lists() | own
 
     def benefits(self, n_owners: int) -> np.ndarray:
         """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
@@ -80,17 +225,11 @@ class Owners(Section):
     @property
     def wants_model(self) -> bool:
         """Test whether a better model is worth anything to any owner."""
-        parts = (
-            self.benefit.model_dump().values()
-            if isinstance(self.benefit, Benefit)
-            else [self.benefit]
-        )
-        numbers = [
-            list(part.values()) if isinstance(part, dict) else part
-            for part in parts
-            if part is not None
-        ]
-        return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
+        parts = [self.benefit]
+        if isinstance(self.benefit, Benefit):
+            parts = [self.benefit.money, self.benefit.cases]
+        parts = [list(part.values()) if isinstance(part, dict) else part for part in parts]
+        return all(np.any(np.asarray(part) > 0) for part in parts if part is not None)
 
 
 class Buyer(Section):
@@ -122,7 +261,7 @@ class Buyer(Section):
 class Learner(Buyer):
     """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
 
-    pricing: Annotated[Any, named_table("learner.pricing")] | None = None
+    pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
     """How it moves the money in [policy] by what it sees of it; without, the policy stands as
     written."""
 
@@ -149,8 +288,8 @@ class Market(Section):
     """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after
     the last is taken."""
     agents: Annotated[int, Ge(0), Le(100_000)] = 100_000
-    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in larger markets the fixed point
-    of best responses stands in for their play."""
+    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in
+    larger markets the fixed point of best responses stands in for their play."""
     participation: Literal["bound", "free"] = "bound"
     """Whether owners bound to sell at least so much must, or may leave the market, and come
     back."""
@@ -188,13 +327,13 @@ class Validation(Section):
     runs: Annotated[int, Ge(2), Le(100_000)] = 100
     """Trainings with fresh noise at the equilibrium."""
     paths: bool | None = None
-    """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured on all records; and, of
-    asynchronous training, `talks.csv`: who talked when."""
+    """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured
+    on all records; and, of asynchronous training, `talks.csv`: who talked when."""
     baselines: Baselines | None = None
-    """What is trained besides, at the same budgets and as often, to compare with: `weighted` (owners weighed by their
-    records), `plain` (all alike), each with its paper's noise under `accounting = "printed"`;
-    `central` (one party with all records, under the mean of the budgets); `nonprivate` (no
-    noise)."""
+    """What is trained besides, at the same budgets and as often, to compare with: `weighted`
+    (owners weighed by their records), `plain` (all alike), each with its paper's noise under
+    `accounting = "printed"`; `central` (one party with all records, under the mean of the budgets);
+    `nonprivate` (no noise)."""
     lojasiewicz: bool | None = None
-    """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the trained models and around the
-    best."""
+    """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the
+    trained models and around the best."""

@@ -19,12 +19,17 @@ from learning.privacy.wrapped import LOCAL, Trust
 from scenarios.features import FEATURES, choices
 from scenarios.features.base import check_exclusions
 from scenarios.schema.data import Data
-from scenarios.schema.fields import OPTIMAL, ColumnLabels, Section, ShortText, quote_choices
-from scenarios.schema.kinds import named_table
-from scenarios.schema.learning import Learning
-from scenarios.schema.market import Learner, Market, Owners, Validation
-from scenarios.schema.toml import toml_lines
-from scenarios.schema.worth import LABELLED, Benefit
+from scenarios.schema.fields import (
+    OPTIMAL,
+    ColumnLabels,
+    Section,
+    ShortText,
+    quote_choices,
+    toml_lines,
+)
+from scenarios.schema.kinds import NamedTable
+from scenarios.schema.learning import Learning, names_with
+from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
 
 NAMING_FILES = ("data.path", "policy.file", "network.trade.path", "network.sight.path")
 # Order of the tables in the resolved text, of which the hash is taken: it never changes.
@@ -69,7 +74,7 @@ class Scenario(Section):
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
-    policy: Annotated[Any, named_table("policy")] = Field(
+    policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."
     )
     learner: Learner = Field(description="Add a table [learner] with its value.")
@@ -158,24 +163,22 @@ class Scenario(Section):
     def _check_labels(self) -> None:
         """Refuse keys that contradict what the loss takes its target for."""
         data = self.data
-        loss = format_value(self.learning.loss)
-        labelled = [name for name, one in LOSSES.items() if one.labels]
+        loss = f"loss {format_value(self.learning.loss)}"
         for key, given in (("labels", data.labels), ("positive", data.positive)):
             if given is not None and not self.learning.labels:
-                rule = (
-                    f"goes with loss {quote_choices(labelled)}, whose target is one of two values"
-                )
-                found = f"{format_value(given)} with loss {loss}"
+                labelled = names_with(LOSSES, "labels")
+                rule = f"goes with loss {labelled}, whose target is one of two values"
+                found = f"{format_value(given)} with {loss}"
                 raise InputError(f"data.{key}", rule, found, "Leave it out.")
         if data.target in data.bounds and self.learning.labels:
-            rule = f"has no range with loss {loss}, under which it is one of two values"
+            rule = f"has no range with {loss}, under which it is one of two values"
             found = format_value(list(data.bounds[data.target]))
             raise InputError(f"data.bounds.{data.target}", rule, found, "Leave it out.")
 
     def _check_worth(self) -> None:
         """Refuse terms of value that the loss gives no model for, or that owners do not share."""
-        rivals = [(rival, "learners") for rival in self.learners or ()]
-        for buyer, table in ((self.learner, "learner"), *rivals):
+        buyers = [("learner", self.learner), *(("learners", one) for one in self.learners or ())]
+        for table, buyer in buyers:
             if buyer.worth is not None:
                 self._check_unit(buyer.worth.per, f"{table}.value")
         worth = self.learner.worth
@@ -193,17 +196,15 @@ class Scenario(Section):
     def _check_unit(self, per: str, table: str) -> None:
         """Refuse a unit of value that the loss gives no model for."""
         learning = self.learning
-        loss = format_value(learning.loss)
+        loss = f"loss {format_value(learning.loss)}"
         if per in LABELLED and not learning.labels:
-            labelled = quote_choices([name for name, one in LOSSES.items() if one.labels])
-            rule = f'must be "rmse" with loss {loss}, whose target is a number'
-            raise InputError(
-                f"{table}.per", rule, format_value(per), f"Or set learning.loss to {labelled}."
-            )
+            rule = f'must be "rmse" with {loss}, whose target is a number'
+            remedy = f"Or set learning.loss to {names_with(LOSSES, 'labels')}."
+            raise InputError(f"{table}.per", rule, format_value(per), remedy)
         if per in LABELLED:
             return
         if not learning.objective.quadratic:
-            rule = f"must be {quote_choices(LABELLED)} with loss {loss}"
+            rule = f"must be {quote_choices(LABELLED)} with {loss}"
             raise InputError(f"{table}.per", rule, format_value(per))
         if learning.regularisation > 0:
             rule = f"must be 0 with {table} per rmse: the charge for large parameters is no error"

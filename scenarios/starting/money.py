@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.forecast.planner import Planner
-from scenarios.summary.gain import chance_above
+from scenarios.summary.verdict import chance_above
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0)  # tried, the most private first
 CUSTOMARY = 2.0  # up to which another mechanism is tried before budgets go higher

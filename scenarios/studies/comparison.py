@@ -24,7 +24,7 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import Scaled, at_fitness, at_spending, of_kind
-from scenarios.summary.gain import LEVEL, chance_above
+from scenarios.summary.verdict import LEVEL, chance_above
 from scenarios.sweeping.cells import planned_on
 from scenarios.sweeping.facts import at
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
+
+import numpy as np
 
 from learning.forecast.planner import Planner
 from learning.losses.clipping import PARTS, RECORD
@@ -12,20 +15,93 @@ from learning.privacy.promises import weakest_claims
 from learning.training.engine import Trained
 from learning.training.model import Model
 from scenarios.features import FEATURES, features_in_use
+from scenarios.features.base import rows_of
 from scenarios.features.time import period_rows
 from scenarios.model_file import HandedOver, try_model
 from scenarios.result import SCHEMA, Result, to_plain
 from scenarios.run import Loop, Run
 from scenarios.schema.scenario import Scenario, sha256
 from scenarios.summary import market
-from scenarios.summary.claims import all_claims, claims_part
-from scenarios.summary.forecast import clip_interval, forecast_part
-from scenarios.summary.privileged import mark_privileged
+from scenarios.summary.forecast import all_claims, claims_part, clip_interval, forecast_part
 from scenarios.summary.validation import validation_part
 from scenarios.summary.verdict import (
     weaker_than_sold,
 )
 from scenarios.tables.dataset import MarketData
+
+ORACLE = "oracle"
+MEASURED = "measured"
+# Counted or judged on all records, which no party to the market can look at.
+LOOKED_UP = {
+    "data.filled_cells": MEASURED,
+    "data.identical_records": MEASURED,
+    "data.persons": MEASURED,
+    "forecast.oracle": ORACLE,
+    "outside_option.measured": MEASURED,
+    "owners[].isolated_relative_fitness": MEASURED,
+    "owners[].isolated_estimate": MEASURED,
+    "owners[].gains": MEASURED,
+    "learners[].trained_fitness": MEASURED,
+    "learners[].agrees": MEASURED,
+    "learners[].trained_gain": MEASURED,
+    "time.periods[].agrees": MEASURED,
+    "time.periods[].trained": MEASURED,
+    "time.periods[].trained_std_error": MEASURED,
+    "validation": MEASURED,
+}
+FOLLOWS = (
+    "audit",
+    "behaviours",
+    "claims",
+    "equilibrium",
+    "externalities",
+    "forecast",
+    "learner",
+    "learners",
+    "network",
+    "outside_option",
+    "participation",
+    "pricing",
+    "public_good",
+    "regulation",
+    "time",
+    "unions",
+    "warnings",
+    "welfare",
+)
+KNOWN_TO_ALL = ("name", "records")  # of an owner: its name and the number of its records
+
+
+def records_decide(scenario: Scenario) -> bool:
+    """Test whether budgets and payments themselves rest on the owners' records.
+
+    So they do on the oracle basis, where forecasts are made from the pooled records, and where
+    owners who want the model choose their budgets by how good their own is.
+    """
+    return scenario.data.public_rows == 0 or scenario.owners.wants_model
+
+
+def mark_privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]:
+    """Marks of the fields of a result that a private cell can move.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    content : the content of its result.
+
+    Returns
+    -------
+    dict
+        Path of a field, with all that is under it -> ``oracle``: computed from the owners' records
+        in place of what the learner or an owner would know; or ``measured``: counted or judged on
+        them afterwards. ``owners[]`` is every owner. trajectory.csv and payoff_curves.csv are
+        marked as ``equilibrium`` is, validation.csv and paths.csv as ``validation``.
+    """
+    marks = dict(LOOKED_UP)
+    if records_decide(scenario):
+        decided = [f"owners[].{key}" for key in content["owners"][0] if key not in KNOWN_TO_ALL]
+        marks = dict.fromkeys((*FOLLOWS, *decided), ORACLE) | marks
+    return dict(sorted(marks.items()))
 
 
 def build_result(run: Run, loop: Loop) -> Result:
@@ -45,16 +121,16 @@ def build_result(run: Run, loop: Loop) -> Result:
     ]
     content["warnings"] += weaker_than_sold(content)
     content["privileged"] = mark_privileged(run.scenario, content)
-    runs = [] if run.trained is None else run.fitness.tolist()
+    runs = run.fitness.tolist() if run.trained else []
     return Result(
         to_plain(content),
         market.trajectory_rows(run),
         [{"run": number, "relative_fitness": fitness} for number, fitness in enumerate(runs)],
         market.payoff_rows(run),
         run.written.to_toml(absolute=True),
-        None if run.trained is None else handed_over(run, run.trained),
+        handed_over(run, run.trained) if run.trained else None,
         period_rows(run),
-        () if run.paths is None else run.paths.rows(),
+        run.paths.rows() if run.paths else (),
         talk_rows(run),
     )
 
@@ -117,7 +193,7 @@ def protocol_part(scenario: Scenario, planner: Planner) -> dict[str, Any]:
         "theta_max": coordinates.theta_max,
         "gradient_bound": coordinates.gradient_bound,
         "given_bound": coordinates.given_bound,
-        "scores": None if scores is None else asdict(scores),
+        "scores": scores and asdict(scores),
     }
 
 
@@ -126,16 +202,14 @@ def talk_rows(run: Run) -> list[dict[str, Any]]:
 
     Of clocked trainings watched.
     """
-    talks = None if run.paths is None or run.trained is None else run.trained.talks
-    if talks is None:
+    trained = run.trained
+    if run.paths is None or trained is None or trained.talks is None:
         return []
-    assert run.trained is not None and run.trained.task is not None
-    names = [*(owner.name for owner in run.trained.task.owners), ""]  # -1 is nobody
-    told = zip(talks.times.tolist(), talks.owners.tolist(), strict=True)
-    return [
-        {"tick": k, "time": time, "owner": names[who]}
-        for k, (time, who) in enumerate(told, start=1)
-    ]
+    assert trained.task is not None
+    times = trained.talks.times
+    names = np.array([*(owner.name for owner in trained.task.owners), ""])  # -1 is nobody
+    ticks = np.arange(1, len(times) + 1)
+    return rows_of({"tick": ticks, "time": times, "owner": names[trained.talks.owners]})
 
 
 def handed_over(run: Run, trained: Trained) -> HandedOver:
@@ -143,19 +217,14 @@ def handed_over(run: Run, trained: Trained) -> HandedOver:
 
     Of the first learner's, where there are several.
     """
-    claims = (
-        all_claims(run)
-        if run.history
-        else claims_part(run.scenario, run.data, run.planner, run.epsilon)
-    )
     data = run.data
-    loss = run.scenario.learning.objective
-    asked = run.epsilon > 0
-    model = Model(data.encoder, loss, trained.theta[0])
-    fresh = None if data.holdout is None else try_model(model, data.holdout)
-    names = (
-        tuple(name for name, one in zip(data.names, asked, strict=True) if one) if run.asks else ()
-    )
+    claims = claims_part(run.scenario, data, run.planner, run.epsilon)
+    if run.history:
+        claims = all_claims(run)
+    model = Model(data.encoder, run.scenario.learning.objective, trained.theta[0])
+    fresh = try_model(model, data.holdout) if data.holdout else None
+    asked = run.asks & (run.epsilon > 0)
+    names = tuple(name for name, one in zip(data.names, asked, strict=True) if one)
     claimed = tuple(to_plain(claim) for claim in weakest_claims(claims).values())
     return HandedOver(model, data.table.labels, names, claimed, run.planner.forecast.basis, fresh)
 
@@ -169,7 +238,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "rows": data.n_rows,
         "dropped_rows": table.n_dropped,
         "public_rows": len(division.public),
-        "check_rows": 0 if data.aside is None else data.aside.n_records,
+        "check_rows": data.aside.n_records if data.aside else 0,
         "holdout_rows": len(division.holdout),
         "left_over_rows": division.left_over,
         "owners_left_out": list(division.too_small),
@@ -178,10 +247,10 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "constant_columns": list(data.encoder.dropped),
         "target": table.target_name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],
-        "labels": None if table.labels is None else list(table.labels),
+        "labels": table.labels and list(table.labels),
         "filled_cells": data.filled,
         "identical_records": asdict(data.overlap),
-        "persons": None if data.persons is None else asdict(data.persons),
+        "persons": data.persons and asdict(data.persons),
     }
 
 
@@ -191,33 +260,20 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
     delta = planner.mechanism.delta
     between = planner.between
     reports = planner.inputs.reports
-    named = between is not None and between.by_names and between.differ
     unlike = reports is not None and reports.differ
     said: list[dict[str, Any]] = []
     if data.public is None:
         said.append({"cause": "oracle_basis"})
     if delta * smallest >= 1:
         said.append({"cause": "large_delta", "delta": delta, "records": smallest})
-    if between is not None and named:
+    reported = {"p_value": reports.test.p_value} if reports else {}
+    if between is not None and between.by_names and between.differ:
         said.append({"cause": "owners_unlike", "p_value": between.test.p_value})
     elif reports is not None and unlike:
-        said.append(
-            {
-                "cause": "reports_unlike",
-                "p_value": reports.test.p_value,
-                "nameless": reports.nameless,
-            }
-        )
-    if (
-        scenario.data.order == "as_is"
-        and scenario.data.owner is None
-        and len(data.owners) > 1
-        and not unlike
-    ):
-        said.append(
-            {"cause": "order_as_is"}
-            | ({} if reports is None else {"p_value": reports.test.p_value})
-        )
+        said.append({"cause": "reports_unlike", **reported, "nameless": reports.nameless})
+    in_order = scenario.data.order == "as_is" and scenario.data.owner is None
+    if in_order and len(data.owners) > 1 and not unlike:
+        said.append({"cause": "order_as_is", **reported})
     if scenario.owners.wants_model and data.public is not None:
         said.append({"cause": "benefit_tells"})
     return said

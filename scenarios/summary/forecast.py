@@ -1,23 +1,92 @@
-"""The forecast of a run, as a result holds it."""
+"""Forecast and privacy claims of a run, as a result holds them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from learning.data.rows import describe_neighbours
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.forecast.prediction import Prediction, quantiles
 from learning.losses.clipping import RECORD
+from learning.privacy.claims import REPLACE, Claim
+from learning.privacy.lifetime import compose_learners, compose_trainings
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
+from learning.privacy.promises import make_claims
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
 from learning.training.plan import Plan
+from scenarios.run import Run
+from scenarios.schema.scenario import Scenario
 from scenarios.summary.verdict import (
     ROUNDING,
 )
 from scenarios.tables.dataset import MarketData
+
+
+def all_claims(run: Run) -> list[dict[str, Any]]:
+    """Claims of a run; of several learners each, and of all of them together.
+
+    Of one period of several, what holds over all of them.
+    """
+    if run.history is not None:
+        past = run.history
+        made = compose_trainings(
+            past.claims, past.sold, past.lifetime, arriving=past.rules.arriving
+        )
+        return claims_told(run.scenario, made)
+    if run.contest is None:
+        return claims_part(run.scenario, run.data, run.planner, run.epsilon)
+    own = [
+        claims_made(one.scenario, one.data, one.planner, one.epsilon)
+        for one in (run, *run.contest.others)
+    ]
+    told = [
+        replace(claim, protects_against=f"{claim.protects_against}, of {name}")
+        for name, made in zip(run.contest.names, own, strict=True)
+        for claim in made
+    ]
+    return claims_told(run.scenario, [*told, *compose_learners(own)])
+
+
+def claims_part(
+    scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray
+) -> list[dict[str, Any]]:
+    """The promises to each owner whose records are queried under noise.
+
+    None where nothing is asked.
+    """
+    return claims_told(scenario, claims_made(scenario, data, planner, epsilon))
+
+
+def claims_made(
+    scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray
+) -> list[Claim]:
+    """The same for single records."""
+    plan = planner.forecast.plan(epsilon)
+    reports = planner.inputs.reports
+    unit = scenario.data.promised
+    if plan.asks:
+        given = planner.hidden(epsilon)
+        grows = plan.growth
+        return make_claims(
+            planner.mechanism_at(epsilon), data.names, data.sizes, given, plan.priced, unit, grows
+        )
+    return [] if reports is None else list(reports.query.claims(data.names, unit))
+
+
+def claims_told(scenario: Scenario, made: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Promises as a result has them, of persons where the scenario counts these."""
+    told = [dict(vars(claim)) for claim in made]
+    if scenario.data.person is None:
+        return told
+    person = describe_neighbours(scenario.data.most_rows)
+    return [claim | {"adjacency": claim["adjacency"].replace(REPLACE, person)} for claim in told]
+
 
 WORLDS = 200  # possible worlds that what unlike owners add is told from
 
@@ -40,9 +109,7 @@ def forecast_part(
         "answers": plan.priced,
         **shares_part(plan),
         "step_size": plan.step_size,
-        "step_decline": ALGORITHMS[plan.algorithm].decline
-        if plan.decline is None
-        else plan.decline,
+        "step_decline": step_decline(plan),
         "returned": plan.returned,
         "bias": fitness - noise,
         "noise": noise,
@@ -58,6 +125,11 @@ def forecast_part(
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
         "choices": [asdict(choice) for choice in planner.choices] or None,
     }
+
+
+def step_decline(plan: Plan) -> float:
+    """Power of the round that steps fall with: that of the plan, or of the algorithm's paper."""
+    return ALGORITHMS[plan.algorithm].decline if plan.decline is None else plan.decline
 
 
 def shares_part(plan: Plan) -> dict[str, Any]:
@@ -105,31 +177,37 @@ def clip_interval(interval: tuple[float, float]) -> list[float]:
     return [0.0 if -ROUNDING < end < 0 else end for end in interval]
 
 
+def is_published(planner: Planner, plan: Plan, mechanism: Mechanism) -> bool:
+    """Test whether theorems are about such a training.
+
+    None is about clipped gradients, sums of answers, or answers that are not all alike.
+    """
+    clipped = planner.coordinates.clipping == RECORD
+    if clipped or planner.inputs.trust.secure or plan.growth != 1:
+        return False
+    known = mechanism.in_published_bounds or ALGORITHMS[plan.algorithm].published_formula
+    return bool(plan.asks and known)
+
+
 def published_part(
     data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float
 ) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under its paper's noise.
 
     None where nobody is asked or there is none.
-
-    Nor of steps along clipped gradients: they descend another cost than the one that theorems are
-    about.
     """
     plan = planner.forecast.plan(epsilon)
     sharing = epsilon > 0
     mechanism = planner.mechanism_at(epsilon)
     algorithm = ALGORITHMS[plan.algorithm]
     coordinates = planner.coordinates
-    if plan.growth != 1:
-        return None  # the papers' theorems are about answers that are all alike
-    published = mechanism.in_published_bounds or algorithm.published_formula
-    apart = coordinates.clipping == RECORD or planner.inputs.trust.secure  # of which no theorem is
-    if not (plan.asks and sharing.any() and published) or apart:
+    if not (sharing.any() and is_published(planner, plan, mechanism)):
         return None
     budgets = epsilon[sharing]
     sizes = data.sizes[sharing].astype(float)
     bound = coordinates.noise_bound
-    (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation
+    least, most = planner.curvatures
+    penalty = planner.inputs.settings.regularisation
     inputs = BoundInputs(
         budgets,
         float(sizes.sum()),
@@ -141,7 +219,7 @@ def published_part(
         horizon=plan.horizon,
         steps=plan.steps,
         returned=plan.returned,
-        decline=algorithm.decline if plan.decline is None else plan.decline,
+        decline=step_decline(plan),
         smoothness=most,
         lipschitz=coordinates.longest_gradient,
         own_convexity=penalty * float(np.linalg.eigvalsh(coordinates.transform)[0] ** 2),
@@ -153,4 +231,4 @@ def published_part(
         delta=mechanism.delta,
     )
     told = algorithm.published_bound(inputs)
-    return None if told is None else asdict(told)
+    return asdict(told) if told else None

@@ -12,18 +12,14 @@ from learning.forecast.measures import RELATIVE
 from learning.privacy.promises import weakest_claims
 from learning.randomness import Streams
 from market.analysis.welfare import at_refusal, gini, individually_rational, participation
-from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose, equilibrium_remarks
+from scenarios.features.base import rows_of
 from scenarios.features.behaviours import describe_rational
 from scenarios.planning import isolated_as_known
 from scenarios.run import Run
-from scenarios.summary.gain import buying_pays, gain_part
-from scenarios.summary.remedies import remedies_part
-from scenarios.summary.rows import rows_of
-from scenarios.summary.terms import terms_part
-from scenarios.summary.verdict import summarise_runs
-from scenarios.summary.worth import past_worth_part, worth_columns
+from scenarios.summary.verdict import buying_pays, gain_part, summarise_runs
+from scenarios.summary.worth import past_worth_part, terms_part, worth_columns
 
 BEST = (
     "optimum",
@@ -52,15 +48,33 @@ def owners_part(
     """
     game = run.game
     epsilon = run.epsilon
-    cost = game.owners.cost
     asked = game.asks(epsilon)
+    isolated = estimate = np.full(len(game.owners), np.nan)
+    if run.data.fits_own_models:
+        isolated = run.data.isolated
+        estimate = isolated_as_known(run.data, run.planner)
+    columns = {
+        **account_columns(run, claims),
+        "weight": run.weights * asked,
+        "isolated_relative_fitness": isolated,
+        "isolated_estimate": estimate,
+        "as_learner_relative_fitness": as_learner_fitness(run.planner.forecast, epsilon),
+        "gains": asked & (epsilon > 0) & (fitness < isolated),
+    }
+    error = game.policy.standard_error(epsilon, game)
+    if error is not None:  # payments from a sample
+        columns["payment_std_error"] = error
+    return rows_of(columns)
+
+
+def account_columns(run: Run, claims: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Columns of what each owner sells, is paid, loses and has in the end, by name."""
     have = run.accounts
-    isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
-    promised = weakest_claims(claims)
-    claimed = np.array(
-        [promised[name]["epsilon"] if name in promised else 0.0 for name in run.data.names]
-    )
+    out = run.staying_out
+    promised = {name: claim["epsilon"] for name, claim in weakest_claims(claims).items()}
+    claimed = np.array([promised.get(name, 0.0) for name in run.data.names])
     delta = max((claim["delta"] for claim in claims), default=0.0)
+    leaked = leakage_bits(claimed, run.game.owners.cost.values, delta)
     columns = {
         "name": run.data.names,
         "records": run.data.sizes,
@@ -74,32 +88,17 @@ def owners_part(
         "transfer": have.transfers,
         "spillover": have.spillovers,
         "surplus": have.surplus,
-        "outside_option": run.staying_out,
+        "outside_option": out,
         "rational": individually_rational(
-            have.surplus - run.staying_out,
-            have.payments,
-            have.costs,
-            have.transfers,
-            run.staying_out,
+            have.surplus - out, have.payments, have.costs, have.transfers, out
         ),
-        "leakage_bits": leakage_bits(claimed, cost.values, delta)
-        * np.isin(run.data.names, list(promised)),
-        "weight": run.weights * asked,
-        "isolated_relative_fitness": isolated,
-        "isolated_estimate": isolated_as_known(run.data, run.planner)
-        if run.data.fits_own_models
-        else isolated,
-        "as_learner_relative_fitness": as_learner_fitness(run.planner.forecast, epsilon),
-        "gains": asked & (epsilon > 0) & (fitness < isolated),
+        "leakage_bits": leaked * np.isin(run.data.names, list(promised)),
     }
     if not run.scenario.unions and not run.transfers.any():
         del columns["transfer"]
     if run.scenario.externalities is None:
         del columns["spillover"]
-    error = game.policy.standard_error(epsilon, game)
-    if error is not None:  # payments from a sample
-        columns["payment_std_error"] = error
-    return rows_of(columns)
+    return columns
 
 
 def as_learner_fitness(forecast: FitnessForecast, epsilon: np.ndarray) -> np.ndarray:
@@ -114,16 +113,14 @@ def as_learner_fitness(forecast: FitnessForecast, epsilon: np.ndarray) -> np.nda
 
 def equilibrium_part(run: Run) -> dict[str, Any]:
     """Certificate, every distinct equilibrium, and remarks on the profile."""
-    found = run.equilibrium if run.contest is None else run.contest.found
-    profiles = [
-        one.epsilon if one.epsilon.ndim == 1 else one.epsilon.sum(axis=1)
-        for one in (found, *found.others)
-    ]
+    found = run.contest.found if run.contest else run.equilibrium
+    n_owners = len(run.game.owners)
+    profiles = [one.epsilon.reshape(n_owners, -1).sum(axis=1) for one in (found, *found.others)]
     return {
         **certificate_part(run),
         "starts": found.starts,
         "distinct": profiles,
-        "remarks": equilibrium_remarks(run.game, found) if run.contest is None else [],
+        "remarks": [] if run.contest else equilibrium_remarks(run.game, found),
         "diagnosis": diagnosis_part(run),
         "benchmark": describe_rational(run.game, run.rational),
         "agents": found.agents,
@@ -132,8 +129,9 @@ def equilibrium_part(run: Run) -> dict[str, Any]:
 
 def refusal_part(run: Run) -> list[dict[str, Any]]:
     """Warnings of learners who pay for a model no better than their own."""
-    runs = (run,) if run.contest is None else (run, *run.contest.others)
-    names = [None] if run.contest is None else run.contest.names
+    runs: dict[str | None, Run] = {None: run}
+    if run.contest:
+        runs = dict(zip(run.contest.names, (run, *run.contest.others), strict=True))
     return [
         {
             "cause": "edge_of_refusal",
@@ -141,7 +139,7 @@ def refusal_part(run: Run) -> list[dict[str, Any]]:
             "payments": float(one.game.payments(one.epsilon).sum()),
             "sellers": int(np.count_nonzero(one.epsilon)),
         }
-        for name, one in zip(names, runs, strict=True)
+        for name, one in runs.items()
         if at_refusal(one.game, one.epsilon)
     ]
 
@@ -176,18 +174,31 @@ def diagnosis_part(run: Run) -> dict[str, Any] | None:
 def learner_part(run: Run) -> dict[str, Any]:
     """Learner's account: promises, remedies, and whether it can pay."""
     promised = promised_part(run)
-    game = run.game
     budget = run.scenario.learner.budget
+    within = None
+    if budget is not None:
+        within = participation(run.game, run.epsilon, budget=budget).within_budget
     return {
         **promised,
         "terms": terms_part(run),
         "remedies": remedies_part(run),
         "past_worth": past_worth_part(run),
         "budget": budget,
-        "within_budget": None
-        if budget is None
-        else participation(game, run.epsilon, budget=budget).within_budget,
+        "within_budget": within,
     }
+
+
+def remedies_part(run: Run) -> list[dict[str, Any]]:
+    """Changes under which asking would pay; none where something is asked.
+
+    With several learners none is sought: each would change what the others buy.
+    """
+    asks = run.planner.forecast.plan(run.epsilon).asks
+    if run.scenario.learners or (asks and np.any(run.epsilon > 0)):
+        return []
+    from scenarios.summary.remedies import list_remedies
+
+    return list_remedies(run)
 
 
 def promised_part(run: Run) -> dict[str, Any]:
@@ -251,18 +262,16 @@ def isolated_errors(run: Run) -> np.ndarray:
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = sides_part(run)
-    if not run.simple:  # a planner would divide every budget too, count what it tells of others, or choose who stays
+    # Otherwise a planner would divide every budget too, count what it tells of others, or choose
+    # who stays.
+    if not run.simple:
         return have | dict.fromkeys(BEST)
     best = run.optimum
-    anarchy = best.price_of_anarchy(have["total"])
-    return {
-        **have,
-        "optimum": best.welfare,
-        "optimum_at_most": best.at_most,
-        "optimum_epsilon": best.epsilon,
-        "price_of_anarchy": anarchy[0] if have["total"] > 0 else None,
-        "price_of_anarchy_at_most": anarchy[1] if have["total"] > 0 else None,
-    }
+    anarchy: Sequence[float | None] = (None, None)
+    if have["total"] > 0:
+        anarchy = best.price_of_anarchy(have["total"])
+    values = (best.welfare, best.at_most, best.epsilon, *anarchy)
+    return have | dict(zip(BEST, values, strict=True))
 
 
 def sides_part(run: Run) -> dict[str, float]:
@@ -284,7 +293,7 @@ def trajectory_rows(run: Run) -> list[dict[str, Any]]:
     """
     names = run.data.names[:TRACED]
     rows = []
-    path = run.equilibrium.trajectory if run.contest is None else run.contest.found.trajectory
+    path = (run.contest.found if run.contest else run.equilibrium).trajectory
     for number, epsilon, payments, _ in path:
         if run.contest is None:
             regret = run.playing.regret(epsilon, np.arange(len(names)))
@@ -301,6 +310,8 @@ def _deviation_payoffs(run: Run, grid: np.ndarray, shown: np.ndarray) -> np.ndar
     """Surplus (n, m) of the owners numbered in ``shown`` (n,) at budgets in all (n, m)."""
     if run.contest is None:
         return run.playing.deviation_payoffs(run.epsilon, grid, shown)
+    from market.competition.allocation import even_split
+
     market = run.contest.market
     sold = run.contest.found.epsilon
     total = sold.sum(axis=1, keepdims=True)

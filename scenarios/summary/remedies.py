@@ -30,12 +30,8 @@ DELTA = 1e-6  # of mechanisms that need one, where the scenario has none
 Fact = dict[str, Any]
 
 
-def remedies_part(run: Run) -> list[Fact]:
+def list_remedies(run: Run) -> list[Fact]:
     """Changes, each by itself, under which asking pays the learner by the forecast.
-
-    None where something is asked.
-
-    With several learners none is sought: each would change what the others buy.
 
     Returns
     -------
@@ -45,12 +41,8 @@ def remedies_part(run: Run) -> list[Fact]:
         some of them ``left_out``; "mechanism", another ``label``; "components", fewer of them
         (``count``). ``gain`` is what the learner then has, after paying.
     """
-    forecast = run.planner.forecast
-    epsilon = run.epsilon
-    if run.scenario.learners or (forecast.plan(epsilon).asks and np.any(epsilon > 0)):
-        return []
     tried: list[Callable[[Run], list[Fact]]] = [more_money]
-    if np.any(epsilon > 0):
+    if np.any(run.epsilon > 0):
         tried = [more_epsilon, more_money, fewer_owners, other_mechanisms, fewer_components]
     return [fact for find in tried for fact in find(run)]
 
@@ -99,29 +91,23 @@ def more_epsilon(run: Run) -> list[Fact]:
 def more_money(run: Run) -> list[Fact]:
     """Factor on the policy's money at which buying pays, owners settling anew."""
     policy = run.game.policy
-    keys = [
-        one.name
-        for one in fields(policy)
-        if one.name in MONEY and np.all(getattr(policy, one.name))
-    ]
+    money = {one.name: np.asarray(getattr(policy, one.name)) for one in fields(policy)}
+    keys = [name for name in money if name in MONEY and np.all(money[name])]
     if len(run.game.owners) > MOST or not keys:
         return []
+    key = keys[0]
 
     def settled(factor: float) -> tuple[float, Array]:
-        paid = replace(
-            run.game,
-            policy=replace(policy, **{keys[0]: factor * np.asarray(getattr(policy, keys[0]))}),
-        )
-        epsilon = search_equilibrium(
-            run.scenario, paid, rng=Streams(run.scenario.seed, "remedies").rng(), starts=1
-        ).epsilon
+        paid = replace(run.game, policy=replace(policy, **{key: factor * money[key]}))
+        rng = Streams(run.scenario.seed, "remedies").rng()
+        epsilon = search_equilibrium(run.scenario, paid, rng=rng, starts=1).epsilon
         return learner_gain(replace(run, game=paid), epsilon), epsilon
 
     factor = first_that_pays(lambda k: settled(k)[0])
     if factor is None:
         return []
     gain, epsilon = settled(factor)
-    return [{"change": "money", "key": keys[0], "factor": factor, "epsilon": epsilon, "gain": gain}]
+    return [{"change": "money", "key": key, "factor": factor, "epsilon": epsilon, "gain": gain}]
 
 
 def fewer_owners(run: Run) -> list[Fact]:
@@ -129,26 +115,18 @@ def fewer_owners(run: Run) -> list[Fact]:
     sharing = run.epsilon > 0
     if run.scenario.trusts.secure:  # of one noise for all, no owner adds any
         return []
-    term = np.where(
-        sharing, run.planner.mechanism.noise_term(np.where(sharing, run.epsilon, 1.0)), np.inf
-    )
-    kept = best_coalition(run.data.sizes, term)
-    left_out = [
-        name
-        for name, shares, stays in zip(run.data.names, sharing, kept, strict=True)
-        if shares and not stays
-    ]
+    planner = run.planner
+    term = planner.mechanism.noise_term(np.where(sharing, run.epsilon, 1.0))
+    kept = best_coalition(run.data.sizes, np.where(sharing, term, np.inf))
+    left_out = np.array(run.data.names, dtype=object)[sharing & ~kept].tolist()
     if not left_out:
         return []
-    planner = run.planner
-    inputs = run.planner.inputs
+    owners = planner.inputs.owners
     if planner.forecast.kind == "exact":
-        low, high = (
-            np.where(kept, limit, 0.0)
-            for limit in (inputs.owners.epsilon_min, inputs.owners.epsilon_max)
-        )
-        asked = replace(inputs, owners=replace(inputs.owners, epsilon_min=low, epsilon_max=high))
-        planner = planner_under(asked, planner.mechanism, planner)
+        low = np.where(kept, owners.epsilon_min, 0.0)
+        high = np.where(kept, owners.epsilon_max, 0.0)
+        asked = replace(owners, epsilon_min=low, epsilon_max=high)
+        planner = planner_under(replace(planner.inputs, owners=asked), planner.mechanism, planner)
     gain = learner_gain(run, np.where(kept, run.epsilon, 0.0), planner.forecast)
     return [{"change": "owners", "left_out": left_out, "gain": gain}] if gain > 0 else []
 
@@ -159,27 +137,19 @@ def other_mechanisms(run: Run) -> list[Fact]:
     Those priced for a horizon that is announced are left out: each horizon would be another
     protocol. So is all of it where a model has very many columns: a protocol takes seconds there.
     """
-    inputs = run.planner.inputs
-    if run.planner.forecast.kind != "exact" or len(run.planner.own_model) > WIDE:
+    planner = run.planner
+    if planner.forecast.kind != "exact" or len(planner.own_model) > WIDE:
         return []
-    delta = inputs.settings.delta or DELTA
-    free = replace(
-        inputs, settings=replace(inputs.settings, mechanism=BEST, accounting=None, delta=delta)
-    )
+    settings = planner.inputs.settings
+    delta = settings.delta or DELTA
+    settings = replace(settings, mechanism=BEST, accounting=None, delta=delta)
+    free = replace(planner.inputs, settings=settings)
     found: list[Fact] = []
-    for mechanism in open_mechanisms(free):
-        if mechanism.horizon is None and mechanism.label != run.planner.mechanism.label:
-            gain = learner_gain(
-                run, run.epsilon, planner_under(free, mechanism, run.planner).forecast
-            )
-            found.append(
-                {
-                    "change": "mechanism",
-                    "label": mechanism.label,
-                    "delta": mechanism.delta,
-                    "gain": gain,
-                }
-            )
+    for one in open_mechanisms(free):
+        if one.horizon is None and one.label != planner.mechanism.label:
+            gain = learner_gain(run, run.epsilon, planner_under(free, one, planner).forecast)
+            fact = {"change": "mechanism", "label": one.label, "delta": one.delta}
+            found.append(fact | {"gain": gain})
     return [fact for fact in found if fact["gain"] > 0]
 
 
@@ -189,35 +159,32 @@ def fewer_components(run: Run) -> list[Fact]:
     Its model's cost is compared with that of the learner's own model with all components or with so
     many, the better one.
     """
-    inputs = run.planner.inputs
     planner = run.planner
-    value = run.game.value
-    if (
-        run.scenario.data.components is None
-        or inputs.sample is None
-        or planner.forecast.kind != "exact"
-    ):
+    count = (run.scenario.data.components or 0) // 2
+    if planner.inputs.sample is None or planner.forecast.kind != "exact":
         return []
-    count = run.scenario.data.components // 2
     while count >= 1:
-        less = planner_under(with_components(inputs, count), planner.mechanism)
-        if less.forecast.trains(run.epsilon):
-            made = less.forecast.at(run.epsilon)
-            own = less.forecast.outside
-            alone = min((1 + own) * less.optimum, (1 + planner.forecast.outside) * planner.optimum)
-            fitness = np.array([alone, (1 + made) * less.optimum]) / planner.optimum - 1
-            before = float(run.measure.own(fitness[0]))
-            after = float(run.measure(fitness[1]))
-            promised = (
-                replace(run.game, forecast=run.measure.of(less.forecast))
-                .payments(run.epsilon)
-                .sum()
-            )
-            gain = value * (before - after) - float(promised)
-            if gain > 0:
-                return [{"change": "components", "count": count, "gain": gain}]
+        gain = gain_by_components(run, count)
+        if gain > 0:
+            return [{"change": "components", "count": count, "gain": gain}]
         count //= 2
     return []
+
+
+def gain_by_components(run: Run, count: int) -> float:
+    """Learner's gain with so many components; minus infinity where it would ask nothing."""
+    planner = run.planner
+    less = planner_under(with_components(planner.inputs, count), planner.mechanism)
+    if not less.forecast.trains(run.epsilon):
+        return -np.inf
+    made = less.forecast.at(run.epsilon)
+    own = less.forecast.outside
+    alone = min((1 + own) * less.optimum, (1 + planner.forecast.outside) * planner.optimum)
+    fitness = np.array([alone, (1 + made) * less.optimum]) / planner.optimum - 1
+    before = float(run.measure.own(fitness[0]))
+    after = float(run.measure(fitness[1]))
+    game = replace(run.game, forecast=run.measure.of(less.forecast))
+    return game.value * (before - after) - float(game.payments(run.epsilon).sum())
 
 
 def with_components(inputs: PlanningInputs, count: int) -> PlanningInputs:

@@ -1,8 +1,8 @@
-"""The trained models of a run against forecast and promises, as a result holds them."""
+"""Trained models of a run against forecast, promises and other trainings, for a result."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,18 @@ from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, 
 from learning.forecast.measures import RELATIVE
 from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
+from learning.privacy.promises import make_claims, weakest_claims
+from learning.progress import count_progress
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
-from learning.training.engine import Trained
+from learning.training.baselines import BASELINES
+from learning.training.engine import Trained, train
+from learning.training.paths import ignore_step
+from learning.training.task import Task
 from scenarios.features.audit import list_conduct
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 from scenarios.summary import market
-from scenarios.summary.compared import baselines_part, lojasiewicz_part
-from scenarios.summary.terms import checked_terms_part, fresh_terms_part
 from scenarios.summary.verdict import (
     agrees_on_money,
     explain_by_kind,
@@ -28,6 +31,7 @@ from scenarios.summary.verdict import (
     summarise_runs,
     z_score,
 )
+from scenarios.summary.worth import checked_terms_part, fresh_terms_part
 from scenarios.tables.dataset import MarketData
 
 
@@ -103,15 +107,15 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
         "outside": planner.own_model[None],
     }
     loss = scenario.learning.objective
-    name = "error" if loss.labels else "mse"
+    name, guessing = ("error", "error_guessing") if loss.labels else ("mse", "variance")
     found: dict[str, Any] = {"records": fresh.n_records}
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
-    found["error_guessing" if loss.labels else "variance"] = fresh.baseline_error(loss)
+    found[guessing] = fresh.baseline_error(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
-    return found | (
-        {} if run.measure is RELATIVE else {"terms": fresh_terms_part(run, trained, fresh)}
-    )
+    if run.measure is not RELATIVE:
+        found["terms"] = fresh_terms_part(run, trained, fresh)
+    return found
 
 
 def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
@@ -142,3 +146,88 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
         "homogeneity": {among: asdict(test) for among, test in found.items()},
         "learner_sees": sees or None,
     }
+
+
+MARKET = "market"  # the market's own training, among those that it is compared with
+PUBLIC = "anyone but that party"  # where one party has all records
+IN_THE_CLOUD = 200
+MOST_OF_A_PATH = 200
+
+
+def baselines_part(run: Run) -> list[dict[str, Any]] | None:
+    """The market's training and those asked for besides, at the same budgets with the same draws.
+
+    None where none was.
+    """
+    names = run.scenario.validation.baselines
+    trained = run.trained
+    if not names or trained is None or trained.task is None:
+        return None
+    rows = [baseline_row(run, MARKET, trained.task, trained.theta)]
+    for name in names:
+        did = count_progress(
+            run.planner.inputs.progress, f"training to compare with: {BASELINES[name].says}", 1
+        )
+        task = replace(BASELINES[name].change(trained.task), watch=ignore_step, did=did)
+        rows.append(baseline_row(run, name, task, train(task).theta))
+    return rows
+
+
+def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str, Any]:
+    """Fitness of the models (runs, p) of a baseline, and the claims of its noise."""
+    fitness = run.data.fitness
+    held = run.data.holdout
+    loss = run.scenario.learning.objective
+    relative = np.asarray(fitness.relative(theta))
+    sold = np.array([owner.epsilon for owner in task.owners], dtype=float)  # None: nan, no noise
+    sold[np.isnan(sold)] = np.inf
+    parties = [owner.name for owner in task.owners]
+    unit = run.scenario.data.promised
+    told = make_claims(
+        task.mechanism,
+        parties,
+        task.sizes.astype(int),
+        sold,
+        task.plan.priced,
+        unit,
+        task.plan.growth,
+    )
+    claims = weakest_claims([asdict(one) for one in told]).values()
+    nothing = {"epsilon": None, "protects_against": None}
+    worst = max(claims, key=lambda one: one["epsilon"], default=nothing)
+    seen_by = worst["protects_against"]
+    if claims and len(parties) == 1:
+        seen_by = PUBLIC
+    return {
+        "name": name,
+        "epsilon": sold.tolist() if np.isfinite(sold).all() else None,
+        "claimed_epsilon": worst["epsilon"],
+        "seen_by": seen_by,
+        "relative_fitness": summarise_runs(relative),
+        "optimal_gap": float(relative.mean() * fitness.optimum),
+        "holdout_error": held and held.error(loss, theta),
+    }
+
+
+def lojasiewicz_part(run: Run) -> dict[str, Any] | None:
+    """Ratios along the first training, at all trained models, and in a cloud around the best.
+
+    None where nobody asks.
+
+    The cloud reaches as far from the best model as training began.
+    """
+    trained = run.trained
+    if not run.scenario.validation.lojasiewicz or trained is None or trained.task is None:
+        return None
+    from learning.losses.lojasiewicz import draw_cloud, smallest_ratio
+
+    cost = run.data.fitness
+    steps = np.linspace(0, len(trained.path) - 1, MOST_OF_A_PATH).round().astype(int)
+    reach = float(np.linalg.norm(trained.path[0] - cost.minimiser))
+    rng = Streams(run.scenario.seed, "lojasiewicz").rng("cloud")
+    points = {
+        "path": trained.path[np.unique(steps)],
+        "trained": trained.theta,
+        "cloud": draw_cloud(cost.minimiser, reach, IN_THE_CLOUD, rng=rng),
+    }
+    return {name: asdict(smallest_ratio(cost, some)) for name, some in points.items()}

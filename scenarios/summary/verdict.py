@@ -1,14 +1,16 @@
-"""Did the forecast hold, and what was promised in money? The verdict on a trained model."""
+"""Promises of money before training, and the verdict on a trained model."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from learning.arrays import Array
+from learning.forecast.prediction import quantiles
+from learning.phrases import read_limit
 from learning.privacy.promises import weakest_claims
 
 Content = Mapping[str, Any]
@@ -33,7 +35,8 @@ def forecast_agrees(runs: Content, interval: tuple[float, float]) -> bool:
     A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is
     random.
     """
-    mean, (low, high) = runs["mean"], interval
+    mean = runs["mean"]
+    low, high = interval
     slack = STANDARD_ERRORS * runs["std_error"] + 1e-9 * abs(mean) + ROUNDING
     return bool(low - slack <= mean <= high + slack)
 
@@ -56,9 +59,11 @@ def agrees_on_money(surplus: Content, learner: Content) -> bool:
     slack = STANDARD_ERRORS * surplus["std_error"]
     low, high = learner["gain"]["interval"]
     slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
-    side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
-    if not learner["buying_pays"] and (learner["surplus"] > 0 or learner.get("kinds_in_doubt")):
-        side = True
+    if learner["buying_pays"]:
+        side = mean + slack > 0
+    else:
+        open_side = learner["surplus"] > 0 or learner.get("kinds_in_doubt")
+        side = open_side or mean - slack <= 0
     return bool(side and low - slack_inside <= mean <= high + slack_inside)
 
 
@@ -75,11 +80,9 @@ def z_score(runs: Content, oracle: Content) -> float | None:
     None where nothing is random.
     """
     error = float(np.hypot(runs["std_error"], oracle["std_error"]))
-    return (
-        (runs["mean"] - oracle["relative_fitness"]) / error
-        if error > 1e-9 * abs(runs["mean"])
-        else None
-    )
+    if error <= 1e-9 * abs(runs["mean"]):
+        return None
+    return (runs["mean"] - oracle["relative_fitness"]) / error
 
 
 def explain_difference(
@@ -101,11 +104,9 @@ def explain_difference(
         standard errors of it) or outside_interval. Differences (``amount``) are in units of
         relative fitness, the largest cause first.
     """
-    mean, point, (low, high) = (
-        runs["mean"],
-        forecast["bias"] + forecast["noise"],
-        forecast["interval"],
-    )
+    mean = runs["mean"]
+    point = forecast["bias"] + forecast["noise"]
+    low, high = forecast["interval"]
     where = {"mean": mean, "point": point, "interval": [low, high]}
     oracle = forecast["oracle"]
     if forecast_agrees(runs, (low, high)):
@@ -146,10 +147,9 @@ def explain_by_kind(owners: float, public: float) -> dict[str, Any]:
     """
     if owners <= SIGNIFICANT:
         return {"cause": "owners_differ", "p_value": owners}
-    return {
-        "cause": f"public_sample_{'differs' if public <= SIGNIFICANT else 'by_chance'}",
-        "p_value": public,
-    }
+    if public <= SIGNIFICANT:
+        return {"cause": "public_sample_differs", "p_value": public}
+    return {"cause": "public_sample_by_chance", "p_value": public}
 
 
 def promised_and_sold(result: Content) -> list[tuple[float, float]]:
@@ -160,25 +160,71 @@ def promised_and_sold(result: Content) -> list[tuple[float, float]]:
     """
     if result.get("time") or result.get("trust"):
         return []
-
-    def epsilon(row: Content) -> float:
-        return math.inf if row["epsilon"] is None else float(row["epsilon"])
-
-    sold = {owner["name"]: epsilon(owner) for owner in result["owners"]}
+    sold = {owner["name"]: read_limit(owner["epsilon"]) for owner in result["owners"]}
     own = weakest_claims(claim for claim in result["claims"] if not claim.get("joint"))
-    pairs = [(epsilon(claim), sold[name]) for name, claim in own.items() if name in sold]
+    pairs = [(read_limit(own[name]["epsilon"]), sold[name]) for name in own if name in sold]
     return [
-        (given, asked)
-        for given, asked in pairs
-        if given != asked and abs(given - asked) > 1e-3 * asked
+        pair for pair in pairs if pair[0] != pair[1] and abs(pair[0] - pair[1]) > 1e-3 * pair[1]
     ]
 
 
 def weaker_than_sold(result: Content) -> list[dict[str, Any]]:
     """Warning that noise as a paper prints it protects less than the budget sold."""
-    given, asked = max(
-        promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0)
-    )
+    pairs = promised_and_sold(result)
+    given, asked = max(pairs, key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
+    if given <= asked:
+        return []
     fact = {"cause": "weaker_than_sold", "epsilon": given, "sold": asked}
     bound = (result.get("protocol") or {}).get("given_bound")
-    return [fact if bound is None else fact | {"given_bound": bound}] if given > asked else []
+    return [fact if bound is None else fact | {"given_bound": bound}]
+
+
+LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
+LIKELIER = 0.5  # chance above which buying may be said to pay
+
+
+def gain_part(possible: Array) -> dict[str, Any]:
+    """Describe the learner's gain in each possible world, (m,), each on average over trainings.
+
+    Returns
+    -------
+    dict
+        ``mean`` and ``median``; ``interval``, in which the gain lies with chance ``level``;
+        ``chance_pays``, that it is above 0.
+    """
+    low, high = quantiles(possible, LEVEL)
+    return {
+        "mean": float(np.mean(possible)),
+        "median": float(np.median(possible)),
+        "interval": [low, high],
+        "level": LEVEL,
+        "chance_pays": chance_above(possible),
+    }
+
+
+def buying_pays(gain: Mapping[str, Any], surplus: float) -> bool:
+    """Decide whether buying is said to pay: likely, and a gain on average.
+
+    Chance and mean are of the same worlds. The forecast's own gain, which the market is played on,
+    must be above 0 too.
+
+    Parameters
+    ----------
+    gain: of `gain_part`.
+    surplus: the learner's gain as forecast, money.
+    """
+    return bool(gain["chance_pays"] > LIKELIER and gain["mean"] > 0 and surplus > 0)
+
+
+def chance_above(possible: Array, amount: float = 0.0) -> float:
+    """Chance that the gain is above an amount: (k + 1/2)/(m + 1) where k of m worlds are above.
+
+    The half is Jeffreys' prior: however many worlds agree, worlds that differ make nothing certain.
+
+    >>> chance_above(np.array([-1.0, 2.0, 3.0])), chance_above(np.array([2.0, 2.0]))
+    (0.625, 1.0)
+    """
+    above = int(np.sum(possible > amount))
+    if possible.min() == possible.max():
+        return float(above > 0)
+    return (above + 0.5) / (len(possible) + 1)

@@ -1,7 +1,9 @@
-"""How much privacy was worth buying of each owner, and what is paid for more."""
+"""Errors in the learner's terms, and how much privacy was worth buying of each owner."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,14 +11,154 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.fitness import epsilon_worth
+from learning.forecast.measures import RELATIVE
+from learning.forecast.prediction import quantiles
+from learning.losses.loss import Fresh, Loss
+from learning.training.engine import Trained
 from market.game.game import Game
+from scenarios.features import FEATURES
 from scenarios.planning import prepare
 from scenarios.run import Run
 from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
+from scenarios.summary.verdict import STANDARD_ERRORS, summarise_runs
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import is_written
+
+LEVEL = 0.95
+
+
+def terms_part(run: Run) -> dict[str, Any] | None:
+    """Forecast errors in the learner's terms; None where relative fitness counts.
+
+    Returns
+    -------
+    dict
+        What a unit is, ``per`` with the keys of learner.value; ``law``, how relative fitness is
+        told in it: exact, or rehearsed on rows of a ``basis``; ``trained`` and ``outside``, in
+        units of the target, as the share of wrong labels, or as money that a case costs; and an
+        interval of each.
+    """
+    worth = run.scenario.learner.worth
+    measure = run.measure
+    if worth is None:
+        return None
+    told = run.prediction
+    forecast = run.planner.forecast
+    target = run.data.table.target_name
+    outside = trained = float(measure.own(forecast.outside))
+    outside_worlds = trained_worlds = measure.own_in_worlds(told.outside)
+    if run.asks:
+        trained = float(measure(forecast.at(run.epsilon)))
+        trained_worlds = measure.in_worlds(told.trained)
+    return worth.model_dump() | {
+        "target": target,
+        "label": run.scenario.labels.get(target),
+        "law": "exact" if worth.decisions is None else "rehearsed",
+        "basis": forecast.basis,
+        "outside": outside,
+        "outside_interval": error_interval(outside_worlds),
+        "trained": trained,
+        "interval": error_interval(trained_worlds),
+        "constant": constant_part(run),
+    }
+
+
+def error_interval(errors: Array) -> list[float]:
+    """Interval of an error over possible worlds (m,); never below 0."""
+    return [max(end, 0.0) for end in quantiles(errors, LEVEL)]
+
+
+def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
+    """The same as measured on all records.
+
+    And whether the translation held: what the error fell by against what it says.
+
+    Its own part is taken: the curve is read at the relative fitness that was measured, not at that
+    forecast.
+
+    Parameters
+    ----------
+    outside: relative fitness of the learner's own model, measured.
+    """
+    if run.measure is RELATIVE:
+        return None
+    errors = summarise_runs(run.errors)
+    low = high = 0.0
+    held = None
+    if run.asks:
+        worlds = np.ones(len(run.prediction.outside))
+        before = run.measure.own_in_worlds(outside * worlds)
+        low, high = quantiles(before - run.measure.in_worlds(run.fitness.mean() * worlds), LEVEL)
+        fell = run.own_error - errors["mean"]
+        slack = STANDARD_ERRORS * errors["std_error"]
+        held = bool(low - slack <= fell <= high + slack)
+    return {
+        "trained": errors,
+        "outside": run.own_error,
+        "translated": [low, high],
+        "translation_held": held,
+        "constant": constant_part(run, run.data.owners),
+    }
+
+
+@dataclass(frozen=True)
+class FreshCost:
+    """The error of models on fresh rows, as a training cost without a charge; what would be the
+    best there is not known."""
+
+    fresh: Fresh
+    loss: Loss
+
+    def value(self, theta: Array) -> Array:
+        """The error of each model (k, p), (k,)."""
+        return np.array([self.fresh.error(self.loss, one[None]) for one in theta])
+
+    def relative(self, theta: Array) -> Array:
+        """Not asked for."""
+        raise TypeError("fresh rows have no best model")
+
+
+def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
+    """Errors on held-out rows: trained models, the learner's own, and a constant."""
+    cost: Any = FreshCost(fresh, run.scenario.learning.objective)
+    made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
+    found: dict[str, Any] = {
+        who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
+    }
+    return found | {"constant": constant_part(run, [fresh])}
+
+
+def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any] | None:
+    """Count what a case costs where every case is given the same label.
+
+    None where the target is a number.
+
+    The label is the one that costs least on the learner's own rows, or on all records where it has
+    none.
+
+    Parameters
+    ----------
+    parts : rows to count it on; those that the label is chosen by unless given.
+
+    Returns
+    -------
+    dict
+        The ``label``, and ``cost``: a share of wrong labels, or money that a case costs.
+    """
+    worth = run.scenario.learner.worth
+    labels = run.data.table.labels
+    if worth is None or worth.decisions is None or labels is None:
+        return None
+    own = [run.data.public] if run.data.public else run.data.owners
+    shown, counted = (np.concatenate([part.y for part in rows]) for rows in (own, parts or own))
+    code = int(np.argmin([worth.decisions.costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
+    return {
+        "label": str(labels[code]),
+        "cost": float(worth.decisions.costs(float(code), counted).mean()),
+    }
+
 
 WITHIN = 1.01  # of the budget worth buying: up to here an owner sells no more than that
 
@@ -59,8 +201,10 @@ def past_worth_part(run: Run) -> dict[str, Any]:
 def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
     """The same at given budgets (n_owners,), of which so much is worth buying (n_owners,)."""
     past = epsilon > WITHIN * worth
-    enough = np.where(past, worth, epsilon)
-    gain = game.value * (game.fitness(enough) - game.fitness(epsilon)) if past.any() else 0.0
+    gain = 0.0
+    if past.any():
+        enough = np.where(past, worth, epsilon)
+        gain = game.value * (game.fitness(enough) - game.fitness(epsilon))
     return {
         "owners": int(past.sum()),
         "payments": float(paid_past(game, epsilon, worth).sum()),
@@ -80,16 +224,12 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
     dict
         ``owners`` with name, epsilon and epsilon_worth, and ``past_worth``, as results have them.
     """
-    others = (
-        scenario.behaviours
-        or scenario.learners
-        or scenario.unions
-        or scenario.time
-        or scenario.externalities
-    )
+    features = ("behaviours", "learners", "unions", "time", "externalities", "pricing")
+    others = any(FEATURES[name].is_used(scenario) for name in features)
     learning = scenario.learning
-    moved = scenario.owners.wants_model or scenario.learner.pricing is not None
-    if others or moved or is_written(scenario) or learning.opened or not learning.by_law:
+    if others or scenario.owners.wants_model or is_written(scenario):
+        return None
+    if learning.opened or not learning.by_law:
         return None
     if not make_declared(scenario.policy).own_choice:
         return None

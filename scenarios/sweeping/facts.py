@@ -8,8 +8,7 @@ from typing import Any
 from scenarios.result import to_plain
 from scenarios.run import Run
 from scenarios.summary import market
-from scenarios.summary.claims import all_claims
-from scenarios.summary.forecast import forecast_part
+from scenarios.summary.forecast import all_claims, forecast_part
 from scenarios.summary.validation import validation_part
 from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 

@@ -17,10 +17,17 @@ from pydantic import Field, PlainValidator, ValidationError
 from learning.declaration import Words
 from learning.errors import InputError
 from learning.phrases import format_value, toml_value
-from scenarios.schema.fields import Names, Section, Text, first_error, stated_refusal, suggest_name
+from scenarios.schema.fields import (
+    Names,
+    Section,
+    Text,
+    first_error,
+    stated_refusal,
+    suggest_name,
+    toml_lines,
+)
 from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
-from scenarios.schema.toml import toml_lines
 from scenarios.sweeping.axes import (
     Axis,
     SobolAxis,

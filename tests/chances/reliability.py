@@ -16,9 +16,8 @@ from reproduction.outcome import Outcome, compare_run
 from reproduction.study import Options, Row, Study, append_row, read_rows
 from scenarios.planning import prepare
 from scenarios.runner import carry_out
-from scenarios.summary.gain import buying_pays, gain_part
 from scenarios.summary.validation import kind_p_values
-from scenarios.summary.verdict import SIGNIFICANT
+from scenarios.summary.verdict import SIGNIFICANT, buying_pays, gain_part
 from scenarios.sweeping.sharing import processes, shared_out
 
 KEPT = "chances.csv"

@@ -36,7 +36,7 @@ from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
 from market.policies.thesis import PostedChannel, ThesisGain, ThesisLeakage, ThesisUtility
-from scenarios.report.offer import Pen
+from scenarios.report.wording import Pen
 
 PROFILE = np.array([0.3, 1.0, 2.5, 8.0])
 COST_EXAMPLES = {

@@ -9,7 +9,7 @@ from pairs import laid, scenario
 from learning.errors import InputError
 from learning.losses.records import ClippedRecords
 from scenarios.planning import prepare
-from scenarios.report.facts_learning import clips_gradients
+from scenarios.report.facts_outcome import clips_gradients
 from scenarios.runner import run
 from scenarios.studies.audit import audit_scenario
 from scenarios.training import training_task

@@ -5,7 +5,7 @@ import pytest
 
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
-from scenarios.summary.gain import buying_pays, chance_above, gain_part
+from scenarios.summary.verdict import buying_pays, chance_above, gain_part
 from tests.scenarios.test_loss_reports import REPORT, SCENARIO
 from tests.scenarios.test_loss_reports import scenario as nameless
 from tests.scenarios.test_owners_who_differ import scenario as named

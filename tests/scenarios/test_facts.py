@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from scenarios.report.phrases import render_phrase
-from scenarios.report.topics import terminal_lines
+from scenarios.report.phrases import render_phrase, terminal_lines
 from scenarios.result import to_plain
 from scenarios.runner import run
 from scenarios.schema.loading import load

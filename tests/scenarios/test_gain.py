@@ -11,7 +11,7 @@ from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
-from scenarios.summary.gain import chance_above, gain_part
+from scenarios.summary.verdict import chance_above, gain_part
 
 AT = np.array([1.0, 1.0, 0.5])
 

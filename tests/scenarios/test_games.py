@@ -14,8 +14,8 @@ from learning.errors import InputError
 from scenarios.games.settling import game_of, settle_game, starts_of
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
 from scenarios.report.phrases import render_lines, render_phrase
-from scenarios.schema.game import is_game_file, read_game
-from scenarios.schema.loading import library_games, load
+from scenarios.schema.game import read_game
+from scenarios.schema.loading import is_game_file, library_games, load
 
 QUICK = ["market.starts=[0.05, [0.5, 1.5, 3.0, 4.5]]", "market.search=2"]
 SHORT = [
@@ -231,8 +231,14 @@ def test_a_start_that_leads_nowhere_is_told_and_fails_a_strict_run(capsys, monke
             "market.starts=2",
             "market.starts: must be a list of starts; found 2. Each is one epsilon",
         ),
-        ("owners.record=5", 'owners.record: is not a known key; found 5. Did you mean "records"?'),
-        ("policy.vales=5", 'policy.vales: is not a known key; found 5. Did you mean "values"?'),
+        (
+            "owners.record=5",
+            'owners.record: is not a known key; found "record". Did you mean "records"?',
+        ),
+        (
+            "policy.vales=5",
+            'policy.vales: is not a known key; found "vales". Did you mean "values"?',
+        ),
         (
             "owners.cost.kind=linear",
             "owners.cost.price: is required; found nothing. Give the money per unit of epsilon.",

@@ -13,10 +13,9 @@ from scenarios.result import load_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
-from scenarios.summary.claims import claims_part
 from scenarios.summary.content import warnings_part
-from scenarios.summary.gain import buying_pays, gain_part
-from scenarios.summary.verdict import agrees_on_money
+from scenarios.summary.forecast import claims_part
+from scenarios.summary.verdict import agrees_on_money, buying_pays, gain_part
 from scenarios.training import train_at
 from tests.scenarios.test_owners_who_differ import SCENARIO as NAMED
 from tests.scenarios.test_owners_who_differ import table

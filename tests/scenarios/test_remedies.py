@@ -11,6 +11,7 @@ from scenarios.run import Run
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
+from scenarios.summary.market import remedies_part
 from scenarios.summary.remedies import (
     fewer_components,
     fewer_owners,
@@ -18,7 +19,6 @@ from scenarios.summary.remedies import (
     more_epsilon,
     more_money,
     other_mechanisms,
-    remedies_part,
 )
 
 QUICK = (

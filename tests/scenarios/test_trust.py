@@ -11,7 +11,7 @@ from learning.errors import InputError
 from learning.privacy.wrapped import SharedNoise
 from scenarios.checking import check_scenario
 from scenarios.planning import prepare
-from scenarios.report.facts_privacy import protection_of
+from scenarios.report.facts_owners import protection_of
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import load

@@ -10,7 +10,7 @@ from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.posted import Posted
-from scenarios.report.offer import Pen
+from scenarios.report.wording import Pen
 
 
 def market(policy, cost=None, high=10.0):

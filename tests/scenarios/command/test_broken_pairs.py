@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from settlements import played
 
-from scenarios.schema.toml import toml_lines
+from scenarios.schema.fields import toml_lines
 
 __all__ = ["folder"]
 TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have

@@ -13,7 +13,7 @@ from result_folders import result, without_questions
 from learning.terminal import plain as terminal
 from scenarios.command.console import summary_lines
 from scenarios.report.facts_outcome import gain_outcome, model_outcome
-from scenarios.report.facts_privacy import protection_of, protection_tile
+from scenarios.report.facts_owners import protection_of, protection_tile
 from scenarios.report.figures import FIGURES, draw_figure
 from scenarios.report.page import inline_svg, render
 from scenarios.report.phrases import render_phrase

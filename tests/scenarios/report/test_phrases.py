@@ -8,8 +8,7 @@ from reports import CASES, plain, told
 from result_folders import result
 
 from scenarios.report.facts_owners import asks_nothing, sellers
-from scenarios.report.phrases import TOPICS, render_lines, render_phrase
-from scenarios.report.topics import TOPICS as PLACES
+from scenarios.report.phrases import TOPICS, all_topics, render_lines, render_phrase
 from scenarios.report.wording import format_amounts
 
 
@@ -55,12 +54,13 @@ def test_a_cause_without_a_sentence_fails_instead_of_saying_nothing():
 
 
 def test_every_template_is_a_topic_and_every_place_has_its_lines(pytestconfig):
-    folder = pytestconfig.rootpath / "scenarios" / "report" / "phrases"
-    assert {path.name.removesuffix(".txt.j2") for path in folder.iterdir()} == set(TOPICS)
-    for name, place in PLACES.items():
-        if place.title:
-            topic, macro = place.phrases or (name, "terminal")
-            assert f"{{% macro {macro}(" in (folder / f"{topic}.txt.j2").read_text("utf-8")
+    scenarios = pytestconfig.rootpath / "scenarios"
+    files = [*scenarios.glob("report/phrases/*"), *scenarios.glob("features/*.txt.j2")]
+    texts = {path.name.removesuffix(".txt.j2"): path.read_text("utf-8") for path in files}
+    assert set(texts) == set(TOPICS)
+    for name, place in all_topics().items():
+        topic, macro = place.phrases or (name, "terminal")
+        assert f"{{% macro {macro}(" in texts[topic]
 
 
 def test_models_of_an_owner_in_a_table():

@@ -9,7 +9,7 @@ from result_folders import NAMES, result, write
 
 from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
-from scenarios.report.facts_privacy import (
+from scenarios.report.facts_owners import (
     protection_of,
     protection_tile,
     strength,

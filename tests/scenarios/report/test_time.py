@@ -11,7 +11,7 @@ from reports import told
 from result_folders import NAMES, result
 
 from scenarios.command.console import summary_lines
-from scenarios.report.facts_privacy import protection_of
+from scenarios.report.facts_owners import protection_of
 from scenarios.report.figures import draw_figure
 from scenarios.report.phrases import render_phrase
 

@@ -5,7 +5,7 @@ import pytest
 
 from learning.errors import InputError
 from market.procurement.cost_laws import Bimodal
-from scenarios.schema.laws import draw_table, read_law
+from scenarios.schema.kinds import draw_table, read_law
 from scenarios.schema.loading import load
 
 LAW = "bimodal:low=100,high=900,share=0.5"
