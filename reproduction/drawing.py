@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
@@ -77,8 +77,10 @@ def plot_series(
     y: str,
     by: str | None = None,
     *,
-    label: Callable[[Any], str] = str,
+    label: str = "{}",
+    labels: Sequence[str] = (),
     law: str | None = None,
+    error: str = "std_error",
     logs: str = "xy",
 ) -> None:
     """Plot measured points as markers, one series for each value of ``by``.
@@ -86,10 +88,12 @@ def plot_series(
     Parameters
     ----------
     axes : panel.
-    frame : one row for each point; two standard errors are drawn from a column ``std_error``.
+    frame : one row for each point.
     x, y, by : columns; a single series without ``by``.
-    label : text for a value of ``by``.
+    label : text of the legend, with a value of ``by`` in braces.
+    labels : such texts for each value.
     law : column of the values of a law, drawn as a line through the points.
+    error : column of standard errors, two of which are drawn, where there is one.
     logs : axes with a logarithmic scale: "xy", "x", "y" or "".
     """
     groups: Any = [(None, frame)]
@@ -99,8 +103,8 @@ def plot_series(
         colour = PALETTE[number % len(PALETTE)]
         part = part.sort_values(x)
         errors = None
-        if "std_error" in part:
-            errors = 2 * part["std_error"]
+        if error in part:
+            errors = 2 * part[error]
         style: Style = {
             "color": colour,
             "marker": MARKERS[number % len(MARKERS)],
@@ -108,7 +112,8 @@ def plot_series(
             "ls": "",
             "elinewidth": 0.8,
         }
-        text = None if by is None else label(value)
+        name = labels[number] if labels else label
+        text = None if by is None else name.format(value)
         axes.errorbar(part[x], part[y], errors, label=text, **style)
         if law is not None:
             axes.plot(part[x], part[law], color=colour, lw=1.1)

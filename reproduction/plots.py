@@ -1,9 +1,9 @@
-"""Figures as specifications: panels of marks, drawn from the frame of an item."""
+"""Figures as data: a page of panels, and the marks that a panel draws from the frame of an item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import pandas as pd
@@ -11,200 +11,185 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reproduction.checks import select_rows
-from reproduction.claims import Draw, read_text
 from reproduction.drawing import add_caption, add_legend, make_page, plot_series, set_scales
-from scenarios.report.figure_page import INK, PALETTE
+from scenarios.report.figure_page import INK, MUTED, PALETTE
 
 Style = dict[str, Any]
-Mark = Callable[[Axes, pd.DataFrame], object]
-MARKED: Style = {"marker": "o", "ms": 4}
+Mark = Callable[..., object]  # axes, rows, options
+Plot = Callable[[Sequence[Axes], pd.DataFrame], None]
 DOTS: Style = {"marker": "o", "ms": 4, "ls": ""}
 RINGS: Style = {"marker": "o", "ms": 3, "ls": "", "mfc": "none"}
-LEGEND: Mapping[str, Any] = {}
-DOTTED: Style = {"color": INK, "ls": ":", "lw": 0.8}
+STYLES: dict[str, Style] = {
+    "marked": {"marker": "o", "ms": 4},
+    "dots": DOTS,
+    "rings": RINGS,
+    "dotted": {"color": INK, "ls": ":", "lw": 0.8},
+}
+COLOURS = {"ink": INK, "muted": MUTED}
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One panel of a figure.
-
-    Parameters
-    ----------
-    marks : drawn in this order.
-    labels : of the axes x and y; none where one is empty.
-    heading : words above it.
-    where : values of the rows that it shows.
-    logs : axes with a logarithmic scale, "xy", "x", "y" or ""; None for a panel without a grid.
-    legend : options of its legend; None for none.
-    options : other properties of the axes, such as ``ylim``.
-    """
-
-    marks: tuple[Mark, ...]
-    labels: tuple[str, str] = ("", "")
-    heading: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    logs: str | None = ""
-    legend: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def draw_on(self, axes: Axes, frame: pd.DataFrame) -> None:
-        """Draw all marks, then set scales, labels and legend."""
-        part = select_rows(frame, **self.where)
-        for mark in self.marks:
-            mark(axes, part)
-        if self.logs is not None:
-            set_scales(axes, self.logs)
-        labels = zip(("xlabel", "ylabel"), self.labels, strict=True)
-        axes.set(**{name: text for name, text in labels if text}, **self.options)
-        if self.heading:
-            add_caption(axes, self.heading)
-        if self.legend is not None:
-            add_legend(axes, **self.legend)
-
-
-def make_panel(*marks: Mark, **more: Any) -> Panel:
-    """A panel of marks; names that `Panel` does not have are properties of the axes."""
-    names = ("labels", "heading", "where", "logs", "legend")
-    own = {name: more.pop(name) for name in names if name in more}
-    return Panel(marks, options=more, **own)
-
-
-def draw_panels(
-    key: str,
-    *panels: Panel,
-    columns: int | None = None,
-    says: str = "",
-    default: str = "",
-    title: str = "",
-    **size: Any,
-) -> Draw:
-    """A function that draws a figure.
+def draw_page(
+    page: Mapping[str, Any],
+    plot: Plot | Mapping[str, Mark] | None,
+    frame: pd.DataFrame,
+    note: str,
+) -> Figure:
+    """Draw panels on a page.
 
     Parameters
     ----------
-    key : table of ``claims.toml`` with the title of the figure.
-    panels : row by row.
-    columns : number of panels in a row; all of them where it is None.
-    says : a line above the note.
-    default : the note where there is none.
-    title : a title instead of that of the table.
-    size : ``width`` of the page and ``height`` of a panel, inches.
+    page : title and size as in `make_page`; a line above the note (``says``), its end (``note``)
+        and what stands in for it (``default``); ``sort``, columns that rows are sorted by;
+        ``share``, True for the vertical limits of the first panel in all; the ``panels``, and what
+        is ``common`` to them (`_draw_panel`), or what those of each row (``down``) and of each
+        column (``across``) have.
+    plot : a function that draws on all panels, or marks of the item's own, by their names.
+    frame, note : numbers, and a note on the data.
     """
-    across = columns or len(panels)
+    frame = frame.sort_values(page["sort"]) if "sort" in page else frame
+    panels = _cross_panels(page, frame) if "across" in page else page["panels"]
+    panels = [page.get("common", {}) | panel for panel in panels]
+    columns = page.get("columns", len(panels) // len(page.get("down", "1")))
+    text = (note or page.get("default", "")) + page.get("note", "")
+    text = "\n".join(filter(None, [page.get("says"), text]))
+    size = {name: page[name] for name in ("width", "height", "grid") if name in page}
+    figure, places = make_page(page["title"], text, columns, len(panels) // columns, **size)
+    if callable(plot):
+        plot(places, frame)
+    own = plot if isinstance(plot, Mapping) else {}
+    for axes, panel in zip(places, panels, strict=True):
+        _draw_panel(axes, panel, MARKS | own, frame)
+        if "share" in page:
+            axes.set_ylim(places[0].get_ylim())
+    return figure
 
-    def draw(frame: pd.DataFrame, note: str) -> Figure:
-        text = "\n".join(filter(None, [says, note or default]))
-        above = title or read_text(key, "figure")
-        figure, axes = make_page(above, text, across, len(panels) // across, **size)
-        for panel, place in zip(panels, axes, strict=True):
-            panel.draw_on(place, frame)
-        return figure
 
-    return draw
+def _cross_panels(page: Mapping[str, Any], frame: pd.DataFrame) -> list[Style]:
+    """Panels in rows and columns, but for columns without rows; words on the outer ones alone."""
+    shown = [panel for panel in page["across"] if len(choose_rows(frame, dict(panel)))]
+    panels = []
+    for row, below in enumerate(page["down"]):
+        for column, panel in enumerate(shown):
+            left_out = ["caption"] * (row > 0) + ["ylabel", "legend"] * (column > 0)
+            made = {**below, **panel}
+            panels.append({name: made[name] for name in made if name not in left_out})
+    return panels
 
 
-def draw_panel(
-    key: str, *marks: Mark, legend: Mapping[str, Any] | None = LEGEND, **more: Any
-) -> Draw:
-    """A function that draws a figure of one panel, with a legend unless it is None.
+def choose_rows(frame: pd.DataFrame, options: Style) -> pd.DataFrame:
+    """Rows by the options ``where`` and ``query``, which are taken out.
 
-    Parameters
-    ----------
-    key : table of ``claims.toml`` with the title of the figure.
-    marks, legend, more : as in `make_panel`.
+    In ``where``, "max" and "min" stand for the largest and the smallest value of a column.
     """
-    return draw_panels(key, make_panel(*marks, legend=legend, **more))
+    for name, value in options.pop("where", {}).items():
+        wanted = frame[name].agg(value) if value in ("max", "min") else value
+        frame = select_rows(frame, **{name: wanted})
+    return frame.query(options.pop("query")) if "query" in options else frame
+
+
+def _draw_panel(
+    axes: Axes, panel: Style, marks: Mapping[str, Mark], everything: pd.DataFrame
+) -> None:
+    """Draw one panel.
+
+    Its keys: ``where`` and ``query`` for its rows, ``marks``, ``caption`` with values of its first
+    row in braces, ``logs`` as in `set_scales`, options of its ``legend``, ``bottom``, ``top``: a
+    column and how many times its largest value; all others are properties of the axes.
+    """
+    frame = choose_rows(everything, panel)
+    for mark in panel.pop("marks", ()):
+        options = dict(mark)
+        rows = choose_rows(frame, options)
+        draw = options.pop("draw")
+        options = STYLES.get(options.pop("style", ""), {}) | options
+        if "color" in options:
+            options["color"] = pick_colour(options["color"])
+        if draw not in marks:
+            getattr(axes, draw)(**options)
+        elif len(rows):
+            marks[draw](axes, rows, **options)
+    if "logs" in panel:
+        set_scales(axes, panel.pop("logs"))
+    if "caption" in panel:
+        add_caption(axes, panel.pop("caption").format(**frame.iloc[0]))
+    bottom, top, legend = (panel.pop(name, None) for name in ("bottom", "top", "legend"))
+    axes.set(**panel)
+    if bottom is not None:
+        axes.set_ylim(bottom=bottom)
+    for column, times in (top or {}).items():
+        axes.set_ylim(top=times * everything[column].max())
+    if legend is not None:
+        add_legend(axes, **legend)
+
+
+def pick_colour(colour: int | str) -> str:
+    """Colour by its number in the palette, or by its name."""
+    return PALETTE[colour] if isinstance(colour, int) else COLOURS.get(colour, colour)
 
 
 def curve(
+    axes: Axes, frame: pd.DataFrame, x: str, y: str, *, order: bool = False, **style: Any
+) -> None:
+    """Draw one column over another, as a line or as markers; sorted by x with ``order``."""
+    rows = frame.sort_values(x) if order else frame
+    axes.plot(rows[x], rows[y], **{"color": PALETTE[0], **style})
+
+
+def curves_by(
+    axes: Axes,
+    frame: pd.DataFrame,
+    by: str,
     x: str,
     y: str,
-    label: str | None = None,
-    color: int | str = 0,
-    where: Mapping[str, Any] | None = None,
-    order: bool = False,
+    label: str = "{}",
+    labels: Sequence[str] = (),
     **style: Any,
-) -> Mark:
-    """One column over another, as a line or as markers.
-
-    Parameters
-    ----------
-    x, y : columns.
-    label : words in the legend.
-    color : number in the palette, or a colour.
-    where : values of the rows that are drawn.
-    order : sort the rows by x.
-    style : properties of the line.
-    """
-    shade = PALETTE[color] if isinstance(color, int) else color
-
-    def mark(axes: Axes, frame: pd.DataFrame) -> None:
-        part = select_rows(frame, **(where or {}))
-        part = part.sort_values(x) if order else part
-        axes.plot(part[x], part[y], color=shade, label=label, **style)
-
-    return mark
-
-
-def curves_by(column: str, x: str, y: str, label: Callable[[Any], str] = str, **style: Any) -> Mark:
-    """One line for each value of a column, in the order of the rows."""
-
-    def mark(axes: Axes, frame: pd.DataFrame) -> None:
-        for value, part in frame.groupby(column, sort=False):
-            axes.plot(part[x], part[y], label=label(value), **style)
-
-    return mark
+) -> None:
+    """Draw one line for each value of a column, in the order of the rows."""
+    names = labels or repeat(label)
+    for (value, rows), name in zip(frame.groupby(by, sort=False), names, strict=False):
+        axes.plot(rows[x], rows[y], label=name.format(value), **style)
 
 
 def estimates(
+    axes: Axes,
+    frame: pd.DataFrame,
     x: str,
     y: str = "measured",
-    label: str | None = None,
-    color: int = 0,
     error: str = "std_error",
     **style: Any,
-) -> Mark:
-    """Markers with two standard errors."""
-
-    def mark(axes: Axes, frame: pd.DataFrame) -> None:
-        errors = 2 * frame[error]
-        look = {"color": PALETTE[color], **DOTS, **style}
-        axes.errorbar(frame[x], frame[y], errors, label=label, **look)
-
-    return mark
+) -> None:
+    """Draw markers with two standard errors."""
+    look = {"color": PALETTE[0], **DOTS, **style}
+    axes.errorbar(frame[x], frame[y], 2 * frame[error], **look)
 
 
-def estimates_and_law(
-    x: str,
-    y: str = "measured",
-    law: str | None = None,
-    by: str | None = None,
-    label: Mapping[Any, str] | Callable[[Any], str] = str,
-) -> Mark:
-    """Markers with their standard errors where there are any, and a law as a line through them."""
-    words = label.__getitem__ if isinstance(label, Mapping) else label
-
-    def mark(axes: Axes, frame: pd.DataFrame) -> None:
-        plot_series(axes, frame, x, y, by, label=words, law=law, logs="")
-
-    return mark
+def series(axes: Axes, frame: pd.DataFrame, x: str, y: str = "measured", **options: Any) -> None:
+    """Draw markers with their standard errors where there are any, and a law through them."""
+    plot_series(axes, frame, x, y, logs="", **options)
 
 
-def legend_entry(label: str, **style: Any) -> Mark:
-    """An entry of the legend without a line: a marker in the first colour."""
-    look = {"color": PALETTE[0], **MARKED, **style}
-    return lambda axes, frame: axes.plot([], [], label=label, **look)
+def entry(axes: Axes, frame: pd.DataFrame, label: str, **style: Any) -> None:
+    """Add an entry of the legend without a line: a marker in the first colour."""
+    axes.plot([], [], label=label, **{"color": PALETTE[0], **STYLES["marked"], **style})
 
 
-def level(value: float | str, label: str | None = None, **style: Any) -> Mark:
-    """A horizontal line at a number, or at the largest number of a column.
+def level(
+    axes: Axes, frame: pd.DataFrame, at: float | str, label: str | None = None, **style: Any
+) -> None:
+    """Draw a horizontal line at a number, or at the largest number of a column.
 
     Without a style it is dashed, in the second colour.
     """
     look = style or {"color": PALETTE[1], "ls": "--", "lw": 1}
+    axes.axhline(float(frame[at].max()) if isinstance(at, str) else at, label=label, **look)
 
-    def mark(axes: Axes, frame: pd.DataFrame) -> None:
-        at = float(frame[value].max()) if isinstance(value, str) else value
-        axes.axhline(at, label=label, **look)
 
-    return mark
+MARKS: dict[str, Mark] = {
+    "curve": curve,
+    "curves_by": curves_by,
+    "estimates": estimates,
+    "series": series,
+    "entry": entry,
+    "level": level,
+}

@@ -172,7 +172,7 @@ def draw_records(setup: Setup, panels: Sequence[Axes], frame: pd.DataFrame) -> N
 
 def _draw_slopes(axes: Axes, frame: pd.DataFrame, x: str, by: str) -> None:
     """Draw measured points, the law, and the forms of the two theorems."""
-    plot_series(axes, frame, x, "relative_fitness", by, label=LABELS[by].format, law="law")
+    plot_series(axes, frame, x, "relative_fitness", by, label=LABELS[by], law="law")
     noisiest = frame[frame[by] == frame[by].min()]
     for column, (style, text) in FORMS.items():
         axes.plot(noisiest[x], noisiest[column], style, color=PALETTE[4], lw=1.2, label=text)

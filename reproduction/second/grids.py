@@ -17,7 +17,6 @@ from learning.losses.squared import Squared
 from reproduction.drawing import (
     add_caption,
     add_legend,
-    format_number,
     plot_series,
     plot_surface,
 )
@@ -136,8 +135,7 @@ def nearest_fitness(theirs: pd.DataFrame, row: pd.Series) -> float:
 def draw_budgets(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     """Draw fitness against the budget, a line for each size."""
     (axes,) = panels
-    label = "{:,} records".format
-    plot_series(axes, frame, "epsilon", PSI, "n_records", law="law", label=label)
+    plot_series(axes, frame, "epsilon", PSI, "n_records", law="law", label="{:,} records")
     _finish_panel(axes, "privacy budget ε")
 
 
@@ -145,11 +143,7 @@ def draw_records(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     """Draw fitness against records, a line for each of three budgets."""
     (axes,) = panels
     some = frame[frame["epsilon"].isin(BUDGETS)]
-
-    def label(epsilon: float) -> str:
-        return f"ε = {format_number(epsilon)}"
-
-    plot_series(axes, some, "n_records", PSI, "epsilon", law="law", label=label)
+    plot_series(axes, some, "n_records", PSI, "epsilon", law="law", label="ε = {:,.6g}")
     _finish_panel(axes, "records of each owner")
 
 

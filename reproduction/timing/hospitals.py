@@ -124,7 +124,8 @@ def describe_noise(times: int) -> str:
 def draw_budgets(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     """Draw measured points and the fitted law."""
     (axes,) = panels
-    plot_series(axes, frame, "epsilon", PSI, "times_records", law="law", label=describe_noise)
+    labels = [describe_noise(times) for times in sorted(frame["times_records"].unique())]
+    plot_series(axes, frame, "epsilon", PSI, "times_records", law="law", labels=labels)
 
 
 def compute_gains(setting: Setting) -> pd.DataFrame:

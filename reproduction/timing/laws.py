@@ -11,10 +11,7 @@ import scipy
 from matplotlib.axes import Axes
 
 from learning.arrays import Array
-from reproduction.drawing import (
-    format_number,
-    plot_series,
-)
+from reproduction.drawing import plot_series
 from reproduction.item import Check
 
 DOMINATED = 30.0  # ratio of fitness to that without noise from which noise dominates
@@ -106,8 +103,8 @@ def first_paying(frame: pd.DataFrame, x: str, gain: str, bar: str) -> float:
 def draw_slopes(panels: Sequence[Axes], sizes: pd.DataFrame, budgets: pd.DataFrame) -> None:
     """Draw fitness against the budget for some sizes, and against records for some budgets."""
     sides = (
-        (sizes, "epsilon", "n_records", "{:,} records each".format),
-        (budgets, "n_records", "epsilon", lambda e: f"ε = {format_number(e)}"),
+        (sizes, "epsilon", "n_records", "{:,} records each"),
+        (budgets, "n_records", "epsilon", "ε = {:,.6g}"),
     )
     for axes, (frame, x, by, label) in zip(panels, sides, strict=True):
         plot_series(axes, frame, x, PSI, by, law="law", label=label)

@@ -156,7 +156,7 @@ def draw_surface(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     left, right = panels
     plot_surface(left, dealt, "n_records", "epsilon", PSI, law="law")
     some = dealt[dealt["n_records"].isin(spread_values(dealt["n_records"], len(PALETTE)))]
-    label = "{:,} records".format
+    label = "{:,} records"
     plot_series(right, some, "aggregate", PSI, "n_records", law="law", label=label)
     ends = dealt.sort_values("aggregate").iloc[[0, -1]]
     style: Style = {"color": MUTED, "lw": 1, "ls": "--", "label": "the paper's c̄₂"}

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from reproduction.item import Item
+from pathlib import Path
+
+from reproduction.specification import read_items
 from reproduction.weighted import figures, lojasiewicz
 
-ITEMS: tuple[Item, ...] = (*figures.ITEMS, lojasiewicz.ITEM)
+ITEMS = read_items(
+    Path(__file__).parent,
+    {key: figures.LAWS[key] for key in sorted(figures.LAWS, key=lambda key: int(key[3:]))}
+    | lojasiewicz.LAWS,
+)

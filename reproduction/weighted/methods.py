@@ -15,7 +15,6 @@ from learning.arrays import Array
 from learning.privacy.published_noise import Formula, PublishedNoise
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
-from reproduction.claims import quick_or_full
 from reproduction.item import Setting
 from reproduction.weighted.local import Schedules, train_locally
 from reproduction.weighted.rows import (
@@ -52,14 +51,14 @@ SMALL_SKEWS: tuple[int, ...] = (1, 2, 3, 4, 5)
 
 def count_rounds(setting: Setting) -> int:
     """T; a tenth in a quick setting, as are the rows of large stand-ins."""
-    return quick_or_full(setting, 100, 1000)
+    return setting.pick_value(1000, 100)
 
 
 def count_trainings(rows: Rows, setting: Setting) -> tuple[int, int]:
     """Trainings for the choice of a step, and for its evaluation; more on small tables."""
     if rows.name in SMALL:
-        return quick_or_full(setting, (2, 20), (5, 30))
-    return quick_or_full(setting, (1, 5), (2, 8))
+        return setting.pick_value((5, 30), (2, 20))
+    return setting.pick_value((2, 8), (1, 5))
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def list_central(
 
 def choose_budgets(setting: Setting) -> tuple[float, ...]:
     """Privacy budgets of the figures."""
-    return quick_or_full(setting, FEW_EPSILONS, EPSILONS)
+    return setting.pick_value(EPSILONS, FEW_EPSILONS)
 
 
 def vary_budget(owners: int, setting: Setting) -> pd.DataFrame:

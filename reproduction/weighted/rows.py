@@ -24,7 +24,6 @@ TABLES = {
     "balanced_fraud": "Card fraud",
 }
 ONE_HOT = "adult_one_hot"
-TITLES = TABLES | {ONE_HOT: "Adult, one-hot"}
 SMALL = ("cancer", "balanced_fraud")  # under a thousand rows: a skew of 1 to 5
 TESTED = 0.2  # share of the rows in the test set
 LEAST = 0.25  # of an equal share, for every owner of a random size
