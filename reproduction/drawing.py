@@ -146,13 +146,11 @@ def plot_band(
     low: str,
     middle: str,
     high: str,
-    *,
-    number: int = 0,
+    color: str = PALETTE[0],
 ) -> None:
-    """Plot a median with its quartile range shaded, in the colour of a number."""
-    colour = PALETTE[number % len(PALETTE)]
-    axes.fill_between(frame[x], frame[low], frame[high], color=colour, alpha=0.2, lw=0)
-    axes.plot(frame[x], frame[middle], color=colour, lw=1.3)
+    """Plot a median with its quartile range shaded."""
+    axes.fill_between(frame[x], frame[low], frame[high], color=color, alpha=0.2, lw=0)
+    axes.plot(frame[x], frame[middle], color=color, lw=1.3)
 
 
 def plot_surface(

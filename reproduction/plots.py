@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reproduction.checks import select_rows
-from reproduction.drawing import add_caption, add_legend, make_page, plot_series, set_scales
+from reproduction.drawing import (
+    add_caption,
+    add_legend,
+    make_page,
+    plot_band,
+    plot_series,
+    plot_surface,
+    set_scales,
+)
 from scenarios.report.figure_page import INK, MUTED, PALETTE
 
 Style = dict[str, Any]
@@ -40,12 +49,14 @@ def draw_page(
     ----------
     page : title and size as in `make_page`; a line above the note (``says``), its end (``note``)
         and what stands in for it (``default``); ``sort``, columns that rows are sorted by;
-        ``share``, True for the vertical limits of the first panel in all; the ``panels``, and what
+        ``share``, "all" for the same vertical limits of all panels, "first" for those of the
+        first; the ``panels``, and what
         is ``common`` to them (`_draw_panel`), or what those of each row (``down``) and of each
         column (``across``) have.
     plot : a function that draws on all panels, or marks of the item's own, by their names.
     frame, note : numbers, and a note on the data.
     """
+    frame = choose_rows(frame, {name: page[name] for name in ("query",) if name in page})
     frame = frame.sort_values(page["sort"]) if "sort" in page else frame
     panels = _cross_panels(page, frame) if "across" in page else page["panels"]
     panels = [page.get("common", {}) | panel for panel in panels]
@@ -59,8 +70,11 @@ def draw_page(
     own = plot if isinstance(plot, Mapping) else {}
     for axes, panel in zip(places, panels, strict=True):
         _draw_panel(axes, panel, MARKS | own, frame)
-        if "share" in page:
-            axes.set_ylim(places[0].get_ylim())
+    if "share" in page:
+        shared = places[:1] if page["share"] == "first" else places
+        low, high = np.transpose([axes.get_ylim() for axes in shared])
+        for axes in places:
+            axes.set_ylim(low.min(), high.max())
     return figure
 
 
@@ -77,13 +91,18 @@ def _cross_panels(page: Mapping[str, Any], frame: pd.DataFrame) -> list[Style]:
 
 
 def choose_rows(frame: pd.DataFrame, options: Style) -> pd.DataFrame:
-    """Rows by the options ``where`` and ``query``, which are taken out.
+    """Rows by the options ``where``, ``query`` and ``few``, which are taken out.
 
-    In ``where``, "max" and "min" stand for the largest and the smallest value of a column.
+    In ``where``, "max" and "min" stand for the largest and the smallest value of a column; ``few``
+    has numbers of distinct values of columns, from the smallest to the largest.
     """
     for name, value in options.pop("where", {}).items():
         wanted = frame[name].agg(value) if value in ("max", "min") else value
         frame = select_rows(frame, **{name: wanted})
+    for name, most in options.pop("few", {}).items():
+        there = np.sort(frame[name].unique())
+        places = np.linspace(0, len(there) - 1, min(most, len(there)))
+        frame = frame[frame[name].isin(there[places.round().astype(int)])]
     return frame.query(options.pop("query")) if "query" in options else frame
 
 
@@ -92,9 +111,10 @@ def _draw_panel(
 ) -> None:
     """Draw one panel.
 
-    Its keys: ``where`` and ``query`` for its rows, ``marks``, ``caption`` with values of its first
-    row in braces, ``logs`` as in `set_scales`, options of its ``legend``, ``bottom``, ``top``: a
-    column and how many times its largest value; all others are properties of the axes.
+    Its keys: those of `choose_rows`, ``marks``, ``caption`` with values of its first row in braces,
+    ``logs`` as in `set_scales`, options of its ``legend``, ``room``: how many times lower its
+    bottom is to be, ``bottom`` and ``top``: a number, or a column and how many times its least and
+    its largest value; all others are properties of the axes.
     """
     frame = choose_rows(everything, panel)
     for mark in panel.pop("marks", ()):
@@ -112,12 +132,16 @@ def _draw_panel(
         set_scales(axes, panel.pop("logs"))
     if "caption" in panel:
         add_caption(axes, panel.pop("caption").format(**frame.iloc[0]))
-    bottom, top, legend = (panel.pop(name, None) for name in ("bottom", "top", "legend"))
+    ends = {name: panel.pop(name) for name in ("bottom", "top") if name in panel}
+    legend = panel.pop("legend", None)
+    if "room" in panel:
+        axes.set_ylim(bottom=axes.get_ylim()[0] / panel.pop("room"))
     axes.set(**panel)
-    if bottom is not None:
-        axes.set_ylim(bottom=bottom)
-    for column, times in (top or {}).items():
-        axes.set_ylim(top=times * everything[column].max())
+    for end, value in ends.items():
+        if isinstance(value, Mapping):
+            ((column, times),) = value.items()
+            value = times * everything[column].agg("max" if end == "top" else "min")
+        axes.set_ylim(**{end: value})
     if legend is not None:
         add_legend(axes, **legend)
 
@@ -166,7 +190,7 @@ def estimates(
 
 def series(axes: Axes, frame: pd.DataFrame, x: str, y: str = "measured", **options: Any) -> None:
     """Draw markers with their standard errors where there are any, and a law through them."""
-    plot_series(axes, frame, x, y, logs="", **options)
+    plot_series(axes, frame, x, y, **{"logs": "", **options})
 
 
 def entry(axes: Axes, frame: pd.DataFrame, label: str, **style: Any) -> None:
@@ -192,4 +216,6 @@ MARKS: dict[str, Mark] = {
     "series": series,
     "entry": entry,
     "level": level,
+    "surface": plot_surface,
+    "band": plot_band,
 }
