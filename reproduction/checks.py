@@ -142,11 +142,13 @@ def make_check(row: Sequence[Any], *found: float) -> Check:
 
 
 def log_slope(x: Any, y: Any) -> float:
-    """Slope of log y against log x, by least squares.
+    """Slope of log y against log x, by least squares; nan for fewer than two places.
 
     >>> round(log_slope([1, 2, 4], [3, 12, 48]), 9)
     2.0
     """
+    if len(set(x)) < 2:
+        return float("nan")
     return float(np.polyfit(np.log(np.asarray(x, float)), np.log(np.asarray(y, float)), 1)[0])
 
 

@@ -59,7 +59,8 @@ def draw_page(
     frame = choose_rows(frame, {name: page[name] for name in ("query",) if name in page})
     frame = frame.sort_values(page["sort"]) if "sort" in page else frame
     panels = _cross_panels(page, frame) if "across" in page else page["panels"]
-    panels = [page.get("common", {}) | panel for panel in panels]
+    panels = [{**page.get("common", {}), **panel} for panel in panels]
+    panels = [panel for panel in panels if len(choose_rows(frame, dict(panel)))]
     columns = page.get("columns", len(panels) // len(page.get("down", "1")))
     text = (note or page.get("default", "")) + page.get("note", "")
     text = "\n".join(filter(None, [page.get("says"), text]))

@@ -9,15 +9,15 @@ import pytest
 from reproduction.item import NotPossible, Setting
 from reproduction.tables import Table
 from reproduction.timing import collaboration, hospitals
-from reproduction.timing.hospitals import count_market_gains
-from reproduction.timing.laws import (
+from reproduction.timing.figures import count_market_gains
+from reproduction.timing.training import (
     first_paying,
     fit_bound,
     fit_slope,
     noise_aggregate,
     noisy_slopes,
 )
-from reproduction.timing.paths import (
+from reproduction.timing.figures import (
     BUDGETS,
     compute_paths,
     compute_talks,
