@@ -58,25 +58,40 @@ def draw_page(
     """
     frame = choose_rows(frame, {name: page[name] for name in ("query",) if name in page})
     frame = frame.sort_values(page["sort"]) if "sort" in page else frame
-    panels = _cross_panels(page, frame) if "across" in page else page["panels"]
-    panels = [{**page.get("common", {}), **panel} for panel in panels]
-    panels = [panel for panel in panels if len(choose_rows(frame, dict(panel)))]
+    panels = list_panels(page, frame)
     columns = page.get("columns", len(panels) // len(page.get("down", "1")))
     text = (note or page.get("default", "")) + page.get("note", "")
     text = "\n".join(filter(None, [page.get("says"), text]))
     size = {name: page[name] for name in ("width", "height", "grid") if name in page}
     figure, places = make_page(page["title"], text, columns, len(panels) // columns, **size)
-    if callable(plot):
-        plot(places, frame)
-    own = plot if isinstance(plot, Mapping) else {}
-    for axes, panel in zip(places, panels, strict=True):
-        _draw_panel(axes, panel, MARKS | own, frame)
+    draw_panels(places, panels, plot, frame)
     if "share" in page:
         shared = places[:1] if page["share"] == "first" else places
         low, high = np.transpose([axes.get_ylim() for axes in shared])
         for axes in places:
             axes.set_ylim(low.min(), high.max())
     return figure
+
+
+def draw_panels(
+    places: Sequence[Axes],
+    panels: Sequence[Style],
+    plot: Plot | Mapping[str, Mark] | None,
+    frame: pd.DataFrame,
+) -> None:
+    """Draw panels by a function of all of them, if there is one, and by their specifications."""
+    if callable(plot):
+        plot(places, frame)
+    own = plot if isinstance(plot, Mapping) else {}
+    for axes, panel in zip(places, panels, strict=True):
+        _draw_panel(axes, panel, MARKS | own, frame)
+
+
+def list_panels(page: Mapping[str, Any], frame: pd.DataFrame) -> list[Style]:
+    """List the panels of a page that have rows."""
+    panels = _cross_panels(page, frame) if "across" in page else page["panels"]
+    panels = [{**page.get("common", {}), **panel} for panel in panels]
+    return [panel for panel in panels if len(choose_rows(frame, dict(panel)))]
 
 
 def _cross_panels(page: Mapping[str, Any], frame: pd.DataFrame) -> list[Style]:
@@ -125,6 +140,8 @@ def _draw_panel(
         options = STYLES.get(options.pop("style", ""), {}) | options
         if "color" in options:
             options["color"] = pick_colour(options["color"])
+        if "span" in options:  # of powers of ten, the same in all panels
+            options["span"] = tuple(np.log10(everything[options["span"]]).agg(["min", "max"]))
         if draw not in marks:
             getattr(axes, draw)(**options)
         elif len(rows):

@@ -60,7 +60,7 @@ def _read_item(
     return Item(
         key,
         compute=lambda setting: pd.DataFrame(compute(setting)),
-        checks=lambda frame: list(_make_checks(measure(frame), rows, words)),
+        checks=lambda frame: list(make_checks(measure(frame), rows, words)),
         draw=draw,
         tables=tuple(text.get("tables", ())),
         cost=text.get("cost", 5.0),
@@ -73,7 +73,7 @@ def flatten(text: str) -> str:
     return " ".join(text.split())
 
 
-def _make_checks(
+def make_checks(
     found: Any, rows: Mapping[str, Sequence[Any]], words: Mapping[str, Any]
 ) -> Iterator[Check]:
     """Make checks of the numbers found, by the rows of their names; checks stay as they are.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from learning.arrays import Array
 from reproduction.collaboration.setups import (
@@ -22,9 +20,6 @@ from reproduction.collaboration.setups import (
     check_fit,
     check_slopes,
     fit_slope,
-)
-from reproduction.drawing import (
-    plot_surface,
 )
 from reproduction.item import Check, Setting
 from reproduction.specification import Found
@@ -288,18 +283,10 @@ def ratio_of_points(corner: pd.DataFrame, one: Point, other: Point) -> tuple[flo
     return ratio, ratio * float(np.hypot(spread[one], spread[other]))
 
 
-def draw_scenarios(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
-    """Draw a map for each scenario, all with the same shades."""
-    heights = np.log10(frame["relative_fitness"])
-    span = (heights.min(), heights.max())
-    for axes, (_, part) in zip(panels, frame.groupby("scenario"), strict=True):
-        plot_surface(axes, part, "n_records", "epsilon", "relative_fitness", law="law", span=span)
-
-
 KINDS: tuple[tuple[Any, ...], ...] = (
     (compute_path, check_path),
     (compute_surface, check_surface),
     (compute_epsilon, check_epsilon),
     (compute_records, check_records),
-    (compute_scenarios, check_scenarios, draw_scenarios),
+    (compute_scenarios, check_scenarios),
 )
