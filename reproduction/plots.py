@@ -172,9 +172,9 @@ def pick_colour(colour: int | str) -> str:
 def curve(
     axes: Axes, frame: pd.DataFrame, x: str, y: str, *, order: bool = False, **style: Any
 ) -> None:
-    """Draw one column over another, as a line or as markers; sorted by x with ``order``."""
+    """Draw a column, or an expression of columns, over another; sorted by it with ``order``."""
     rows = frame.sort_values(x) if order else frame
-    axes.plot(rows[x], rows[y], **{"color": PALETTE[0], **style})
+    axes.plot(rows[x], rows.eval(y), **{"color": PALETTE[0], **style})
 
 
 def curves_by(
@@ -217,14 +217,20 @@ def entry(axes: Axes, frame: pd.DataFrame, label: str, **style: Any) -> None:
 
 
 def level(
-    axes: Axes, frame: pd.DataFrame, at: float | str, label: str | None = None, **style: Any
+    axes: Axes,
+    frame: pd.DataFrame,
+    at: float | str,
+    label: str | None = None,
+    upright: bool = False,
+    **style: Any,
 ) -> None:
-    """Draw a horizontal line at a number, or at the largest number of a column.
+    """Draw a horizontal or upright line at a number, or at the largest number of a column.
 
     Without a style it is dashed, in the second colour.
     """
+    draw = axes.axvline if upright else axes.axhline
     look = style or {"color": PALETTE[1], "ls": "--", "lw": 1}
-    axes.axhline(float(frame[at].max()) if isinstance(at, str) else at, label=label, **look)
+    draw(float(frame[at].max()) if isinstance(at, str) else at, label=label, **look)
 
 
 MARKS: dict[str, Mark] = {

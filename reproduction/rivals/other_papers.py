@@ -28,8 +28,9 @@ from reproduction.drawing import (
     Style,
     format_number,
 )
-from reproduction.item import Check, Setting
-from reproduction.rivals.promises import ROUNDING
+from reproduction.item import Setting
+from reproduction.rivals.auctions import ROUNDING
+from reproduction.specification import Found, Law
 
 BIDDERS = 10
 FACTORS = (0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # budgets, as parts of what all together ask
@@ -165,23 +166,19 @@ def describe_market(made: PriceSet) -> dict[str, float]:
     }
 
 
-def measure_paid_fd(frame: pd.DataFrame) -> dict[str, float | Check]:
+def measure_paid_fd(frame: pd.DataFrame) -> Found:
     """The published table, within three times the scatter of populations, and its rise."""
-    numbers: dict[str, float | Check] = {}
     printed = frame[frame["owners"] == "printed"].groupby("value")
     for (name, (text, least)), (value, rows) in product(WIDTHS.items(), printed):
         said = float(rows[f"published_{name}"].iloc[0])
         if np.isnan(said):
             continue
         width = max(3 * float(rows[name].std()), least)
-        what = f"{text} where quality is worth {value:g}"
-        found = float(rows[name].mean())
-        limits = (said - width, said + width)
-        numbers[what] = Check(what, found, *limits, f"{said:g}", tolerance=2 * width)
+        words = {"text": text, "value": value, "said": said, "tolerance": 2 * width}
+        yield "table", rows[name].mean(), said - width, said + width, words
     for name in ("printed", "best"):
         means = frame[frame["owners"] == name].groupby("value")["epsilon"].mean()
-        numbers[name] = np.diff(means).min()
-    return numbers
+        yield name, np.diff(means).min()
 
 
 def draw_paid_fd(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
@@ -262,6 +259,8 @@ def draw_dealer(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     right.plot(ends, ends / 2, "--", lw=1, color=MUTED, label="one half")
 
 
-ALL_IN = (compute_all_in, measure_all_in, draw_all_in)
-PAID_FD = (compute_paid_fd, measure_paid_fd, draw_paid_fd)
-DEALER = (compute_dealer, measure_dealer, draw_dealer)
+LAWS: dict[str, Law] = {
+    "N2-FL-Market": (compute_all_in, measure_all_in, draw_all_in),
+    "N2-PAID-FD": (compute_paid_fd, measure_paid_fd, draw_paid_fd),
+    "N2-Dealer": (compute_dealer, measure_dealer, draw_dealer),
+}

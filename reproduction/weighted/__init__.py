@@ -5,10 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from reproduction.specification import read_items
-from reproduction.weighted import figures, lojasiewicz
+from reproduction.weighted.figures import LAWS
 
-ITEMS = read_items(
-    Path(__file__).parent,
-    {key: figures.LAWS[key] for key in sorted(figures.LAWS, key=lambda key: int(key[3:]))}
-    | lojasiewicz.LAWS,
-)
+ITEMS = read_items(Path(__file__).parent, LAWS)

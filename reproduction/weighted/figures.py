@@ -1,7 +1,4 @@
-"""WD's figures as items: claims in words as checks, accuracy above and optimal gap below.
-
-The paper's figures carry no numbers that can be read.
-"""
+"""WD's figures and Theorem 3 as items: accuracy and optimal gap of its methods, and its condition."""
 
 from __future__ import annotations
 
@@ -12,12 +9,34 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from learning.arrays import Array
+from learning.losses.lojasiewicz import draw_cloud, smallest_ratio
+from learning.losses.loss import RecordFitness
+from learning.losses.losses import make_loss
+from learning.losses.network import draw_start
+from learning.losses.protocols import TrainingCost
+from learning.privacy.published_noise import PublishedNoise
+from reproduction.checks import log_slope, select_rows
 from reproduction.drawing import plot_series
+from reproduction.item import Setting
 from reproduction.plots import Style
-from reproduction.specification import Found, Law
-from reproduction.weighted.methods import CENTRAL, KEPT, PLAIN, WEIGHTED, vary_budget, vary_skew
-from reproduction.weighted.rows import ONE_HOT, TABLES
-from scenarios.report.figure_page import MUTED
+from reproduction.specification import Found, Law, Rows
+from reproduction.weighted import methods as tables
+from reproduction.weighted.methods import (
+    CENTRAL,
+    DELTA,
+    KEPT,
+    LIPSCHITZ,
+    ONE_HOT,
+    PLAIN,
+    TABLES,
+    WEIGHTED,
+    count_rounds,
+    load_available,
+    vary_budget,
+    vary_skew,
+)
+from scenarios.report.figure_page import MUTED, PALETTE
 
 STEADY = 0.02  # accuracy within which a method is "steady"
 MOVES = 0.04  # tolerance of a mean accuracy for another seed
@@ -107,13 +126,149 @@ def draw_measure(axes: Axes, frame: pd.DataFrame, measure: str, x: str) -> None:
         axes.figure.legend(handles, labels, loc="upper right", **style)
 
 
-DRAWN = {"measure": draw_measure}
-BUDGETS = {1: 32, 4: 2, 6: 4, 8: 8, 10: 16}  # owners, by the figure
-SKEWS = {13: (32, 0.1), 15: (8, 0.01)}  # owners and epsilon, by the figure
-LAWS: dict[str, Law] = {
-    f"WD-{number}": (partial(vary_budget, owners), check_budgets, DRAWN)
-    for number, owners in BUDGETS.items()
+NAMES = ("adult", "cancer")
+MOST_ROWS = 4000
+HIDDEN = 4
+NETWORK = "network"
+BARE = "logistic, no ridge"
+RIDGES = {
+    "logistic, ridge 0.01": 1e-2,
+    "logistic, ridge 0.0001": 1e-4,
+    BARE: 1e-9,
+    NETWORK: 1e-4,
 }
-LAWS["WD-2"] = (partial(vary_skew, 16, 0.05, (*TABLES, ONE_HOT)), check_skews_and_adult, DRAWN)
-for number, market in SKEWS.items():
-    LAWS[f"WD-{number}"] = (partial(vary_skew, *market, tuple(TABLES)), check_skews, DRAWN)
+STEP = 1.0
+EPSILON = 0.25
+REACHES = np.geomspace(1.0, 1e4, 9)  # distances from the best model along a ray
+FAR = 100.0  # least distance in the fit of the slope along rays
+RAYS = 10
+AROUND = 200
+ALONG = 60
+
+
+def compute_ratios(setting: Setting) -> Rows:
+    """Ratios along training, around the best model, along rays, and at a network's origin."""
+    for rows in load_available(NAMES, setting):
+        for name, ridge in RIDGES.items():
+            cost = make_cost(rows, name, ridge)
+            rng = setting.streams("lojasiewicz").rng(rows.name, name)
+            places = choose_points(rows, name, cost, setting, rng)
+            common = {"data": rows.name, "cost": name, "ridge": ridge}
+            for where, points in places.items():
+                for row in list_ratios(cost, points):
+                    yield {"where": where} | row | common
+            setting.did(1 / (len(NAMES) * len(RIDGES)))
+
+
+def make_cost(rows: tables.Rows, name: str, ridge: float) -> RecordFitness:
+    """The cost on the first rows of a table."""
+    loss = make_loss("network", hidden=HIDDEN) if name == NETWORK else make_loss("logistic")
+    return RecordFitness(loss, ((rows.x[:MOST_ROWS], rows.y[:MOST_ROWS]),), ridge)
+
+
+def choose_points(
+    rows: tables.Rows, name: str, cost: TrainingCost, setting: Setting, rng: np.random.Generator
+) -> dict[str, Array]:
+    """Models at which the ratio is computed, by kind of place.
+
+    A network starts at random, since at zero its units stay equal.
+    """
+    best = cost.minimiser
+    width = rows.x.shape[1]
+    start = draw_start(HIDDEN, width, rng=rng) if name == NETWORK else np.zeros(width)
+    path = noisy_path(rows, cost, start, setting, rng)
+    around = draw_cloud(best, float(np.linalg.norm(best - start)), AROUND, rng=rng)
+    ways = rng.standard_normal((RAYS, len(best)))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    rays = (best + REACHES[:, None, None] * ways).reshape(-1, len(best))
+    points = {"path": path, "cloud": around, "ray": rays}
+    return points | {"origin": network_origin(rows)} if name == NETWORK else points
+
+
+def noisy_path(
+    rows: tables.Rows,
+    cost: TrainingCost,
+    start: Array,
+    setting: Setting,
+    rng: np.random.Generator,
+) -> Array:
+    """Some sixty points of one descent with noise by (3), even in the log of the round, (m, p)."""
+    count = min(MOST_ROWS, len(rows.y))
+    rounds = count_rounds(setting)
+    law = PublishedNoise("weighted", DELTA, (count,))
+    sigma = float(law.scale([EPSILON], [count], LIPSCHITZ, rounds)[0])
+    kept = np.unique(np.geomspace(1, rounds, ALONG).astype(int))
+    theta = start
+    points = [start]
+    for k in range(1, rounds + 1):
+        theta = theta - STEP * (cost.gradient(theta) + sigma * rng.standard_normal(len(theta)))
+        if k in kept:
+            points.append(theta)
+    return np.array(points)
+
+
+def network_origin(rows: tables.Rows) -> Array:
+    """A network with zero units and the best constant score: no minimum, and no gradient."""
+    share = float(np.mean(rows.y[:MOST_ROWS] > 0))
+    point = np.zeros((1, HIDDEN * (rows.x.shape[1] + 1) + 1))
+    point[0, -1] = np.log(share / (1 - share))
+    return point
+
+
+def list_ratios(cost: TrainingCost, points: Array) -> Rows:
+    """Ratio at each point except the best model, with distance from it and excess."""
+    for point in points:
+        try:
+            one = smallest_ratio(cost, point[None])
+        except ValueError:  # the best model itself
+            continue
+        distance = float(np.linalg.norm(point - cost.minimiser))
+        yield {"distance": distance, "excess": one.excess_there, "ratio": one.mu_at_most}
+
+
+def check_ratios(frame: pd.DataFrame) -> Found:
+    """Ratios with a ridge, without one, and of a network."""
+    ridged = frame[~frame["cost"].isin([NETWORK, BARE])]
+    yield "ridge", (ridged["ratio"] / ridged["ridge"]).min()
+    far = select_rows(frame, cost=BARE, where="ray")
+    far = far[far["distance"] >= FAR * 0.99]
+    yield "slope", log_slope(far["distance"], far["ratio"])
+    network = select_rows(frame, cost=NETWORK).groupby("where")["ratio"]
+    yield "origin", network.max()["origin"] / network.min()["path"]
+
+
+def draw_points(axes: Axes, frame: pd.DataFrame) -> None:
+    """Large markers along training, small ones elsewhere."""
+    for number, cost in enumerate(RIDGES):
+        part = select_rows(frame, cost=cost)
+        path = part[part["where"] == "path"]
+        other = part[part["where"] != "path"]
+        color = PALETTE[number % len(PALETTE)]
+        small: Style = {"ms": 2, "alpha": 0.5, "rasterized": True}
+        axes.plot(other["excess"], other["ratio"], ".", color=color, **small)
+        axes.plot(path["excess"], path["ratio"], "o", color=color, ms=3, label=cost)
+
+
+def _vary(owners: int) -> Law:
+    """Law of a figure over the budget."""
+    return partial(vary_budget, owners), check_budgets, DRAWN
+
+
+def _skew(owners: int, epsilon: float) -> Law:
+    """Law of a figure over the skew of sizes."""
+    return partial(vary_skew, owners, epsilon, tuple(TABLES)), check_skews, DRAWN
+
+
+DRAWN = {"measure": draw_measure}
+WITH_ADULT = partial(vary_skew, 16, 0.05, (*TABLES, ONE_HOT))
+LAWS: dict[str, Law] = {
+    "WD-1": _vary(32),
+    "WD-2": (WITH_ADULT, check_skews_and_adult, DRAWN),
+    "WD-4": _vary(2),
+    "WD-6": _vary(4),
+    "WD-8": _vary(8),
+    "WD-10": _vary(16),
+    "WD-13": _skew(32, 0.1),
+    "WD-15": _skew(8, 0.01),
+    "WD-PL": (compute_ratios, check_ratios, {"points": draw_points}),
+}

@@ -18,7 +18,7 @@ from reproduction.drawing import render_svg
 from reproduction.item import NotPossible, Setting
 from reproduction.weighted import ITEMS, figures, local, lojasiewicz, methods
 from reproduction.weighted import rows as tables
-from reproduction.weighted.rows import LOSS, RIDGE, Rows, normalise_rows
+from reproduction.weighted.methods import LOSS, RIDGE, Rows, normalise_rows
 
 RNG = np.random.default_rng(4)
 SIZES = (40, 90, 30)
