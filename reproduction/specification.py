@@ -19,8 +19,8 @@ from typing import Any
 import pandas as pd
 
 from reproduction.checks import make_check
+from reproduction.drawing import Mark, Plot, draw_page
 from reproduction.item import Check, Draw, Item, Setting
-from reproduction.plots import Mark, Plot, draw_page
 
 PROSE = ("where", "title", "claim", "differs")
 Rows = Iterator[dict[str, Any]]

@@ -1,4 +1,8 @@
-"""B-WD: Theorems 2 and 3 of Weighted Distributed DP ERM beside trainings."""
+"""B-WD: Theorems 2 and 3 of Weighted Distributed DP ERM beside trainings.
+
+Owners are homogeneous or heterogeneous; a third cost is not convex but meets the
+Polyak-Lojasiewicz condition.
+"""
 
 from __future__ import annotations
 

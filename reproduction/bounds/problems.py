@@ -26,8 +26,8 @@ from learning.training.law import Problem, along_the_way, of_distance, quadratic
 from learning.training.plan import Plan
 from learning.training.task import Task
 from reproduction.checks import log_slope
+from reproduction.drawing import curve, estimates
 from reproduction.item import Setting
-from reproduction.plots import curve, estimates
 from scenarios.report.figure_page import PALETTE
 
 CONDITION = 4.0  # largest over smallest second moment of the features

@@ -11,9 +11,8 @@ from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.l2_accounting import common_factor
 from learning.privacy.laplace import Laplace
 from reproduction.checks import select_rows
-from reproduction.drawing import MARKERS
+from reproduction.drawing import MARKERS, Style
 from reproduction.item import Setting
-from reproduction.plots import Style
 from reproduction.specification import Found, Law, Rows
 from scenarios.report.figure_page import PALETTE
 

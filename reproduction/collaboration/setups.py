@@ -18,7 +18,7 @@ from learning.training.plan import Plan
 from reproduction.item import Setting
 from reproduction.specification import Found
 from reproduction.tables import Table, load_table
-from reproduction.training.published import Market, given_bound, in_random_order, step_constant
+from reproduction.training import Market, given_bound, in_random_order, step_constant
 
 WIDTH = 0.05
 FEWEST_POINTS = 3  # of a fitted slope

@@ -23,10 +23,10 @@ from reproduction.checks import (
     pick_number,
     select_rows,
 )
-from reproduction.item import Setting
-from reproduction.plots import (
+from reproduction.drawing import (
     DOTS,
 )
+from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 
 NOISE = Laplace()

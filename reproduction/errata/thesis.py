@@ -26,11 +26,11 @@ from reproduction.checks import (
     pick_number,
     select_rows,
 )
-from reproduction.item import Setting
-from reproduction.plots import (
+from reproduction.drawing import (
     DOTS,
     Style,
 )
+from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 from reproduction.thesis.leakage import sample_guesses
 from scenarios.report.figure_page import BAND, PALETTE

@@ -22,8 +22,8 @@ from reproduction.checks import (
     pick_number,
     select_rows,
 )
+from reproduction.drawing import series
 from reproduction.item import Setting
-from reproduction.plots import series
 from reproduction.specification import Found, Law, Rows
 from reproduction.tables import load_table
 from reproduction.tables.records import Records

@@ -13,9 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reproduction.drawing import GAP
+from reproduction.drawing import GAP, Plot, draw_panels, list_panels
 from reproduction.item import Check, Item, NotPossible, Setting
-from reproduction.plots import Plot, draw_panels, list_panels
 from reproduction.second.markets import (
     ASYNCHRONOUS,
     ASYNCHRONOUS_FRAUD,

@@ -29,7 +29,13 @@ from reproduction.drawing import (
 from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found
 from reproduction.tables import load_table
-from reproduction.training.ours import KNOWN, OurMarket, deal_market, measure_budgets, spare_records
+from reproduction.training import (
+    KNOWN,
+    OurMarket,
+    deal_market,
+    measure_budgets,
+    spare_records,
+)
 
 OWNERS = 3
 BUDGETS = (0.1, 1.0, 10.0)

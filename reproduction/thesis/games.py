@@ -17,8 +17,8 @@ from market.analysis.thesis_games import thesis_game
 from market.game.game import Game
 from market.policies.thesis import Compensation
 from reproduction.checks import select_rows
+from reproduction.drawing import Style, curve
 from reproduction.item import Setting
-from reproduction.plots import Style, curve
 from reproduction.specification import Found, Law, Rows
 from scenarios.report.figure_game import draw_paths
 from scenarios.report.figure_page import INK, PALETTE

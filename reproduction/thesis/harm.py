@@ -14,8 +14,8 @@ from market.costs.leakage import belief_bound, expected_harm
 from reproduction.checks import (
     select_rows,
 )
+from reproduction.drawing import DOTS, RINGS, Style, curve
 from reproduction.item import Setting
-from reproduction.plots import DOTS, RINGS, Style, curve
 from reproduction.specification import Found, Law, Rows
 from reproduction.thesis.leakage import rows_over
 from scenarios.report.figure_page import INK, MUTED, PALETTE

@@ -53,7 +53,7 @@ from reproduction.timing.training import (
     sweep_budgets,
     train_at,
 )
-from reproduction.training.published import Market, Records, in_random_order, step_constant
+from reproduction.training import Market, Records, in_random_order, step_constant
 from scenarios.runner import carry_out, prepare
 from scenarios.schema.loading import load
 
@@ -537,7 +537,11 @@ def describe_noise(times: int) -> str:
 
 
 def compute_gains(setting: Setting) -> pd.DataFrame:
-    """Own model of every hospital against the joint model, by both readings."""
+    """Own model of every hospital against the joint model, by both readings.
+
+    The alternative of an owner is its own best model, without noise, judged by its fitness on the
+    records of all: the measure of the paper, which needs no law.
+    """
     market = hospital_market(setting)
     table = load_table("hospitals", setting)
     cases = list(product(record_factors(setting), BUDGETS))

@@ -21,7 +21,7 @@ from reproduction.checks import log_slope
 from reproduction.item import Setting
 from reproduction.specification import Found
 from reproduction.tables import Table
-from reproduction.training.published import Market, Records, given_bound
+from reproduction.training import Market, Records, given_bound
 
 TICKS = 1000  # T of the paper
 RIDGE = 2e-5  # r of g = r/2 |theta|^2: the paper's g = 1e-5 theta'theta
@@ -64,7 +64,11 @@ def settling_step(curvatures: Array, shares: Array, ticks: int) -> float:
 
 
 def make_plan(table: Table, market: Market, ticks: int = TICKS, clocks: Clocks = PRINTED) -> Plan:
-    """Make the plan of the paper with the settling step; as printed, T ticks price an answer."""
+    """Make the plan of the paper with the settling step; as printed, T ticks price an answer.
+
+    The paper does not state the step rho/(T^2 sigma): here it is as long as training needs to
+    settle, and no longer, since noise grows with it. The proof wants it small and constant.
+    """
     x = table.public_x
     curvatures = market.loss.curvature * np.linalg.eigvalsh(x.T @ x / len(x))
     answers = covered_talks(clocks, len(market.records), ticks)
@@ -84,6 +88,9 @@ def train_at(
     share: float = 1.0,
 ) -> Trained:
     """Run Algorithm 1 at every equal budget and step length at once.
+
+    Noise is drawn once for each run and scaled for every budget, so that budgets share their draws
+    and a tick costs its products once.
 
     Parameters
     ----------

@@ -17,9 +17,8 @@ from learning.losses.network import draw_start
 from learning.losses.protocols import TrainingCost
 from learning.privacy.published_noise import PublishedNoise
 from reproduction.checks import log_slope, select_rows
-from reproduction.drawing import plot_series
+from reproduction.drawing import Style, plot_series
 from reproduction.item import Setting
-from reproduction.plots import Style
 from reproduction.specification import Found, Law, Rows
 from reproduction.weighted import methods as tables
 from reproduction.weighted.methods import (

@@ -8,7 +8,7 @@ from learning.errors import InputError
 from learning.progress import ignore_progress
 from reproduction import calibration
 from reproduction import outcome as outcomes
-from reproduction.outcome import GENERATED, Outcome, measure_market
+from reproduction.calibration import GENERATED, Outcome, measure_market
 from reproduction.study import Options, read_rows
 
 ONE = Outcome(GENERATED, 1001, 0.02, 0.01, 0.04, 0.025, True, 0.08, 0.2, 0.1, 0.9, 500.0, 0.5)

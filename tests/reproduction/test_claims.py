@@ -11,7 +11,7 @@ from reproduction.checks import attains_bound, estimate_mean, select_rows, withi
 from reproduction.claims import CLAIMS, make_item, quick_or_full, read_text
 from reproduction.drawing import render_svg
 from reproduction.item import Check, Setting
-from reproduction.plots import curve, draw_panels, level, make_panel
+from reproduction.drawing import curve, draw_panels, level, make_panel
 
 ROOT = Path(claims.__file__).parent
 ITEMS = (*thesis.ITEMS, *bounds.ITEMS, *errata.ITEMS, *weighted.ITEMS)

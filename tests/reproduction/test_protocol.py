@@ -9,7 +9,7 @@ import scipy
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.progress import ignore_progress
 from reproduction import protocol
-from reproduction.protocols import (
+from reproduction.protocol import (
     ALONE,
     FURTHER,
     LADDER,
