@@ -618,7 +618,12 @@ def measure_gains(frame: pd.DataFrame) -> Found:
         yield "gaining", counts[epsilon], many, many, words
     yield "ratio", ratio, {"tolerance": 0.01 * ratio}
     yield "readings", np.abs(readings["proved"] / readings["printed"] - 1).max()
-    many, gaining, formula = (frame[name].iloc[0] for name in LIBRARY[:3])
+    yield from measure_market_gains(frame.iloc[0])
+
+
+def measure_market_gains(row: pd.Series) -> Found:
+    """Hospitals that gain in the library's market, where its table was there."""
+    many, gaining, formula = (row[name] for name in LIBRARY[:3])
     if not np.isnan(many):
         yield "gaining_by_own", gaining, many, many
         yield "gaining_by_formula", formula, 0, many - 1

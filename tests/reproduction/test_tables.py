@@ -7,9 +7,9 @@ import pytest
 
 from learning.errors import InputError
 from reproduction.item import NotPossible, Setting
-from reproduction.second import grids as ours
+from reproduction.second import markets as ours
 from reproduction.tables import TABLES, fraud, hospitals, lending, load_table
-from reproduction.timing import lending as banks
+from reproduction.timing import figures as banks
 
 QUICK = Setting(quick=True)
 LOAN = (  # the header of Kaggle's loan.csv
