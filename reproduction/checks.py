@@ -138,7 +138,8 @@ def make_check(row: Sequence[Any], *found: float) -> Check:
         value, relative = rule.split(" ± ")
         middle = float(Fraction(value))
         limits[:1] = [middle * (1 - float(relative)), middle * (1 + float(relative))]
-    return Check(what, *found, *limits)
+    (number,) = found
+    return Check(what, number, *limits)
 
 
 def log_slope(x: Any, y: Any) -> float:

@@ -25,7 +25,18 @@ LEFT = 0.75
 TOP = 0.85
 BOTTOM = 0.55
 RIGHT = 0.2
-Style = dict[str, Any]  # options of a line or a marker
+Style = dict[str, Any]
+Mark = Callable[..., object]  # axes, rows, options
+Plot = Callable[[Sequence[Axes], pd.DataFrame], None]
+DOTS: Style = {"marker": "o", "ms": 4, "ls": ""}
+RINGS: Style = {"marker": "o", "ms": 3, "ls": "", "mfc": "none"}
+STYLES: dict[str, Style] = {
+    "marked": {"marker": "o", "ms": 4},
+    "dots": DOTS,
+    "rings": RINGS,
+    "dotted": {"color": INK, "ls": ":", "lw": 0.8},
+}
+COLOURS = {"ink": INK, "muted": MUTED}
 SHADES = ("#f4f8fb", "#9cc3dd", "#2b6c99")
 ORANGE = PALETTE[1]
 
@@ -79,10 +90,8 @@ def plot_series(
     y: str,
     by: str | None = None,
     *,
-    label: str = "{}",
-    labels: Sequence[str] = (),
+    label: str | Sequence[str] = "{}",
     law: str | None = None,
-    error: str = "std_error",
     logs: str = "xy",
 ) -> None:
     """Plot measured points as markers, one series for each value of ``by``.
@@ -90,12 +99,11 @@ def plot_series(
     Parameters
     ----------
     axes : panel.
-    frame : one row for each point.
+    frame : one row for each point; two standard errors are drawn from a column "y_std_error", or
+        ``std_error``.
     x, y, by : columns; a single series without ``by``.
-    label : text of the legend, with a value of ``by`` in braces.
-    labels : such texts for each value.
+    label : text of the legend, with a value of ``by`` in braces; or such a text for each value.
     law : column of the values of a law, drawn as a line through the points.
-    error : column of standard errors, two of which are drawn, where there is one.
     logs : axes with a logarithmic scale: "xy", "x", "y" or "".
     """
     groups: Any = [(None, frame)]
@@ -104,9 +112,7 @@ def plot_series(
     for number, (value, part) in enumerate(groups):
         colour = PALETTE[number % len(PALETTE)]
         part = part.sort_values(x)
-        errors = None
-        if error in part:
-            errors = 2 * part[error]
+        errors = [2 * part[name] for name in (f"{y}_std_error", "std_error") if name in part]
         style: Style = {
             "color": colour,
             "marker": MARKERS[number % len(MARKERS)],
@@ -114,9 +120,9 @@ def plot_series(
             "ls": "",
             "elinewidth": 0.8,
         }
-        name = labels[number] if labels else label
+        name = label if isinstance(label, str) else label[number]
         text = None if by is None else name.format(value)
-        axes.errorbar(part[x], part[y], errors, label=text, **style)
+        axes.errorbar(part[x], part[y], errors[0] if errors else None, label=text, **style)
         if law is not None:
             axes.plot(part[x], part[law], color=colour, lw=1.1)
     set_scales(axes, logs)
@@ -210,20 +216,6 @@ def add_caption(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left", fontsize=8.5, color=MUTED)
 
 
-Style = dict[str, Any]
-Mark = Callable[..., object]  # axes, rows, options
-Plot = Callable[[Sequence[Axes], pd.DataFrame], None]
-DOTS: Style = {"marker": "o", "ms": 4, "ls": ""}
-RINGS: Style = {"marker": "o", "ms": 3, "ls": "", "mfc": "none"}
-STYLES: dict[str, Style] = {
-    "marked": {"marker": "o", "ms": 4},
-    "dots": DOTS,
-    "rings": RINGS,
-    "dotted": {"color": INK, "ls": ":", "lw": 0.8},
-}
-COLOURS = {"ink": INK, "muted": MUTED}
-
-
 def draw_page(
     page: Mapping[str, Any],
     plot: Plot | Mapping[str, Mark] | None,
@@ -269,7 +261,7 @@ def draw_panels(
     """Draw panels by a function of all of them, if there is one, and by their specifications."""
     if callable(plot):
         plot(places, frame)
-    own = plot if isinstance(plot, Mapping) else {}
+    own = dict(plot) if isinstance(plot, Mapping) else {}
     for axes, panel in zip(places, panels, strict=True):
         _draw_panel(axes, panel, MARKS | own, frame)
 
@@ -370,12 +362,11 @@ def curves_by(
     by: str,
     x: str,
     y: str,
-    label: str = "{}",
-    labels: Sequence[str] = (),
+    label: str | Sequence[str] = "{}",
     **style: Any,
 ) -> None:
     """Draw one line for each value of a column, in the order of the rows."""
-    names = labels or repeat(label)
+    names = repeat(label) if isinstance(label, str) else label
     for (value, rows), name in zip(frame.groupby(by, sort=False), names, strict=False):
         axes.plot(rows[x], rows[y], label=name.format(value), **style)
 

@@ -36,7 +36,6 @@ SETTLED = {
     ("utility", "equal"): (2.24253,) * 4,
     ("utility", "different"): (2.76503, 2.52267, 2.28974, 1.25654),
 }
-DIGIT = 1e-5  # of these
 POINTS = 400  # of a payoff curve
 OTHERS = np.geomspace(1e-3, 15, 40)  # total budgets of the others, of equal sizes
 

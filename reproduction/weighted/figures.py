@@ -111,8 +111,7 @@ def check_skews_and_adult(frame: pd.DataFrame) -> Found:
 def draw_measure(axes: Axes, frame: pd.DataFrame, measure: str, x: str) -> None:
     """Draw one measure of every method, with the best model and the commonest label."""
     logs = ("x" if x == "epsilon" else "") + ("" if measure == "accuracy" else "y")
-    error = f"{measure}_std_error"
-    plot_series(axes, frame, x, measure, "method", law=measure, error=error, logs=logs)
+    plot_series(axes, frame, x, measure, "method", law=measure, logs=logs)
     axes.set_xticks(sorted(frame[x].unique()))
     if measure == "accuracy":
         axes.axhline(frame["best_accuracy"].iloc[0], color=MUTED, lw=0.8, ls=":")
