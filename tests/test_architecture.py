@@ -138,7 +138,7 @@ ROOMS = (
     "scenarios",
 )
 IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}
-NOT_FOR_USERS = {"dev", "bench"}  # extras of dependencies
+NOT_FOR_USERS = {"dev"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
 NEVER = {"tests", "notebooks", "benchmarks", "conftest", "dpmarket"} | {
