@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.l2_accounting import common_factor
 from learning.privacy.laplace import Laplace
 from reproduction.checks import select_rows
-from reproduction.drawing import MARKERS, Style
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
-from scenarios.report.figure_page import PALETTE
 
 WIDTH = 10  # numbers in an answer where answers differ
 EPSILON = 1.0  # budget of the figure
@@ -108,16 +105,6 @@ def list_crossings(ten: pd.DataFrame) -> Found:
         yield "answers", below.max(), {"label": NOISES[name]}
 
 
-def draw_shares(axes: Axes, frame: pd.DataFrame, x: str) -> None:
-    """Draw the variance of each noise over that of Gaussian noise."""
-    part = select_usual(frame).sort_values(x)
-    for number, (name, label) in enumerate(NOISES.items()):
-        # dashed where it lies on that of pure noise for long
-        style = "--" if name == "laplace_pld" else "-"
-        look: Style = {"color": PALETTE[number], "marker": MARKERS[number], "ms": 3, "lw": 1.1}
-        axes.plot(part[x], part[name] / part["gaussian"], style, label=label, **look)
-
-
 LAWS: dict[str, Law] = {
-    "JKY-1": (compute_noises, check_noises, {"shares": draw_shares}),
+    "JKY-1": (compute_noises, check_noises),
 }

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from scipy.optimize import brentq
 
 from learning.arrays import Array
@@ -22,9 +21,6 @@ from reproduction.checks import (
     log_slope,
     pick_number,
     select_rows,
-)
-from reproduction.drawing import (
-    DOTS,
 )
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -119,11 +115,7 @@ def check_answers(frame: pd.DataFrame) -> Found:
 
 # ---- E-9: a gradient bound read off the records
 
-RULES = {
-    "own": "bound of the first table for both",
-    "each": "bound of each table for itself",
-    "public": "public bound, records clipped to it",
-}
+RULES = ("own", "each", "public")  # bound of the first table, of each, public
 
 
 def sample_answers(
@@ -165,14 +157,6 @@ def check_bound_rules(frame: pd.DataFrame) -> Found:
     yield "attack", own["shown"].item()
     yield "each_bound", each["shown"].item()
     yield "public_bound", select_rows(frame, rule="public")["shown"].max()
-
-
-def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Markers of the attack, and the exact loss where it is finite."""
-    for rule, part in frame.groupby("rule", sort=False):
-        (line,) = axes.plot(part["reach"], part["shown"], label=RULES[str(rule)], **DOTS)
-        if np.isfinite(part["loss"]).all():
-            axes.plot(part["reach"], part["loss"], color=line.get_color(), lw=1.1)
 
 
 # ---- E-19: strong convexity keeps no noisy model in a compact set
@@ -229,11 +213,6 @@ def check_leaving_models(frame: pd.DataFrame) -> Found:
     yield "most_lost", pick_number(frame, "most_lost", model=3.0)
 
 
-VIEWS = {
-    "hidden": "sees the answers only",
-    "turns": "sees whose turn it is: the other owners",
-    "picks": "knows which record is used: the learner B",
-}
 PROMISED = 1.0
 OWNERS = 3
 
@@ -322,14 +301,6 @@ def check_views(frame: pd.DataFrame) -> Found:
     yield "power", log_slope(known.index, known / hidden)
 
 
-def draw_views(axes: Axes, frame: pd.DataFrame) -> None:
-    """A line for each observer, with the attacks."""
-    for view, rows in frame.groupby("view", sort=False):
-        (line,) = axes.plot(rows["records"], rows["epsilon"], label=VIEWS[str(view)])
-        dots = DOTS | {"ms": 5, "color": line.get_color()}
-        axes.plot(rows["records"], rows["shown"], **dots)
-
-
 # ---- E-20: a failure probability that is left behind
 
 
@@ -375,8 +346,8 @@ def check_composition(frame: pd.DataFrame) -> Found:
 LAWS: dict[str, Law] = {
     "E-1": (compute_noise_power, check_noise_power),
     "E-3": (compute_answers, check_answers),
-    "E-9": (compute_bound_rules, check_bound_rules, {"losses": draw_losses}),
+    "E-9": (compute_bound_rules, check_bound_rules),
     "E-19": (compute_leaving_models, check_leaving_models),
-    "E-5": (compute_views, check_views, {"views": draw_views}),
+    "E-5": (compute_views, check_views),
     "E-20": (compute_composition, check_composition),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,6 @@ from market.procurement.paid_quality import (
 )
 from market.procurement.reports import best_misreports
 from reproduction.drawing import (
-    MUTED,
     PALETTE,
     Style,
     format_number,
@@ -247,20 +247,21 @@ def measure_dealer(frame: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def draw_dealer(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
-    """Draw ten lists of prices, and their revenue against separate prices."""
-    left, right = panels
+def draw_prices(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draw ten lists of prices."""
     style: Style = {"ms": 3, "lw": 0.9, "color": PALETTE[0], "alpha": 0.6}
     for _, row in frame.head(10).iterrows():
-        left.plot(VERSIONS, row[PRICES].tolist(), "o-", **style)
-    right.plot(frame["unbound"], frame["revenue"], "o", ms=3, label="arbitrage-free")
-    right.plot(frame["unbound"], frame["one_price"], "s", ms=3, label="one price for all")
+        axes.plot(VERSIONS, row[PRICES].tolist(), "o-", **style)
+
+
+def draw_halves(axes: Axes, frame: pd.DataFrame, **style: Any) -> None:
+    """Draw half the revenue of separate prices."""
     ends = np.array([frame["one_price"].min(), frame["unbound"].max()])
-    right.plot(ends, ends / 2, "--", lw=1, color=MUTED, label="one half")
+    axes.plot(ends, ends / 2, **style)
 
 
 LAWS: dict[str, Law] = {
     "N2-FL-Market": (compute_all_in, measure_all_in, draw_all_in),
     "N2-PAID-FD": (compute_paid_fd, measure_paid_fd, draw_paid_fd),
-    "N2-Dealer": (compute_dealer, measure_dealer, draw_dealer),
+    "N2-Dealer": (compute_dealer, measure_dealer, {"prices": draw_prices, "halves": draw_halves}),
 }

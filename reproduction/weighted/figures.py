@@ -35,7 +35,7 @@ from reproduction.weighted.methods import (
     vary_budget,
     vary_skew,
 )
-from scenarios.report.figure_page import MUTED, PALETTE
+from scenarios.report.figure_page import MUTED
 
 STEADY = 0.02  # accuracy within which a method is "steady"
 MOVES = 0.04  # tolerance of a mean accuracy for another seed
@@ -235,18 +235,6 @@ def check_ratios(frame: pd.DataFrame) -> Found:
     yield "origin", network.max()["origin"] / network.min()["path"]
 
 
-def draw_points(axes: Axes, frame: pd.DataFrame) -> None:
-    """Large markers along training, small ones elsewhere."""
-    for number, cost in enumerate(RIDGES):
-        part = select_rows(frame, cost=cost)
-        path = part[part["where"] == "path"]
-        other = part[part["where"] != "path"]
-        color = PALETTE[number % len(PALETTE)]
-        small: Style = {"ms": 2, "alpha": 0.5, "rasterized": True}
-        axes.plot(other["excess"], other["ratio"], ".", color=color, **small)
-        axes.plot(path["excess"], path["ratio"], "o", color=color, ms=3, label=cost)
-
-
 def _vary(owners: int) -> Law:
     """Law of a figure over the budget."""
     return partial(vary_budget, owners), check_budgets, DRAWN
@@ -268,5 +256,5 @@ LAWS: dict[str, Law] = {
     "WD-10": _vary(16),
     "WD-13": _skew(32, 0.1),
     "WD-15": _skew(8, 0.01),
-    "WD-PL": (compute_ratios, check_ratios, {"points": draw_points}),
+    "WD-PL": (compute_ratios, check_ratios),
 }
