@@ -27,7 +27,7 @@ from market.procurement.reports import best_misreports
 from market.procurement.valuation import Valuation
 from reproduction.drawing import plot_series
 from reproduction.item import Setting
-from reproduction.specification import Law
+from reproduction.specification import Law, Rows
 
 ROUNDING = 1e-9  # money below which a gain is rounding
 LAW = Uniform(0.2, 3.0)  # of costs in the random markets
@@ -87,24 +87,22 @@ ENOUGH = 0.5  # share of takers
 COUNT_EPSILON = 1.0
 
 
-def compute_fair_query(setting: Setting) -> pd.DataFrame:
+def compute_fair_query(setting: Setting) -> Rows:
     """Sellers, epsilon and payment along the budget for costs 1 to 10."""
-    rows: list[dict[str, float | str]] = []
     grid = np.linspace(0.5, 60, setting.pick_value(120, 20))
     for budget in np.append([2.0, 10.0], grid):
         epsilon, payments = FairQuery(float(budget)).settle(COSTS, NONE)
         allowed = [k for k in range(1, 10) if COSTS[k - 1] / (10 - k) <= budget / k]
-        row = {
-            "part": "budgets",
-            "budget": budget,
-            "sellers": int((epsilon > 0).sum()),
-            "by_definition": max([0, *allowed]),
-            "epsilon": epsilon[0],
-            "payment": payments[0],
-            "spend": payments.sum(),
-        }
-        rows.append(row)
-    return pd.DataFrame([*rows, search_lies(FairQuery(3.0), setting, "fair query")])
+        yield dict(
+            part="budgets",
+            budget=budget,
+            sellers=int((epsilon > 0).sum()),
+            by_definition=max([0, *allowed]),
+            epsilon=epsilon[0],
+            payment=payments[0],
+            spend=payments.sum(),
+        )
+    yield search_lies(FairQuery(3.0), setting, "fair query")
 
 
 def measure_fair_query(frame: pd.DataFrame) -> dict[str, float]:
@@ -115,9 +113,8 @@ def measure_fair_query(frame: pd.DataFrame) -> dict[str, float]:
     return known | {"distance": distance} | measure_promises(frame)
 
 
-def compute_min_cost(setting: Setting) -> pd.DataFrame:
+def compute_min_cost(setting: Setting) -> Rows:
     """Sellers, epsilon and the exact chance of an accurate answer, for costs 1 to 1,000."""
-    rows: list[dict[str, float | str]] = []
     costs = np.arange(1.0, OWNERS + 1)
     for accuracy in np.append(0.2, np.geomspace(0.01, 1.5, setting.pick_value(40, 10))):
         epsilon, payments = MinCost(float(accuracy)).settle(costs, NONE)
@@ -125,17 +122,16 @@ def compute_min_cost(setting: Setting) -> pd.DataFrame:
         noise = laplace(scale=OWNERS - sellers)
         limit = accuracy * OWNERS
         bias = (OWNERS - sellers) / 2
-        row = {
-            "part": "accuracies",
-            "accuracy": accuracy,
-            "sellers": sellers,
-            "epsilon": epsilon[0],
-            "payment": payments[0],
-            "chance": noise.cdf(limit - bias) - noise.cdf(-limit - bias),
-            "constant": ACCURACY,
-        }
-        rows.append(row)
-    return pd.DataFrame([*rows, search_lies(MinCost(0.7), setting, "min cost")])
+        yield dict(
+            part="accuracies",
+            accuracy=accuracy,
+            sellers=sellers,
+            epsilon=epsilon[0],
+            payment=payments[0],
+            chance=noise.cdf(limit - bias) - noise.cdf(-limit - bias),
+            constant=ACCURACY,
+        )
+    yield search_lies(MinCost(0.7), setting, "min cost")
 
 
 def measure_min_cost(frame: pd.DataFrame) -> dict[str, float]:
@@ -254,38 +250,35 @@ class SquareRoot(Valuation):
         return np.minimum((self.scale / np.maximum(price, 1e-9)) ** 2, self.epsilon_max)
 
 
-def compute_virtual(setting: Setting) -> pd.DataFrame:
+def compute_virtual(setting: Setting) -> Rows:
     """Epsilon and payment by cost, with their closed forms; money kept, also at posted prices."""
     law = Uniform(0.5, 2.0)
     value = SquareRoot()
     rule = VirtualCost(law, value)
-    rows: list[dict[str, object]] = []
     for cost in np.linspace(0.5, 2.0, setting.pick_value(61, 11)):
         epsilon, payment = (float(part[0]) for part in rule.settle(np.array([cost]), np.zeros(1)))
         sold = (2 * cost - 0.5) ** -2  # against a virtual cost of 2c - low
         rent = quad(lambda z: (2 * z - 0.5) ** -2, cost, 2.0)[0]
-        row = {
-            "part": "costs",
-            "cost": cost,
-            "epsilon": epsilon,
-            "payment": payment,
-            "law": sold,
-            "paid_by_law": cost * sold + rent,
-        }
-        rows.append(row)
+        yield dict(
+            part="costs",
+            cost=cost,
+            epsilon=epsilon,
+            payment=payment,
+            law=sold,
+            paid_by_law=cost * sold + rent,
+        )
     costs = law.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
 
-    def add_kept(price: float, sold: np.ndarray, paid: np.ndarray) -> None:
+    def keep(price: float, sold: np.ndarray, paid: np.ndarray) -> dict[str, object]:
         kept = float((value.value(sold) - paid).mean())
-        rows.append({"part": "kept", "price": price, "learner_keeps": kept})
+        return {"part": "kept", "price": price, "learner_keeps": kept}
 
-    add_kept(np.nan, *rule.settle(costs, np.zeros(QUANTILES)))
+    yield keep(np.nan, *rule.settle(costs, np.zeros(QUANTILES)))
     for price in np.linspace(0.5, 2.0, setting.pick_value(50, 10))[1:]:
         best = float(value.demand(np.array(price)))
         posted = PostedPrice(1e9, float(price), best)
-        add_kept(price, *posted.settle(costs, np.arange(float(QUANTILES))))
-    lies = search_lies(VirtualCost(LAW, value), setting, "virtual cost")
-    return pd.DataFrame([*rows, lies])
+        yield keep(price, *posted.settle(costs, np.arange(float(QUANTILES))))
+    yield search_lies(VirtualCost(LAW, value), setting, "virtual cost")
 
 
 def measure_virtual(frame: pd.DataFrame) -> dict[str, float]:
@@ -300,7 +293,7 @@ def measure_virtual(frame: pd.DataFrame) -> dict[str, float]:
     return numbers | measure_promises(frame)
 
 
-def compute_menu(setting: Setting) -> pd.DataFrame:
+def compute_menu(setting: Setting) -> Rows:
     """Two contracts at even odds, by the mechanism and by a numeric program over all menus."""
     types = [1.0, 2.0]
     odds = [ODDS, ODDS]
@@ -314,13 +307,11 @@ def compute_menu(setting: Setting) -> pd.DataFrame:
         "epsilon_by_program": numeric[:2],
         "payment_by_program": numeric[2:],
     }
-    rows = pd.DataFrame(columns).to_dict("records")
+    yield from pd.DataFrame(columns).to_dict("records")
     for cost in np.linspace(1.1, 4.0, setting.pick_value(30, 5)):
         menu = Menu([1.0, cost], odds, SquareRoot())
-        row = {"part": "dearer", "cost": cost}
-        rows.append(row | {"epsilon": menu.epsilon[1], "payment": menu.payments[1]})
-    lies = search_lies(Menu.from_law(LAW, 4, SquareRoot()), setting, "menu")
-    return pd.DataFrame([*rows, lies])
+        yield dict(part="dearer", cost=cost, epsilon=menu.epsilon[1], payment=menu.payments[1])
+    yield search_lies(Menu.from_law(LAW, 4, SquareRoot()), setting, "menu")
 
 
 def best_menu(costs: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
@@ -17,8 +17,8 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.loss import Loss
 from learning.losses.margin import Hinge
-from learning.training.clocks import Clocks
 from learning.training.paths import QUARTILES, Paths
+from learning.training.plan import Plan
 from reproduction.checks import log_slope
 from reproduction.drawing import (
     INK,
@@ -209,31 +209,34 @@ def compute_grid(setting: Setting) -> pd.DataFrame:
     if setting.quick:
         sizes = sizes[:: len(sizes) - 1]
     kinds = ((dealt, "random", PRINTED), (loans, "file", PRINTED), (loans, "file", PROVED))
-    sweep = partial(_sweep_sizes, setting, sizes, 1 / len(kinds) / len(sizes))
-    return pd.concat([sweep(*kind) for kind in kinds], ignore_index=True)
-
-
-def _sweep_sizes(
-    setting: Setting, sizes: list[int], share: float, loans: Table, order: str, clocks: Clocks
-) -> pd.DataFrame:
-    """Mean relative fitness over sizes and budgets, in one order of the loans and one reading."""
-    epsilon = np.geomspace(0.1, 10, setting.pick_value(9, 3))
     parts = []
-    for size in sizes:
-        market = make_market(loans, loans.slices([size] * OWNERS))
-        plan = make_plan(loans, market, clocks=clocks)
-        constants = {
-            "order": order,
-            "reading": clocks.reading,
-            "n_records": size,
-            "optimum": market.cost.optimum,
-            "gradient_bound": market.gradient_bound,
-            "step_size": plan.step_size,
-        }
-        parts.append(sweep_budgets(market, plan, epsilon, setting, share).assign(**constants))
-    frame = pd.concat(parts, ignore_index=True)
-    a = noise_aggregate(frame["epsilon"], frame["n_records"], OWNERS)
-    return add_bound(frame.assign(aggregate=a), a).assign(published=PAPER_CONSTANT * a)
+    for table, order, clocks in kinds:
+        markets = (make_market(table, table.slices([size] * OWNERS)) for size in sizes)
+        made = ((market, make_plan(table, market, clocks=clocks)) for market in markets)
+        share = 1 / len(kinds) / len(sizes)
+        frame = sweep_sizes(setting, made, 9, share, order=order, reading=clocks.reading)
+        a = noise_aggregate(frame["epsilon"], frame["n_records"], OWNERS)
+        frame = add_bound(frame.assign(aggregate=a), a)
+        parts.append(frame.assign(published=PAPER_CONSTANT * a))
+    return pd.concat(parts, ignore_index=True)
+
+
+def sweep_sizes(
+    setting: Setting, made: Iterable[tuple[Market, Plan]], points: int, share: float, **more: str
+) -> pd.DataFrame:
+    """Mean relative fitness in markets of three equal owners, at budgets over two decades."""
+    epsilon = np.geomspace(0.1, 10, setting.pick_value(points, 3))
+    parts = [
+        sweep_budgets(market, plan, epsilon, setting, share).assign(
+            **more,
+            n_records=int(market.sizes[0]),
+            optimum=market.cost.optimum,
+            gradient_bound=market.gradient_bound,
+            step_size=plan.step_size,
+        )
+        for market, plan in made
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def split_kinds(frame: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
@@ -292,20 +295,10 @@ def compute_sizes(setting: Setting) -> pd.DataFrame:
     payments = load_table("fraud", setting)
     most = payments.n_records // OWNERS
     sizes = [n for n in setting.pick_value(PAYMENTS, QUICK_PAYMENTS) if n <= most]
-    epsilon = np.geomspace(0.1, 10, setting.pick_value(5, 3))
-    parts = []
-    for size in sizes:
-        market = make_market(payments, payments.slices([size] * OWNERS), Hinge(), PAYMENT_RIDGE)
-        plan = make_plan(payments, market, PAYMENT_TICKS)
-        part = sweep_budgets(market, plan, epsilon, setting, 1 / len(sizes))
-        constants = {
-            "n_records": size,
-            "optimum": market.cost.optimum,
-            "gradient_bound": market.gradient_bound,
-            "step_size": plan.step_size,
-        }
-        parts.append(part.assign(**constants))
-    frame = pd.concat(parts, ignore_index=True)
+    slices = (payments.slices([size] * OWNERS) for size in sizes)
+    markets = (make_market(payments, parts, Hinge(), PAYMENT_RIDGE) for parts in slices)
+    made = ((market, make_plan(payments, market, PAYMENT_TICKS)) for market in markets)
+    frame = sweep_sizes(setting, made, 5, 1 / len(sizes))
     frame = frame.assign(excess=frame[PSI] * frame["optimum"])
     return add_bound(frame, noise_aggregate(frame["epsilon"], frame["n_records"], OWNERS))
 
