@@ -30,8 +30,7 @@ from learning.training.law import Problem, bias_and_gain, quadratic_problem
 from learning.training.paths import Paths, Watch, ignore_step
 from learning.training.plan import Plan
 from learning.training.task import Task
-from reproduction.tables import Table
-from reproduction.tables.records import Records
+from reproduction.tables.records import Records, Table
 
 ROOM = 1.2  # the ball that the bound is taken in, over the largest public parameter
 NOISE = Laplace()

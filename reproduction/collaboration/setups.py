@@ -17,7 +17,8 @@ from learning.losses.squared import Squared
 from learning.training.plan import Plan
 from reproduction.item import Setting
 from reproduction.specification import Found
-from reproduction.tables import Table, load_table
+from reproduction.tables import load_table
+from reproduction.tables.records import Table
 from reproduction.training import Market, given_bound, in_random_order, step_constant
 
 WIDTH = 0.05

@@ -33,7 +33,8 @@ from reproduction.drawing import (
 )
 from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found, Law
-from reproduction.tables import Table, load_table
+from reproduction.tables import load_table
+from reproduction.tables.records import Table
 from reproduction.timing.training import (
     PRINTED,
     PROVED,

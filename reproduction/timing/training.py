@@ -20,7 +20,7 @@ from learning.training.plan import Plan
 from reproduction.checks import log_slope
 from reproduction.item import Setting
 from reproduction.specification import Found
-from reproduction.tables import Table
+from reproduction.tables.records import Table
 from reproduction.training import Market, Records, given_bound
 
 TICKS = 1000  # T of the paper

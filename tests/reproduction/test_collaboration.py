@@ -12,7 +12,7 @@ from learning.losses.squared import Squared
 from reproduction.collaboration import ITEMS, figures, setups
 from reproduction.collaboration.setups import Prepared, Setup
 from reproduction.item import Setting, status_of
-from reproduction.tables import Table
+from reproduction.tables.records import Table
 
 QUICK = Setting(quick=True)
 BY_KEY = {item.key: item for item in ITEMS}

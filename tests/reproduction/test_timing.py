@@ -8,7 +8,7 @@ import pytest
 
 from reproduction.checks import log_slope
 from reproduction.item import NotPossible, Setting
-from reproduction.tables import Table
+from reproduction.tables.records import Table
 from reproduction.timing import figures
 from reproduction.timing.figures import (
     BUDGETS,
