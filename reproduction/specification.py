@@ -20,14 +20,14 @@ import pandas as pd
 
 from reproduction.checks import make_check
 from reproduction.drawing import Mark, Plot, draw_page
-from reproduction.item import Check, Draw, Item, Setting
+from reproduction.item import Check, Item, Setting
 
 PROSE = ("where", "title", "claim", "differs")
 Rows = Iterator[dict[str, Any]]
 Found = Iterator[Check | tuple[Any, ...]]  # checks, or names of checks with the numbers found
 Compute = Callable[[Setting], Iterable[Mapping[Any, Any]] | pd.DataFrame]
 Measure = Callable[[pd.DataFrame], Iterable[Check | tuple[Any, ...]] | Mapping[str, Any]]
-Law = tuple[Compute, Measure] | tuple[Compute, Measure, Plot | Draw | Mapping[str, Mark]]
+Law = tuple[Compute, Measure] | tuple[Compute, Measure, Plot | Mapping[str, Mark]]
 
 
 def read_items(folder: Path, laws: Mapping[str, Law]) -> tuple[Item, ...]:
@@ -36,27 +36,27 @@ def read_items(folder: Path, laws: Mapping[str, Law]) -> tuple[Item, ...]:
     Parameters
     ----------
     folder : folder with items.toml.
-    laws : computation, numbers to check and, where a page has not all, drawing of each item, by
-        its key; a drawing on panels or marks where items.toml has a page, else of the whole
-        figure.
+    laws : computation, numbers to check and, where a page has not all, a drawing on its panels or
+        marks of its own, of each item, by its key.
     """
     texts = tomllib.loads((folder / "items.toml").read_text(encoding="utf-8"))
     return tuple(_read_item(texts, key, *law) for key, law in laws.items())
 
 
 def _read_item(
-    texts: Mapping[str, Any], key: str, compute: Compute, measure: Measure, draw: Any = None
+    texts: Mapping[str, Any], key: str, compute: Compute, measure: Measure, plot: Any = None
 ) -> Item:
     """Read one item."""
     text = texts.get(texts[key].get("like"), {}) | texts[key]
     words = texts.get("shared", {}) | text
     prose = {name: flatten(text.get(name, "").format(**words)) for name in PROSE}
     rows = texts.get("checks", {}) | text.get("checks", {})
+    draw = None
     if "figure" in text:
         page = text["figure"]
         if isinstance(page, str):
             page = texts["figures"][page]
-        draw = partial(draw_page, {"title": prose["title"], **page}, draw)
+        draw = partial(draw_page, {"title": prose["title"], **page}, plot)
     return Item(
         key,
         compute=lambda setting: pd.DataFrame(compute(setting)),
