@@ -48,10 +48,10 @@ def write(path, header, rows, sep=","):
 @pytest.fixture
 def small(monkeypatch):
     """Rules for tables of a few rows."""
-    monkeypatch.setattr(sources, "PUBLIC", 20)
-    monkeypatch.setattr(sources, "PUBLIC", 20)
+    monkeypatch.setattr(sources, "LOANS_PUBLIC", 20)
+    monkeypatch.setattr(sources, "CARD_PUBLIC", 20)
     monkeypatch.setattr(sources, "BALANCED_PUBLIC", 8)
-    monkeypatch.setattr(sources, "PUBLIC", 30)
+    monkeypatch.setattr(sources, "STAYS_PUBLIC", 30)
     monkeypatch.setattr(sources, "LARGE", 40)
 
 
