@@ -41,7 +41,6 @@ SECONDS = 10.0
 EXPONENT = 1.1
 AGAINST_LOOP = 200
 ASKED = {"marginal": 6.0}  # processor seconds of LARGE
-BEFORE = {"proportional": 5.6, "marginal": 16.8}  # before 70d08a9
 SAMPLE = 100  # owners that the loop is timed on
 ROUNDS = 40  # of play at most
 
@@ -162,7 +161,7 @@ def compare_loop(name: str) -> bool:
     share = f"{seconds[LARGE] / SECONDS:.0%} of {SECONDS:.0f} s"
     print(f"  {share}; grows as N^{exponent:.2f}, at most {EXPONENT}")
     asked = f"asked {ASKED[name]:.0f}" if name in ASKED else "nothing asked"
-    print(f"  {processor:.1f} s of processor, {asked}, {BEFORE[name]:.1f} before")
+    print(f"  {processor:.1f} s of processor, {asked}")
     game = make(SMALL)
     rounds = rounds_of_play(game)
     sweep = loop_seconds(game, loss)

@@ -95,10 +95,10 @@ def time_command(folder: Path, arguments: Sequence[str]) -> Seconds:
     return Seconds(perf_counter() - began, used.ru_utime + used.ru_stime)
 
 
-def report_targets(missed: bool | Sequence[str], more: str = "") -> int:
+def report_targets(missed: bool | Sequence[str]) -> int:
     """Print which targets are missed; 1 if any is."""
     where = ""
     if missed and not isinstance(missed, (bool, np.bool_)):
         where = f" in {', '.join(missed)}"
-    print(f"targets: {'missed' if missed else 'met'}{where}{more}")
+    print(f"targets: {'missed' if missed else 'met'}{where}")
     return int(bool(missed))

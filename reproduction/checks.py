@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from learning.arrays import Array
 from learning.audit.attack import lower_bound
 from learning.privacy.guarantees import Measure
-from reproduction.item import Check
+from reproduction.item import Check, report_number
 
 SPREAD = 4.0  # standard errors within which a simulation must agree with a formula
 AGAIN = 6.0  # standard errors by which another seed may move it
@@ -101,12 +102,54 @@ def agrees_within(what: str, found: float, most: float = ROUNDING, published: st
     return Check(what, found, 0, most, published, "law", most)
 
 
+CHECKERS: dict[str, Callable[..., Check]] = {
+    "within": Check,
+    "close_to": close_to,
+    "equal_to": equal_to,
+    "at_least": at_least,
+    "at_most": at_most,
+    "within_bound": within_bound,
+    "attains_bound": attains_bound,
+    "agrees_within": agrees_within,
+    "told": report_number,
+}
+
+
+def make_check(row: Sequence[Any], *found: float) -> Check:
+    """Make a check from a row of a table: what, low, high, published, kind, tolerance.
+
+    The last three may be left out. Limits may be written "value ± relative", or as the name of a
+    checker (`CHECKERS`) with its further arguments, after those found; a row of a text alone only
+    reports its number.
+
+    >>> make_check(["slope", -2.05, -1.95, "-2", "law"], -2.01).holds
+    True
+    >>> check = make_check(["share", "1/4 ± 0.1"], 0.3)
+    >>> check.low, check.high, check.holds
+    (0.225, 0.275, False)
+    >>> make_check(["ratio", "at_least", 1.0, "at most 1"], 1.2).holds
+    True
+    """
+    what, *limits = row
+    rule, *rest = limits or ["told"]
+    if rule in CHECKERS:
+        return CHECKERS[rule](what, *found, *rest)
+    if isinstance(rule, str):
+        value, relative = rule.split(" ± ")
+        middle = float(Fraction(value))
+        limits[:1] = [middle * (1 - float(relative)), middle * (1 + float(relative))]
+    (number,) = found
+    return Check(what, number, *limits)
+
+
 def log_slope(x: Any, y: Any) -> float:
-    """Slope of log y against log x, by least squares.
+    """Slope of log y against log x, by least squares; nan for fewer than two places.
 
     >>> round(log_slope([1, 2, 4], [3, 12, 48]), 9)
     2.0
     """
+    if len(set(x)) < 2:
+        return float("nan")
     return float(np.polyfit(np.log(np.asarray(x, float)), np.log(np.asarray(y, float)), 1)[0])
 
 

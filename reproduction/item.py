@@ -143,18 +143,6 @@ class Item:
         return self.key.partition("-")[0]
 
 
-def check_law(
-    what: str,
-    found: float,
-    low: float = -math.inf,
-    high: float = math.inf,
-    published: str = "",
-    tolerance: float = 0.0,
-) -> Check:
-    """Check a number that a law of the source bounds."""
-    return Check(what, float(found), low, high, published, "law", tolerance)
-
-
 def report_number(what: str, found: float, tolerance: float = 0.0, published: str = "") -> Check:
     """Report a number of which the source says nothing."""
     return Check(what, found, -math.inf, math.inf, published, "told", tolerance)

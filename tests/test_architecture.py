@@ -99,13 +99,10 @@ ROOMS = (
     "exchange.flower",
     "exchange.rehearsal",
     "reproduction.study",
-    "reproduction.outcome",
     "reproduction.item",
+    "reproduction.checks",
     "reproduction.drawing",
     "reproduction.specification",
-    "reproduction.claims",
-    "reproduction.checks",
-    "reproduction.plots",
     "reproduction.tables",
     "reproduction.training",
     "reproduction.second",
@@ -117,7 +114,6 @@ ROOMS = (
     "reproduction.rivals",
     "reproduction.errata",
     "reproduction.calibration",
-    "reproduction.protocols",
     "reproduction.protocol",
     "reproduction.items",
     "reproduction.book",
@@ -134,7 +130,7 @@ ROOMS = (
     "scenarios",
 )
 IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}
-NOT_FOR_USERS = {"dev", "bench"}  # extras of dependencies
+NOT_FOR_USERS = {"dev"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
 NEVER = {"tests", "notebooks", "benchmarks", "conftest", "dpmarket"} | {

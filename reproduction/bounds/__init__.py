@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from reproduction.bounds import convex, gossip, local, sums, which_noise
-from reproduction.item import Item
+from pathlib import Path
 
-ITEMS: tuple[Item, ...] = (convex.ITEM, gossip.ITEM, local.ITEM, *sums.ITEMS, *which_noise.ITEMS)
+from reproduction.bounds import convex, gossip, local, sums, which_noise
+from reproduction.specification import read_items
+
+LAWS = convex.LAWS | gossip.LAWS | local.LAWS | sums.LAWS | which_noise.LAWS
+ITEMS = read_items(Path(__file__).parent, LAWS)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from learning.privacy.laplace import Laplace
 from learning.training.bounds import gossip_gap
 from learning.training.plan import Plan
-from reproduction.bounds.comparison import (
-    BUDGET_LABEL,
-    bound_marks,
-    check_bounds,
-    marks_by_size,
+from reproduction.bounds.problems import (
+    Run,
+    add_bounds,
+    concatenate,
+    draw_sizes,
+    generate_problem,
+    largest_ratio,
     mean_slope,
 )
-from reproduction.bounds.problems import Run, add_bounds, concatenate, generate_problem
 from reproduction.checks import select_rows
-from reproduction.claims import Checks, make_item, quick_or_full
-from reproduction.item import Check, Setting
-from reproduction.plots import Style, draw_panels, level, make_panel
+from reproduction.item import Setting
+from reproduction.specification import Found, Law
 
 WIDTH = 5
 SHARES = (1, 1, 1)
@@ -32,12 +31,12 @@ ROOM = 5.0  # largest parameter in the ball, over that of the minimiser
 
 def choose_budgets(setting: Setting, horizon: int) -> Array:
     """Budgets from noise alone to next to none; the noise is proportional to T/epsilon."""
-    return horizon / 100 * np.geomspace(5, 5000, quick_or_full(setting, 11, 16))
+    return horizon / 100 * np.geomspace(5, 5000, setting.pick_value(16, 11))
 
 
 def choose_horizons(setting: Setting) -> tuple[int, int]:
     """A short and a long horizon."""
-    return quick_or_full(setting, (100, 300), (100, 1000))
+    return setting.pick_value((100, 1000), (100, 300))
 
 
 def train_gossip(setting: Setting, n_records: int, horizon: int, rule: str) -> pd.DataFrame:
@@ -61,7 +60,7 @@ def train_gossip(setting: Setting, n_records: int, horizon: int, rule: str) -> p
 def compute_bounds(setting: Setting) -> pd.DataFrame:
     """Trainings for all numbers of records and horizons, with the fitted bound (11)."""
     cases: list[tuple[int, int, str]] = []
-    sizes = quick_or_full(setting, (600, 2400), (600, 1200, 2400))
+    sizes = setting.pick_value((600, 1200, 2400), (600, 2400))
     for horizon in choose_horizons(setting):
         cases += [(n_records, horizon, "moving") for n_records in sizes]
         cases.append((sizes[0], horizon, "fixed"))
@@ -99,59 +98,22 @@ def ruled_by_noise(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["excess"] < frame["start_excess"]) & (frame["excess"] > 30 * left)]
 
 
-def check_gossip_bounds(frame: pd.DataFrame) -> Checks:
+def check_gossip_bounds(frame: pd.DataFrame) -> Found:
     """(8) and (11) as printed and as proved, the mixing rate, and the effect of the horizon."""
-    yield from check_bounds(
-        ("printed", frame, "distance", "printed_distance", 1e-8, "at most 1"),
-        ("proved", frame, "distance", "corrected_distance", 2e-6, ""),
-        ("smooth_excess", frame, "excess", "corrected", 2e-6, ""),
-    )
+    yield "printed", largest_ratio(frame, "printed_distance", "distance")
+    yield "proved", largest_ratio(frame, "corrected_distance", "distance")
+    yield "smooth_excess", largest_ratio(frame, "corrected")
     noisy = ruled_by_noise(select_rows(frame, rule="moving"))
     scaled = noisy.assign(scaled=noisy["epsilon"] * noisy["n_records"])
-    slope = mean_slope(scaled, ["horizon", "n_records"], "scaled")
-    yield Check("slope", slope, -2.1, -1.9, "-2", "law", 0.05)
-    ratio = float((noisy["excess_least"] / noisy["fitted"]).max())
-    yield Check("fitted", ratio, 0, 1.25, "at most 1", "law", 0.15)
-    gap = float(frame["gap_printed"].max())
-    yield Check("printed_gap", gap, 1e-9, 1, "above 0", "value", 1e-9)
-    gap = float(frame["gap"].max())
-    yield Check("mean_gap", gap, 1e-9, 1, "above 0", "law", 1e-9)
+    yield "slope", mean_slope(scaled, ["horizon", "n_records"], "scaled")
+    yield "fitted", largest_ratio(noisy, "fitted")
+    yield "printed_gap", frame["gap_printed"].max()
+    yield "mean_gap", frame["gap"].max()
     fixed = select_rows(frame, rule="fixed").sort_values(["horizon", "epsilon"])
     last = fixed.groupby("horizon")["excess"].last()
-    ratio = float(last.iloc[-1] / last.iloc[0])
-    yield Check("horizon", ratio, 0, 1, "the bound (8) falls with T", "value", 1)
+    yield "horizon", last.iloc[-1] / last.iloc[0]
 
 
-def draw_gossip_bounds(frame: pd.DataFrame, note: str) -> Figure:
-    """Squared distance for the fewest records, and excess for all."""
-    longest = frame["horizon"].max()
-    fewest = frame["n_records"].min()
-    shown = {"rule": "moving", "horizon": longest}
-    common: Style = {"labels": (BUDGET_LABEL, ""), "logs": "xy", "legend": {}}
-    start = level("start_distance", "the start", color="0.5", lw=0.8, ls=":")
-    printed = ("printed_distance", "(8) as printed, mean round's λ")
-    corrected = ("corrected_distance", "with every factor")
-    draw = draw_panels(
-        "B-AS",
-        make_panel(
-            *bound_marks("epsilon", "distance", printed, corrected),
-            start,
-            heading="squared distance of parameters",
-            where=shown | {"n_records": fewest},
-            **common,
-        ),
-        make_panel(
-            marks_by_size("trained, n = {n:,}", {"fitted": "--"}, 1.1),
-            heading="excess; dashed: (11), constant fitted at one point",
-            where=shown,
-            **common,
-        ),
-        default=(
-            f"{fewest:,} and more generated records of three owners, {WIDTH} parameters,"
-            f" T = {longest:,}"
-        ),
-    )
-    return draw(frame.sort_values("epsilon"), note)
-
-
-ITEM = make_item("B-AS", compute_bounds, check_gossip_bounds, draw_gossip_bounds)
+LAWS: dict[str, Law] = {
+    "B-AS": (compute_bounds, check_gossip_bounds, {"sizes": draw_sizes}),
+}

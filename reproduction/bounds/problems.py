@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
@@ -22,7 +23,10 @@ from learning.training.engine import train
 from learning.training.law import Problem, along_the_way, of_distance, quadratic_problem
 from learning.training.plan import Plan
 from learning.training.task import Task
+from reproduction.checks import log_slope
+from reproduction.drawing import curve, estimates
 from reproduction.item import Setting
+from scenarios.report.figure_page import PALETTE
 
 CONDITION = 4.0  # largest over smallest second moment of the features
 SURE = 3.0  # standard errors
@@ -353,3 +357,43 @@ def concatenate(
         parts.append(build(setting, *case))
         setting.did(1 / len(every))
     return pd.concat(parts, ignore_index=True)
+
+
+def largest_ratio(frame: pd.DataFrame, bound: str, measured: str = "excess") -> float:
+    """Largest measured number over its bound, three standard errors below."""
+    return float((frame[f"{measured}_least"] / frame[bound]).max())
+
+
+def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> float:
+    """Largest distance between measured numbers and a law, in standard errors."""
+    return float(((measured - law).abs() / error.clip(lower=1e-12)).max())
+
+
+def mean_slope(
+    frame: pd.DataFrame, keys: list[str], x: str = "epsilon", y: str = "excess"
+) -> float:
+    """Mean log slope of y against x over groups of at least two rows, nan without any."""
+    groups = (part for _, part in frame.groupby(keys) if len(part) > 1)
+    slopes = [log_slope(part[x], part[y]) for part in groups]
+    return float(np.mean(slopes)) if slopes else np.nan
+
+
+def draw_sizes(
+    axes: Axes, frame: pd.DataFrame, label: str, styles: dict[str, str], width: float
+) -> None:
+    """Draw measured excess and bounds over epsilon, in a colour for each number of records.
+
+    Parameters
+    ----------
+    axes, frame : panel and rows.
+    label : words with {n}.
+    styles : columns of bounds and the styles of their lines.
+    width : of these lines.
+    """
+    for number, (n, part) in enumerate(frame.groupby("n_records")):
+        color = PALETTE[number]
+        estimates(
+            axes, part, "epsilon", "excess", "excess_error", color=color, label=label.format(n=n)
+        )
+        for column, style in styles.items():
+            curve(axes, part, "epsilon", column, color=color, lw=width, ls=style)

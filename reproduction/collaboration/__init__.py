@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-from reproduction.collaboration import four, grids, paths
-from reproduction.collaboration.setups import FRAUD, LENDING, Setup
+from reproduction.collaboration import figures
+from reproduction.collaboration.setups import FRAUD, LENDING
 from reproduction.specification import read_items
 
-
-def _law(module: ModuleType, kind: str, setup: Setup) -> tuple[Any, Any, Any]:
-    """Computation, checks and figure of one kind on one table."""
-    compute, check, draw = module.KINDS[kind]
-    return partial(compute, setup), partial(check, setup), partial(draw, setup)
-
-
-KINDS = (
-    (paths, "path"),
-    (grids, "surface"),
-    (grids, "epsilon"),
-    (grids, "records"),
-    (four, "scenarios"),
-)
 ITEMS = read_items(
     Path(__file__).parent,
     {
-        f"VC-{number}": _law(*kind, setup)
+        f"VC-{number}": (partial(compute, setup), partial(check, setup), *draw)
         for first, setup in ((2, LENDING), (7, FRAUD))
-        for number, kind in enumerate(KINDS, first)
+        for number, (compute, check, *draw) in enumerate(figures.KINDS, first)
     },
 )

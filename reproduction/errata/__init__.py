@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from reproduction.errata import (
-    amplification,
-    beliefs,
-    games,
-    gossip,
-    gossip_bounds,
-    measures,
-    noise,
-    on_records,
-    walks,
-    weighted,
-    weighted_proofs,
-)
-from reproduction.item import Item
+from pathlib import Path
 
-FILES = (
-    noise,
-    walks,
-    gossip,
-    gossip_bounds,
-    on_records,
-    amplification,
-    weighted,
-    weighted_proofs,
-    games,
-    measures,
-    beliefs,
-)
-ITEMS: tuple[Item, ...] = tuple(
-    sorted(
-        (item for file in FILES for item in file.ITEMS),
-        key=lambda item: int(item.key.partition("-")[2]),
-    )
+from reproduction.errata import gossip, noise, thesis, walks, weighted
+from reproduction.specification import read_items
+
+LAWS = noise.LAWS | walks.LAWS | gossip.LAWS | weighted.LAWS | thesis.LAWS
+ITEMS = read_items(
+    Path(__file__).parent,
+    {f"E-{number}": LAWS[f"E-{number}"] for number in range(1, len(LAWS) + 1)},
 )

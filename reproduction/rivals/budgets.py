@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 
 from learning.arrays import Array
 from learning.forecast.weighting import Answers, PrecisionWeighting, saturation, shared_weights
-from reproduction.drawing import INK, MUTED, PALETTE, Style
-from reproduction.item import Check, Setting
+from reproduction.item import Setting
+from reproduction.specification import Found
 
 OWNERS = 1000  # who each hold one record in [-1/2, 1/2]
 MEDIAN = 0.1  # budget
@@ -25,25 +25,6 @@ LAX = np.geomspace(0.03, 30.0, 37)
 LEGEND = 0.2  # of the figure, beneath the panels
 FEW = 8  # owners of a market that a solver weighs
 INSTANCES = 6
-NAMES = {
-    "ours": "ours",
-    "published": "published rule (2023)",
-    "threshold": "best threshold",
-    "proportional": "weights as budgets",
-    "plain": "all alike",
-    "precision": "ours: 1/(K v + C/n)",
-    "left out": "noisiest left out",
-}
-COLOURS = {
-    "ours": PALETTE[0],
-    "threshold": PALETTE[1],
-    "proportional": PALETTE[2],
-    "plain": PALETTE[3],
-    "precision": PALETTE[0],
-    "left out": PALETTE[1],
-    "published": INK,
-}
-Row = dict[str, object]
 
 
 def noise_terms(epsilon: Array) -> Array:
@@ -157,6 +138,9 @@ def solve_weights(noise: str, epsilon: Array) -> Array:
     return np.asarray(found.x[:n] / found.x[:n].sum())
 
 
+Row = dict[str, object]
+
+
 def make_row(part: str, x: float, rule: str, error: float) -> Row:
     """Row of the table of errors."""
     return {"part": part, "x": x, "rule": rule, "error": error}
@@ -225,7 +209,7 @@ def compute_solutions(setting: Setting) -> list[Row]:
     return rows
 
 
-def measure_budgets(frame: pd.DataFrame) -> dict[str, float | Check]:
+def measure_budgets(frame: pd.DataFrame) -> Found:
     """The published rule, the solver, the draws; and losses of other rules."""
     errors = {
         part: rows.pivot_table(index="x", columns="rule", values="error")
@@ -234,17 +218,16 @@ def measure_budgets(frame: pd.DataFrame) -> dict[str, float | Check]:
     shared = errors["shared"].div(errors["shared"]["ours"], axis=0)
     local = errors["local"].div(errors["local"]["precision"], axis=0)
     solver = errors["solver"].max()
-    level = float(frame.loc[frame["part"] == "saturates", "x"].iloc[0])
+    level = frame.loc[frame["part"] == "saturates", "x"].iloc[0]
     predicted = STRICT + 8 / (OWNERS / 2 * STRICT)
     halves = errors["halves"]["ours"]
     beyond = halves[halves.index > level]
     before = halves[halves.index < 0.9 * level].diff().dropna()
     drawn = frame.dropna(subset=["drawn"])
-    what = "budget at which a lax half saturates"
-    limits = (predicted * (1 - 1e-9), predicted * (1 + 1e-9))
-    return {
-        "published": errors["weights"].max().max(),
-        "level": Check(what, level, *limits, f"{predicted:g}"),
+    near = (predicted * (1 - 1e-9), predicted * (1 + 1e-9))
+    yield "published", errors["weights"].max().max()
+    yield "level", level, *near, {"predicted": predicted}
+    yield from {
         "beyond": beyond.max() / beyond.min(),
         "rises": (before >= 0).sum(),
         "solver_shared": solver["shared"],
@@ -260,38 +243,14 @@ def measure_budgets(frame: pd.DataFrame) -> dict[str, float | Check]:
         "threshold": shared["threshold"].max(),
         "left_out": local["left out"].max(),
         "left": halves.iloc[-1] / halves.iloc[0],
-    }
+    }.items()
 
 
-PANELS = {
-    "shared": ("ours", "published", "threshold", "proportional", "plain"),
-    "local": ("precision", "left out", "plain"),
-    "halves": ("ours", "proportional", "plain"),
-}
+def move_legend(axes: Axes, frame: pd.DataFrame) -> None:
+    """Put the legend below the panel, where no line passes."""
+    place = axes.get_position()
+    axes.set_position((place.x0, place.y0 + LEGEND, place.width, place.height - LEGEND))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=7.5, frameon=False)
 
 
-def draw_budgets(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
-    """Draw errors by the spread of budgets, and of two halves by the lax budget."""
-    for axes, (part, rules) in zip(panels, PANELS.items(), strict=True):
-        _draw_rules(axes, frame[frame["part"] == part], rules)
-    panels[2].set_ylim(bottom=1)
-    level = float(frame.loc[frame["part"] == "saturates", "x"].iloc[0])
-    panels[2].axvline(level, ls="--", lw=1, color=MUTED, label="threshold (2023)")
-    for axes in panels:  # legends lie below the panels, where no line passes
-        place = axes.get_position()
-        axes.set_position((place.x0, place.y0 + LEGEND, place.width, place.height - LEGEND))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=7.5, frameon=False)
-
-
-def _draw_rules(axes: Axes, frame: pd.DataFrame, rules: tuple[str, ...]) -> None:
-    """Draw a line for each rule, and markers for the published one."""
-    for rule in rules:
-        style: Style = {"lw": 1.4}
-        if rule == "published":
-            style = {"marker": "o", "ms": 3.5, "mfc": "none", "lw": 0}
-        rows = frame[frame["rule"] == rule]
-        times = rows["error"] * OWNERS / VARIANCE
-        axes.plot(rows["x"], times, label=NAMES[rule], color=COLOURS[rule], **style)
-
-
-BUDGETS = (compute_budgets, measure_budgets, draw_budgets)
+BUDGETS = (compute_budgets, measure_budgets, {"below": move_legend})

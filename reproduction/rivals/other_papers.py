@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,13 +24,13 @@ from market.procurement.paid_quality import (
 )
 from market.procurement.reports import best_misreports
 from reproduction.drawing import (
-    MUTED,
     PALETTE,
     Style,
     format_number,
 )
-from reproduction.item import Check, Setting
-from reproduction.rivals.promises import ROUNDING
+from reproduction.item import Setting
+from reproduction.rivals.auctions import ROUNDING
+from reproduction.specification import Found, Law, Rows
 
 BIDDERS = 10
 FACTORS = (0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # budgets, as parts of what all together ask
@@ -77,10 +78,9 @@ def draw_asks(rng: np.random.Generator, markets: int) -> tuple[np.ndarray, np.nd
     return epsilon, alpha * np.take_along_axis(shapes, kind[None], axis=0)[0]
 
 
-def compute_all_in(setting: Setting) -> pd.DataFrame:
+def compute_all_in(setting: Setting) -> Rows:
     """Budgets sold by All-in, and gains of misreports, as coded and with capped price."""
     rng = setting.streams("all-in").rng("bids")
-    rows = []
     for number in range(setting.pick_value(40, 8)):
         epsilon, asked = (part[0] for part in draw_asks(rng, 1))
         for factor, (capped, alike) in product(FACTORS, ALL_IN_KINDS):
@@ -89,19 +89,17 @@ def compute_all_in(setting: Setting) -> pd.DataFrame:
             costs = asked / epsilon
             sold, paid = mechanism.settle(costs, NONE)
             gain = best_misreports(mechanism, costs, rng=rng).gain.max()
-            row = {
-                "market": number,
-                "budget": factor,
-                "capped": capped,
-                "alike": alike,
-                "gain": gain / mechanism.budget,
-                "sold": sold.sum() / size.sum(),
-                "spent": paid.sum() / mechanism.budget,
-                "loss": max(float((costs * sold - paid).max()), 0.0),
-                "over": max(paid.sum() / mechanism.budget - 1, 0.0),
-            }
-            rows.append(row)
-    return pd.DataFrame(rows)
+            yield dict(
+                market=number,
+                budget=factor,
+                capped=capped,
+                alike=alike,
+                gain=gain / mechanism.budget,
+                sold=sold.sum() / size.sum(),
+                spent=paid.sum() / mechanism.budget,
+                loss=max(float((costs * sold - paid).max()), 0.0),
+                over=max(paid.sum() / mechanism.budget - 1, 0.0),
+            )
 
 
 def measure_all_in(frame: pd.DataFrame) -> dict[str, float]:
@@ -140,17 +138,15 @@ def round_to_sum(counts: np.ndarray) -> np.ndarray:
     return np.diff(np.round(np.cumsum(counts)).astype(int), prepend=0)
 
 
-def compute_paid_fd(setting: Setting) -> pd.DataFrame:
+def compute_paid_fd(setting: Setting) -> Rows:
     """Best price of the learner by its value, under printed responses and under best responses."""
-    rows = []
     responses = {"printed": printed_response, "best": best_response}
     for number in range(setting.pick_value(20, 10)):
         cost, care = draw_devices(setting.streams("paid-fd").rng("devices", number))
         for (value, table), (name, respond) in product(TABLE.items(), responses.items()):
             found = describe_market(best_price(value, cost, care, respond=respond))
             row = {"population": number, "value": value, "owners": name, **found}
-            rows.append(row | {f"published_{column}": one for column, one in table.items()})
-    return pd.DataFrame(rows)
+            yield row | {f"published_{column}": one for column, one in table.items()}
 
 
 def describe_market(made: PriceSet) -> dict[str, float]:
@@ -165,23 +161,19 @@ def describe_market(made: PriceSet) -> dict[str, float]:
     }
 
 
-def measure_paid_fd(frame: pd.DataFrame) -> dict[str, float | Check]:
+def measure_paid_fd(frame: pd.DataFrame) -> Found:
     """The published table, within three times the scatter of populations, and its rise."""
-    numbers: dict[str, float | Check] = {}
     printed = frame[frame["owners"] == "printed"].groupby("value")
     for (name, (text, least)), (value, rows) in product(WIDTHS.items(), printed):
         said = float(rows[f"published_{name}"].iloc[0])
         if np.isnan(said):
             continue
         width = max(3 * float(rows[name].std()), least)
-        what = f"{text} where quality is worth {value:g}"
-        found = float(rows[name].mean())
-        limits = (said - width, said + width)
-        numbers[what] = Check(what, found, *limits, f"{said:g}", tolerance=2 * width)
+        words = {"text": text, "value": value, "said": said, "tolerance": 2 * width}
+        yield "table", rows[name].mean(), said - width, said + width, words
     for name in ("printed", "best"):
         means = frame[frame["owners"] == name].groupby("value")["epsilon"].mean()
-        numbers[name] = np.diff(means).min()
-    return numbers
+        yield name, np.diff(means).min()
 
 
 def draw_paid_fd(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
@@ -197,9 +189,8 @@ def draw_paid_fd(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     panels[2].yaxis.set_major_formatter(FuncFormatter(format_number))
 
 
-def compute_dealer(setting: Setting) -> pd.DataFrame:
+def compute_dealer(setting: Setting) -> Rows:
     """Random surveys: revenue of arbitrage-free prices, of one price, of separate prices; greed."""
-    rows = []
     for number in range(setting.pick_value(200, 20)):
         rng = setting.streams("dealer").rng("surveys", number)
         worth = rng.uniform(20, 100, BUYERS)
@@ -209,7 +200,7 @@ def compute_dealer(setting: Setting) -> pd.DataFrame:
         offers = [one if len(one) else np.array([1.0]) for one in offers]
         best = best_prices(VERSIONS, offers)
         levels = np.unique(np.concatenate(offers))
-        row = {
+        yield {
             "survey": number,
             "revenue": best.revenue,
             "one_price": max(sum(revenue_at(price, one) for one in offers) for price in levels),
@@ -218,8 +209,6 @@ def compute_dealer(setting: Setting) -> pd.DataFrame:
             **dict(zip(PRICES, best.prices, strict=True)),
             "points": max(len(one) for one in price_points(VERSIONS, offers)),
         }
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 def _choose_greedily(rng: np.random.Generator) -> dict[str, float]:
@@ -250,18 +239,21 @@ def measure_dealer(frame: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def draw_dealer(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
-    """Draw ten lists of prices, and their revenue against separate prices."""
-    left, right = panels
+def draw_prices(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draw ten lists of prices."""
     style: Style = {"ms": 3, "lw": 0.9, "color": PALETTE[0], "alpha": 0.6}
     for _, row in frame.head(10).iterrows():
-        left.plot(VERSIONS, row[PRICES].tolist(), "o-", **style)
-    right.plot(frame["unbound"], frame["revenue"], "o", ms=3, label="arbitrage-free")
-    right.plot(frame["unbound"], frame["one_price"], "s", ms=3, label="one price for all")
+        axes.plot(VERSIONS, row[PRICES].tolist(), "o-", **style)
+
+
+def draw_halves(axes: Axes, frame: pd.DataFrame, **style: Any) -> None:
+    """Draw half the revenue of separate prices."""
     ends = np.array([frame["one_price"].min(), frame["unbound"].max()])
-    right.plot(ends, ends / 2, "--", lw=1, color=MUTED, label="one half")
+    axes.plot(ends, ends / 2, **style)
 
 
-ALL_IN = (compute_all_in, measure_all_in, draw_all_in)
-PAID_FD = (compute_paid_fd, measure_paid_fd, draw_paid_fd)
-DEALER = (compute_dealer, measure_dealer, draw_dealer)
+LAWS: dict[str, Law] = {
+    "N2-FL-Market": (compute_all_in, measure_all_in, draw_all_in),
+    "N2-PAID-FD": (compute_paid_fd, measure_paid_fd, draw_paid_fd),
+    "N2-Dealer": (compute_dealer, measure_dealer, {"prices": draw_prices, "halves": draw_halves}),
+}

@@ -17,6 +17,7 @@ from market.procurement.reports import best_misreports
 from market.procurement.spending import MECHANISMS
 from reproduction.drawing import INK, MUTED, ORANGE, SHADES, Style
 from reproduction.item import Setting
+from reproduction.specification import Rows
 from scenarios.sweeping.study import studies
 from scenarios.sweeping.sweep import sweep
 
@@ -48,9 +49,8 @@ MEASURED = {
 }
 
 
-def compute_side_by_side(setting: Setting) -> pd.DataFrame:
+def compute_side_by_side(setting: Setting) -> Rows:
     """Errors, money and the gain of the best misreport of each rule, at the truth and at lies."""
-    rows = []
     for (kind, mechanism, reports), part in _run_study(setting).groupby(KEYS, dropna=False):
         known = pd.isna(mechanism)
         rule = mechanism
@@ -64,8 +64,7 @@ def compute_side_by_side(setting: Setting) -> pd.DataFrame:
             row["std_error"] = float(part[MEASURED["trained"]].std() / np.sqrt(len(part)))
         if reports == "truth":
             row |= _search_lies(str(mechanism), setting)
-        rows.append(row)
-    return pd.DataFrame(rows)
+        yield row
 
 
 def _run_study(setting: Setting) -> pd.DataFrame:

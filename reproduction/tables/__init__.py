@@ -7,48 +7,13 @@ contains, fix every scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from learning.errors import InputError
 from reproduction.item import NotPossible, Setting
-from reproduction.tables import classified, fraud, hospitals, lending
-from reproduction.tables.records import Cells, Recipe, Table, encode_table
-
-__all__ = ["TABLES", "Table", "load_table"]
-
-Read = Callable[[Path], Cells | None]
-Generate = Callable[[Setting], Cells]
-Source = tuple[str, Recipe, Read, Generate]  # files, in words; coding; reader; generator
-
-
-def _classified(name: str, needs: str, read: Read) -> Source:
-    """Source of a table with labels."""
-    return needs, classified.make_recipe(name), read, partial(classified.generate_cells, name)
-
-
-PAYMENTS = f"{fraud.WHOLE_FILE} or {fraud.SUBSET}"
-STAYS = f"{hospitals.WHOLE_FILE} or {hospitals.SUBSET}"
-ADULT = _classified("adult", "adult.data and adult.test", classified.read_adult)
-ONE_HOT = replace(ADULT[1], encoding="onehot", standardised=False)
-TABLES: dict[str, Source] = {
-    "lending": (
-        " or ".join(lending.FILES),
-        lending.RECIPE,
-        lending.read_cells,
-        lending.generate_cells,
-    ),
-    "fraud": (PAYMENTS, fraud.RECIPE, fraud.read_cells, fraud.generate_cells),
-    "hospitals": (STAYS, hospitals.RECIPE, hospitals.read_cells, hospitals.generate_cells),
-    "adult": ADULT,
-    "adult_one_hot": (ADULT[0], ONE_HOT, *ADULT[2:]),
-    "kdd": _classified("kdd", "kddcup.data_10_percent", classified.read_kdd),
-    "bank": _classified("bank", "bank-additional-full.csv", classified.read_bank),
-    "cancer": _classified("cancer", "breast-cancer-wisconsin.data", classified.read_cancer),
-    "balanced_fraud": (PAYMENTS, fraud.BALANCED, fraud.read_balanced, fraud.generate_balanced),
-}
+from reproduction.tables.records import Table, encode_table
+from reproduction.tables.sources import SOURCES
 
 
 def load_table(name: str, setting: Setting) -> Table:
@@ -56,7 +21,7 @@ def load_table(name: str, setting: Setting) -> Table:
 
     Parameters
     ----------
-    name : one of `TABLES`.
+    name : one of `SOURCES`.
     setting : folder of the files, or None there for a stand-in.
 
     Raises
@@ -72,7 +37,7 @@ def load_table(name: str, setting: Setting) -> Table:
 @cache
 def _load_table(name: str, data: Path | None, quick: bool) -> Table:
     """Load a table; the seed of the setting has no influence."""
-    needs, recipe, read, generate = TABLES[name]
+    needs, recipe, read, generate = SOURCES[name]
     cells = generate(Setting(quick=quick)) if data is None else read(data)
     if cells is None:
         raise NotPossible(f"{needs} is not in {data}")

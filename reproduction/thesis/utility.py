@@ -18,17 +18,11 @@ from market.costs.channels import (
 )
 from market.costs.leakage import utility_bound
 from reproduction.checks import (
-    ROUNDING,
-    agrees_within,
-    attains_bound,
     select_rows,
-    within_bound,
 )
-from reproduction.claims import Checks, Rows, make_item, quick_or_full
-from reproduction.item import Check, Setting
-from reproduction.plots import RINGS, Mark, curve, draw_panels, level, make_panel
-from reproduction.thesis.channels import prior_odds, rows_over, sample_guesses
-from scenarios.report.figure_page import MUTED
+from reproduction.item import Setting
+from reproduction.specification import Found, Law, Rows
+from reproduction.thesis.leakage import prior_odds, rows_over, sample_guesses
 
 VALUES = 11
 FROM_MIDDLE = "line, as from its middle"
@@ -49,7 +43,7 @@ DRAWS = 200_000
 
 def compute_utility(setting: Setting) -> Rows:
     """Utilities and gains over ε beside their bounds, and cross-checks."""
-    grid = np.linspace(0, 6, quick_or_full(setting, 7, 25))
+    grid = np.linspace(0, 6, setting.pick_value(25, 7))
     for name, graph, distance, border in CASES:
         matrix = channel_matrix(name, grid, VALUES, sensitivity=1)
         bound = utility_bound(grid, distance, border)
@@ -123,7 +117,7 @@ def search_best_channels() -> Rows:
 
 def simulate_guesses(setting: Setting) -> Rows:
     """Share of right guesses of drawn answers."""
-    count = quick_or_full(setting, DRAWS // 10, DRAWS)
+    count = setting.pick_value(DRAWS, DRAWS // 10)
     for name in ("ring_geometric", "truncated_geometric"):
         rng = setting.streams("TH-2.3").rng(name)
         matrix = channel_matrix(name, np.array(1.0), VALUES, sensitivity=1)
@@ -132,7 +126,7 @@ def simulate_guesses(setting: Setting) -> Rows:
         yield {"panel": "drawn", "channel": name, "epsilon": 1.0} | routes
 
 
-def check_utility(frame: pd.DataFrame) -> Checks:
+def check_utility(frame: pd.DataFrame) -> Found:
     """The bound is met on rings, holds under a uniform prior, and fails under a skewed one."""
     right, gain, best, seen, endless = (
         select_rows(frame, panel=name) for name in ("right", "gain", "best", "drawn", "no ends")
@@ -141,97 +135,19 @@ def check_utility(frame: pd.DataFrame) -> Checks:
     largest = part.max()
     least = part.min()
     regular = ("ring", "any two neighbours")
-    met = max(abs(float(e["uniform", g]) - 1) for e in (largest, least) for g in regular)
-    yield attains_bound("attained", 1 + met)
-    even = max(float(largest["uniform", graph]) for graph in (*regular, "line"))
-    yield within_bound("even", even)
+    met = max(abs(ends["uniform", graph] - 1) for ends in (largest, least) for graph in regular)
+    yield "attained", 1 + met
+    yield "even", max(largest["uniform", graph] for graph in (*regular, "line"))
     rising = right.sort_values("epsilon").groupby(["channel", "graph", "prior"])["utility"]
-    rise = min(float(np.diff(one).min()) for _, one in rising)
-    yield Check("rise", rise, -ROUNDING, np.inf, "increasing", "law", ROUNDING)
-    skewed = float(largest["nine in ten"].drop(FROM_MIDDLE).max())
-    said = "at most 1; no prior is named"
-    yield within_bound("skewed", skewed, said, "value")
-    short = float((best["utility"] - best["bound"]).abs().max())
-    yield Check("best_channel", short, 0, 1e-7, "optimal", "value", 1e-7)
+    yield "rise", min(np.diff(one).min() for _, one in rising)
+    yield "skewed", largest["nine in ten"].drop(FROM_MIDDLE).max()
+    yield "best_channel", (best["utility"] - best["bound"]).abs().max()
     fitting = right[right["graph"] != FROM_MIDDLE]
-    over = max(float((part["utility"] / part["any_prior"]).max()) for part in (fitting, gain))
-    yield within_bound("any_prior", over, "")
-    off = float((endless["answered"] - endless["guessed"]).abs().max())
-    yield agrees_within("no_ends", off, 1e-6)
-    off = float((abs(seen["utility"] - seen["bound"]) / seen["std_error"]).max())
-    yield agrees_within("guesses", off, 4)
+    yield "any_prior", max((part["utility"] / part["any_prior"]).max() for part in (fitting, gain))
+    yield "no_ends", (endless["answered"] - endless["guessed"]).abs().max()
+    yield "guesses", (abs(seen["utility"] - seen["bound"]) / seen["std_error"]).max()
 
 
-def mark_graphs() -> tuple[Mark, ...]:
-    """A line and its bound for each graph, and the level of certainty."""
-    marks: list[Mark] = []
-    for number, (name, graph, label) in enumerate(
-        (
-            ("ring_geometric", "ring", "ring"),
-            ("truncated_geometric", "line", "line"),
-            ("randomised_response", "any two neighbours", "complete graph"),
-        )
-    ):
-        rows = {"channel": name, "graph": graph}
-        marks.append(curve("epsilon", "utility", label, number, rows, order=True, lw=1.5))
-        marks.append(curve("epsilon", "bound", None, number, rows, **RINGS))
-    return (*marks, level(1, color=MUTED, lw=0.5))
-
-
-def mark_gains() -> tuple[Mark, ...]:
-    """A line and the bound of any channel for each gain."""
-    marks: list[Mark] = []
-    for number, gain in enumerate(GAINS):
-        label = gain.replace("_", ", ")
-        marks.append(curve("epsilon", "utility", label, number, {"gain": gain}, lw=1.5))
-        marks.append(curve("epsilon", "any_prior", None, number, {"gain": gain}, lw=1, ls="--"))
-    return tuple(marks)
-
-
-def beyond_zero(mark: Mark) -> Mark:
-    """The mark without ε = 0."""
-    return lambda axes, frame: mark(axes, frame[frame["epsilon"] > 0])
-
-
-draw_utility = draw_panels(
-    "TH-2.3",
-    *(
-        make_panel(
-            *mark_graphs(),
-            labels=("", "probability of a right guess"),
-            heading=title,
-            where={"panel": "right", "prior": prior},
-            legend={"loc": "lower right"} if prior == "uniform" else None,
-            ylim=(0, 1.05),
-        )
-        for prior, title in (
-            ("uniform", "(a) right guesses, uniform prior"),
-            ("nine in ten", "(b) one answer has probability 0.9"),
-        )
-    ),
-    make_panel(
-        *mark_gains(),
-        labels=("privacy budget ε", "mean gain"),
-        heading="(c) gain of guesses; dashed: bound on any",
-        where={"panel": "gain", "prior": "uniform", "channel": "truncated_geometric"},
-        legend={"loc": "lower right"},
-        ylim=(0, 1.05),
-    ),
-    make_panel(
-        beyond_zero(curve("epsilon", "answered", "the answer itself", lw=1.5)),
-        beyond_zero(curve("epsilon", "guessed", "the best guess", 1, lw=1.5)),
-        labels=("privacy budget ε", "mean distance from the truth"),
-        heading="(d) distance, as the thesis's general utility",
-        where={"panel": "distance", "prior": "uniform"},
-        legend={"loc": "upper right"},
-        ylim=(0, None),
-    ),
-    columns=2,
-    says=(
-        f"{VALUES} true answers, guessed after the Bayes remap; circles: the bound (2.3) of the"
-        " same colour\nε hides neighbours (a, b, d), or any two answers (c)"
-    ),
-    height=2.3,
-)
-
-UTILITY_BOUND = make_item("TH-2.3", compute_utility, check_utility, draw_utility)
+LAWS: dict[str, Law] = {
+    "TH-2.3": (compute_utility, check_utility),
+}

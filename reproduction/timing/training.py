@@ -1,19 +1,14 @@
-"""Asynchronous training as published: all budgets and step lengths of a market in one training.
-
-Noise is drawn once for each run and scaled for every budget, so that budgets share their draws and
-a tick costs its products once. The paper does not state the bound Xi nor the step rho/(T^2 sigma):
-Xi follows the one rule of the book (`reproduction.training.published.given_bound`), and the step is
-as long as training needs to settle, and no longer, since noise grows with it (`settling_step`). The
-proof wants it small and constant.
-"""
+"""Asynchronous training as published, and laws of measured fitness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
@@ -22,9 +17,11 @@ from learning.training.clocks import Clocks, covered_talks
 from learning.training.engine import Trained, train
 from learning.training.paths import Watch, ignore_step
 from learning.training.plan import Plan
+from reproduction.checks import log_slope
 from reproduction.item import Setting
-from reproduction.tables import Table
-from reproduction.training.published import Market, Records, given_bound
+from reproduction.specification import Found
+from reproduction.tables.records import Table
+from reproduction.training import Market, Records, given_bound
 
 TICKS = 1000  # T of the paper
 RIDGE = 2e-5  # r of g = r/2 |theta|^2: the paper's g = 1e-5 theta'theta
@@ -67,7 +64,11 @@ def settling_step(curvatures: Array, shares: Array, ticks: int) -> float:
 
 
 def make_plan(table: Table, market: Market, ticks: int = TICKS, clocks: Clocks = PRINTED) -> Plan:
-    """Make the plan of the paper with the settling step; as printed, T ticks price an answer."""
+    """Make the plan of the paper with the settling step; as printed, T ticks price an answer.
+
+    The paper does not state the step rho/(T^2 sigma): here it is as long as training needs to
+    settle, and no longer, since noise grows with it. The proof wants it small and constant.
+    """
     x = table.public_x
     curvatures = market.loss.curvature * np.linalg.eigvalsh(x.T @ x / len(x))
     answers = covered_talks(clocks, len(market.records), ticks)
@@ -87,6 +88,9 @@ def train_at(
     share: float = 1.0,
 ) -> Trained:
     """Run Algorithm 1 at every equal budget and step length at once.
+
+    Noise is drawn once for each run and scaled for every budget, so that budgets share their draws
+    and a tick costs its products once.
 
     Parameters
     ----------
@@ -136,3 +140,72 @@ def sweep_budgets(
         "noiseless": mean[-1],
     }
     return pd.DataFrame(columns)
+
+
+DOMINATED = 30.0  # ratio of fitness to that without noise from which noise dominates
+PSI = "relative_fitness"
+
+
+def noise_aggregate(epsilon: Any, n_records: Any, owners: Any) -> Array:
+    """A = sum 1/epsilon_i^2 / n^2 of N owners with as many records and one budget, of (11)."""
+    return np.asarray(owners / (np.asarray(epsilon) * n_records * owners) ** 2, dtype=float)
+
+
+def fit_bound(values: Array, a: Array) -> tuple[float, float]:
+    """Fit c1 and c2, neither negative, of values = c1 sqrt(A) + c2 A: least relative squares.
+
+    Source: Farokhi et al., The Cost of Privacy, (11), fitted by eye there: 0 and 2.1e9.
+
+    >>> a = np.geomspace(1e-3, 10, 5)
+    >>> [round(c, 9) for c in fit_bound(2 * np.sqrt(a) + 3 * a, a)]
+    [2.0, 3.0]
+    """
+    terms = np.column_stack([np.sqrt(a), a]) / np.asarray(values)[:, None]
+    scale = np.linalg.norm(terms, axis=0)
+    found, _ = scipy.optimize.nnls(terms / scale, np.ones(len(a)))
+    return tuple((found / scale).tolist())
+
+
+def add_bound(frame: pd.DataFrame, a: Array) -> pd.DataFrame:
+    """Add the constants and the values of the fitted bound (11)."""
+    c1, c2 = fit_bound(frame[PSI], a)
+    return frame.assign(c1=c1, c2=c2, law=c1 * np.sqrt(a) + c2 * a)
+
+
+def noisy_slopes(frame: pd.DataFrame, x: str, by: str) -> pd.Series:
+    """Slope of fitness in x at each value of ``by``, over the points that noise dominates."""
+    noisy = frame[frame[PSI] >= DOMINATED * frame["noiseless"]]
+    found = {value: log_slope(part[x], part[PSI]) for value, part in noisy.groupby(by)}
+    return pd.Series(found, dtype=float).dropna()
+
+
+def falls_along(frame: pd.DataFrame, x: str, by: str) -> bool:
+    """True where fitness falls along x at every value of ``by``."""
+    return all((np.diff(part.sort_values(x)[PSI]) < 0).all() for _, part in frame.groupby(by))
+
+
+def extreme_slopes(name: str, frame: pd.DataFrame, x: str, by: str, words: str) -> Found:
+    """The smallest and the largest slope."""
+    found = noisy_slopes(frame, x, by)
+    for end, value in (("smallest", found.min()), ("largest", found.max())):
+        yield name, value, {"end": end, "words": words, "lines": len(found)}
+
+
+def first_paying(frame: pd.DataFrame, x: str, gain: str, bar: str) -> float:
+    """Smallest x from which a falling measure stays below the bar, interpolated; inf for none.
+
+    >>> measured = pd.DataFrame({"x": [1.0, 10.0, 100.0], "psi": [9.0, 0.09, 0.0009], "own": 0.9})
+    >>> round(first_paying(measured, "x", "psi", "own"), 6)
+    3.162278
+    """
+    frame = frame.sort_values(x)
+    above = np.log(frame[gain].to_numpy() / frame[bar].to_numpy())
+    places = frame[x].to_numpy()
+    late = np.flatnonzero(above > 0)
+    if len(late) == 0:
+        return float(places[0])
+    last = late[-1]
+    if last == len(places) - 1:
+        return float("inf")
+    part = above[last] / (above[last] - above[last + 1])
+    return float(np.exp(np.log(places[last]) + part * np.log(places[last + 1] / places[last])))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from reproduction.item import Item
-from reproduction.weighted import figures, lojasiewicz
+from pathlib import Path
 
-ITEMS: tuple[Item, ...] = (*figures.ITEMS, lojasiewicz.ITEM)
+from reproduction.specification import read_items
+from reproduction.weighted.figures import LAWS
+
+ITEMS = read_items(Path(__file__).parent, LAWS)

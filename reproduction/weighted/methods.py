@@ -1,34 +1,276 @@
-"""Accuracy and optimal gap of WD-DP, plain averaging and one party with all records."""
+"""WD's methods: tables of records of norm 1, local training of many schedules, accuracy and gap."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.losses.loss import RecordFitness
+from learning.losses.losses import LOSSES
 from learning.privacy.published_noise import Formula, PublishedNoise
 from learning.progress import ReportWork, ignore_work
 from learning.randomness import Streams
-from reproduction.claims import quick_or_full
-from reproduction.item import Setting
-from reproduction.weighted.local import Schedules, train_locally
-from reproduction.weighted.rows import (
-    LOSS,
-    ONE_HOT,
-    SMALL,
-    TABLES,
-    Rows,
-    load_available,
-    load_rows,
-    sample_sizes,
-    skewed_sizes,
-)
+from reproduction.item import NotPossible, Setting
+from reproduction.tables import load_table
+
+TABLES = {
+    "kdd": "KDD Cup 99",
+    "adult": "Adult",
+    "bank": "Bank",
+    "cancer": "Breast cancer",
+    "balanced_fraud": "Card fraud",
+}
+ONE_HOT = "adult_one_hot"
+SMALL = ("cancer", "balanced_fraud")  # under a thousand rows: a skew of 1 to 5
+TESTED = 0.2  # share of the rows in the test set
+LEAST = 0.25  # of an equal share, for every owner of a random size
+RIDGE = 1e-4  # of the cost: separable records have no best model without one
+LOSS = LOSSES["logistic"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One of WD's tables with records of norm 1, so that logistic gradients have norm 1 at most.
+
+    Parameters
+    ----------
+    name : of the table.
+    x, y : (n, p) and (n,), the owners' rows in random order.
+    public_x, public_y : rows without an owner, for the choice of the step.
+    test_x, test_y : rows for accuracy.
+    record_ids : (n,), the same number for the same record.
+    stand_in : True where the table is generated.
+    """
+
+    name: str
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    public_x: Array = field(repr=False)
+    public_y: Array = field(repr=False)
+    test_x: Array = field(repr=False)
+    test_y: Array = field(repr=False)
+    record_ids: NDArray[np.intp] = field(repr=False)
+    stand_in: bool
+
+    @cached_property
+    def cost(self) -> RecordFitness:
+        """Cost on the rows of all owners; its minimiser is WD's theta*."""
+        return RecordFitness(LOSS, ((self.x, self.y),), RIDGE)
+
+
+def load_rows(name: str, setting: Setting) -> Rows:
+    """A table, split at random into rows of owners and test rows; made once in a process.
+
+    Raises
+    ------
+    NotPossible
+        If there is a folder of data and the table is not in it.
+    """
+    return _load_rows(name, setting.data, setting.quick)
+
+
+def load_available(names: Sequence[str], setting: Setting) -> list[Rows]:
+    """The tables that are available.
+
+    Raises
+    ------
+    NotPossible
+        If none is.
+    """
+    found = []
+    missing = None
+    for name in names:
+        try:
+            found.append(load_rows(name, setting))
+        except NotPossible as error:
+            missing = error
+    if missing and not found:
+        raise missing
+    return found
+
+
+@cache
+def _load_rows(name: str, data: Path | None, quick: bool) -> Rows:
+    setting = Setting(data, quick)
+    read = load_table(name, setting)
+    order = setting.streams("weighted").rng("rows", name).permutation(read.n_records)
+    x = normalise_rows(read.x[order])
+    y = read.y[order]
+    trained = len(y) - round(TESTED * len(y))
+    _, ids = np.unique(np.column_stack([x, y])[:trained], axis=0, return_inverse=True)
+    return Rows(
+        name,
+        x[:trained],
+        y[:trained],
+        normalise_rows(read.public_x),
+        read.public_y,
+        x[trained:],
+        y[trained:],
+        ids.ravel(),
+        read.stand_in,
+    )
+
+
+def normalise_rows(x: Array) -> Array:
+    """Every row divided by its own norm, independently of other rows.
+
+    >>> normalise_rows(np.array([[3.0, 4.0], [0.0, 2.0]])).tolist()
+    [[0.6, 0.8], [0.0, 1.0]]
+    """
+    return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def sample_sizes(total: int, owners: int, *, rng: np.random.Generator) -> list[int]:
+    """Random sizes: a quarter of an equal share each, and the rest cut at random places.
+
+    >>> sizes = sample_sizes(1000, 4, rng=np.random.default_rng(1))
+    >>> sum(sizes), min(sizes) >= 62
+    (1000, True)
+    """
+    least = int(LEAST * total / owners)
+    cuts = np.sort(rng.integers(0, total - owners * least + 1, owners - 1))
+    return (least + np.diff(cuts, prepend=0, append=total - owners * least)).tolist()
+
+
+def skewed_sizes(total: int, owners: int, skew: float) -> list[int]:
+    """Sizes of two equal groups of owners, ``skew`` times as large in the first.
+
+    >>> skewed_sizes(1000, 4, 4)
+    [400, 400, 100, 100]
+    """
+    small = int(2 * total / (owners * (1 + skew)))
+    return [int(skew * small)] * (owners // 2) + [small] * (owners - owners // 2)
+
+
+Gradient = Callable[[Array], Array]  # models (owners, k, p) -> mean gradients on each owner's rows
+AHEAD = 50  # rounds whose noise is drawn at once
+IN_A_BLOCK = 200_000  # slopes of a block for all models: fits into a core's own cache
+IN_A_BATCH = 1_000_000  # slopes of a round up to which small owners are one batch
+
+
+@dataclass(frozen=True)
+class DistinctRecords:
+    """Distinct records of one owner, in single precision.
+
+    Parameters
+    ----------
+    lines : rows y x.
+    weighed : the same times the frequency of each.
+    """
+
+    lines: NDArray[np.float32]
+    weighed: NDArray[np.float32]
+
+    @classmethod
+    def of_owner(cls, rows: Rows, own: slice) -> DistinctRecords:
+        """Distinct records of an owner with a slice of the rows."""
+        ids = rows.record_ids[own]
+        _, first, counts = np.unique(ids, return_index=True, return_counts=True)
+        lines = (rows.y[own, None] * rows.x[own])[first].astype(np.float32)
+        return cls(lines, lines * np.float32(counts[:, None] / len(ids)))
+
+    def mean_gradient(self, theta: Array) -> Array:
+        """Mean gradient over all records at models (k, p), (k, p)."""
+        points = theta.astype(np.float32)
+        total = np.zeros(theta.shape)
+        size = max(256, IN_A_BLOCK // len(theta))
+        for first in range(0, len(self.lines), size):
+            block = slice(first, first + size)
+            total -= LOSS.negative_slopes(points @ self.lines[block].T) @ self.weighed[block]
+        return total
+
+
+def make_gradient(owners: Sequence[DistinctRecords], models: int) -> Gradient:
+    """Mean gradients of all owners: one after the other, or one batch of small owners."""
+    longest = max(len(one.lines) for one in owners)
+    if len(owners) * longest * models > IN_A_BATCH:
+        return lambda theta: np.stack(
+            [one.mean_gradient(own) for one, own in zip(owners, theta, strict=True)]
+        )
+    shape = len(owners), longest, owners[0].lines.shape[1]
+    lines, weighed = (np.zeros(shape, np.float32) for _ in range(2))
+    for place, one in enumerate(owners):
+        lines[place, : len(one.lines)] = one.lines
+        weighed[place, : len(one.lines)] = one.weighed
+    across = lines.swapaxes(1, 2).copy()
+    return lambda theta: (
+        -(LOSS.negative_slopes(theta.astype(np.float32) @ across) @ weighed).astype(float)
+    )
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Schedules of all owners' local training from the origin.
+
+    Parameters
+    ----------
+    steps : (c,), the step of each schedule.
+    sigmas : (c,), deviation of the noise on every coordinate of every local step.
+    horizon : T, local steps.
+    draws : trainings of each schedule, with common random numbers.
+    """
+
+    steps: Array
+    sigmas: Array
+    horizon: int
+    draws: int
+
+
+def train_locally(
+    rows: Rows,
+    sizes: Sequence[int],
+    schedules: Schedules,
+    streams: Streams,
+    did: ReportWork = ignore_work,
+) -> Array:
+    """Every owner's model after T noisy local steps, (owners, schedules, draws, p).
+
+    It equals `learning.training.weighted.Weighted` with the same draws (a test compares them).
+    Three things make a thousand local steps of tens of thousands of rows affordable: all schedules
+    are one product per block of rows, equal records are counted once, and small owners are one
+    batch.
+
+    theta <- theta - step (grad L_j(theta) + r theta + z), z ~ N(0, sigma^2 I).
+
+    Parameters
+    ----------
+    rows : the table; owners hold consecutive rows of it.
+    sizes : rows of each owner.
+    schedules : steps and noises.
+    streams : noise, by the owner's number and the draw's.
+    did : called with the share of the work that was done.
+
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Algorithm 1, from zero; the
+    paper starts at random.
+    """
+    ends = np.cumsum([0, *sizes]).tolist()
+    slices = (slice(i, j) for i, j in zip(ends, ends[1:], strict=False))
+    owners = [DistinctRecords.of_owner(rows, own) for own in slices]
+    shape = len(owners), len(schedules.steps), schedules.draws, rows.x.shape[1]
+    gradient = make_gradient(owners, shape[1] * shape[2])
+    noise = [streams.rngs(str(owner), count=schedules.draws) for owner in range(len(owners))]
+    steps = schedules.steps[:, None, None]
+    sigmas = schedules.sigmas[:, None, None]
+    theta = np.zeros(shape)
+    for first in range(0, schedules.horizon, AHEAD):
+        count = min(AHEAD, schedules.horizon - first)
+        drawn = np.array([[rng.standard_normal((count, shape[3])) for rng in own] for own in noise])
+        for now in range(count):
+            slope = gradient(theta.reshape(shape[0], -1, shape[3])).reshape(shape)
+            slope += RIDGE * theta
+            slope += sigmas * drawn[:, None, :, now]
+            theta -= steps * slope
+        did(count / schedules.horizon)
+    return theta
+
 
 DELTA = 1e-3
 LIPSCHITZ = 1.0
@@ -52,14 +294,14 @@ SMALL_SKEWS: tuple[int, ...] = (1, 2, 3, 4, 5)
 
 def count_rounds(setting: Setting) -> int:
     """T; a tenth in a quick setting, as are the rows of large stand-ins."""
-    return quick_or_full(setting, 100, 1000)
+    return setting.pick_value(1000, 100)
 
 
 def count_trainings(rows: Rows, setting: Setting) -> tuple[int, int]:
     """Trainings for the choice of a step, and for its evaluation; more on small tables."""
     if rows.name in SMALL:
-        return quick_or_full(setting, (2, 20), (5, 30))
-    return quick_or_full(setting, (1, 5), (2, 8))
+        return setting.pick_value((5, 30), (2, 20))
+    return setting.pick_value((2, 8), (1, 5))
 
 
 @dataclass(frozen=True)
@@ -197,7 +439,7 @@ def list_central(
 
 def choose_budgets(setting: Setting) -> tuple[float, ...]:
     """Privacy budgets of the figures."""
-    return quick_or_full(setting, FEW_EPSILONS, EPSILONS)
+    return setting.pick_value(EPSILONS, FEW_EPSILONS)
 
 
 def vary_budget(owners: int, setting: Setting) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from chances.varied_markets import GENERATED, LABELLED, ON_DISK, TABLES, table_f
 from learning.errors import InputError
 from learning.progress import Progress, count_progress
 from learning.threads import one_blas_thread
-from reproduction.outcome import Outcome, compare_run
+from reproduction.calibration import Outcome, compare_run
 from reproduction.study import Options, Row, Study, append_row, read_rows
 from scenarios.planning import prepare
 from scenarios.runner import carry_out

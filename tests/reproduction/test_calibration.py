@@ -7,8 +7,7 @@ import pytest
 from learning.errors import InputError
 from learning.progress import ignore_progress
 from reproduction import calibration
-from reproduction import outcome as outcomes
-from reproduction.outcome import GENERATED, Outcome, measure_market
+from reproduction.calibration import GENERATED, Outcome, measure_market
 from reproduction.study import Options, read_rows
 
 ONE = Outcome(GENERATED, 1001, 0.02, 0.01, 0.04, 0.025, True, 0.08, 0.2, 0.1, 0.9, 500.0, 0.5)
@@ -94,5 +93,5 @@ def test_an_outcome_is_that_of_a_run():
 
 
 def test_a_market_may_have_other_public_rows():
-    with outcomes.open_scenario("three_insurers,60", 3, None) as made:
+    with calibration.open_scenario("three_insurers,60", 3, None) as made:
         assert made.data.public_rows == 60 and made.seed == 3

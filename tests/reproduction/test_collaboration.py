@@ -9,13 +9,14 @@ from populations import generated
 
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
-from reproduction.collaboration import four, grids, laws, paths, setups
+from reproduction.collaboration import ITEMS, figures, setups
 from reproduction.collaboration.setups import Prepared, Setup
-from reproduction.drawing import make_page
 from reproduction.item import Setting, status_of
-from reproduction.tables import Table
+from reproduction.tables.records import Table
 
 QUICK = Setting(quick=True)
+BY_KEY = {item.key: item for item in ITEMS}
+CHECKS = {item.key: item.checks for item in ITEMS}
 LINEAR = Setup("lending", "toys", Squared(), 0.0, 250_000, 100, 900, 100, replications=4)
 LABELS = Setup("fraud", "labels", Hinge(), 1.0, 250_000, 100, 900, 100)
 
@@ -51,7 +52,7 @@ def test_sizes_are_those_wanted_and_the_most_there_is_in_place_of_more():
     prepared = Prepared(LINEAR, QUICK)
     assert prepared.limit_sizes([100, 300, 1e5, 2e5]) == [100, 300, 1000]
     assert (prepared.largest_size(), prepared.largest_size(2 * 873, owners=1)) == (1000, 1250)
-    assert four.first_sizes(prepared)[-1] == 1200  # beside two of 900
+    assert figures.first_sizes(prepared)[-1] == 1200  # beside two of 900
     assert (
         Prepared(LABELS, QUICK).count_runs(30_000, 9) == 20
         and Prepared(LINEAR, QUICK).count_runs(3_000, 3, sharp=True) == 160
@@ -71,19 +72,19 @@ def points(slope=-2.0, x=(0.1, 1.0, 10.0), bias=1e-6, exact=1):
 
 def test_a_slope_is_fitted_where_noise_dominates_and_judged_by_what_the_source_has():
     """Of eleven points those whose noise falls below thirty times the bias are left out."""
-    frame = laws.add_law(points(x=np.geomspace(0.1, 10, 11), bias=0.02))
+    frame = setups.add_law(points(x=np.geomspace(0.1, 10, 11), bias=0.02))
     assert frame["dominated"].sum() == 8  # 5/x^2 - 0.02 is at least 0.6 up to x = 2.84
-    found, error, count = laws.fit_slope(frame, "epsilon")
+    found, error, count = setups.fit_slope(frame, "epsilon")
     assert found == pytest.approx(-2) and count == 8
     log = np.log(frame["epsilon"][:8])
     assert error == pytest.approx(0.01 / np.sqrt(np.sum((log - log.mean()) ** 2)))
     for given, holds in ((-2.04, True), (-1.9, False), (-1.0, False)):
-        assert grids.check_epsilon(LINEAR, laws.add_law(points(given)))[0].holds == holds
-    assert np.isnan(laws.fit_slope(frame[:2], "epsilon")[0])
+        assert CHECKS["VC-4"](setups.add_law(points(given)))[0].holds == holds
+    assert np.isnan(setups.fit_slope(frame[:2], "epsilon")[0])
 
 
 def test_without_an_exact_law_one_constant_goes_through_the_noisiest_point():
-    frame = laws.add_law(points(-1.9, exact=0))
+    frame = setups.add_law(points(-1.9, exact=0))
     assert (
         frame["law"][0] == pytest.approx(frame["relative_fitness"][0])
         and not frame["exact_law"].any()
@@ -92,28 +93,28 @@ def test_without_an_exact_law_one_constant_goes_through_the_noisiest_point():
     assert frame["theorem_3"].tolist() == pytest.approx(
         (frame["relative_fitness"][0] * np.array([1, 0.1, 0.01])).tolist()
     )
-    least, most = laws.check_fit(frame)
+    *_, least, most = CHECKS["VC-3"](frame)
     assert least.holds and not most.holds and most.found == pytest.approx(100**0.1, rel=1e-3)
 
 
 def test_points_off_the_law_are_told():
-    frame = laws.add_law(points())
-    assert grids.check_exact(frame)[0].holds
+    frame = setups.add_law(points())
+    assert CHECKS["VC-4"](frame)[-1].holds
     frame.loc[1, "relative_fitness"] *= 1.06  # six standard errors
-    assert not grids.check_exact(frame)[0].holds
+    assert not CHECKS["VC-4"](frame)[-1].holds
 
 
 @pytest.mark.parametrize(
-    "compute, check",
+    "compute, key",
     [
-        (grids.compute_epsilon, grids.check_epsilon),
-        (grids.compute_records, grids.check_records),
+        (figures.compute_epsilon, "VC-4"),
+        (figures.compute_records, "VC-5"),
     ],
 )
-def test_trainings_fall_by_the_square_and_follow_the_law(compute, check):
+def test_trainings_fall_by_the_square_and_follow_the_law(compute, key):
     """A true slope and the exact law hold within what each check calls its tolerance."""
     frame = compute(LINEAR, QUICK)
-    for one in check(LINEAR, frame):
+    for one in CHECKS[key](frame):
         nearest = np.clip(one.found, one.low, one.high)
         assert abs(one.found - nearest) < one.tolerance
     assert set(frame["n_records"]) <= {100, 316, 1000} and frame["gradient_bound"].nunique() == 1
@@ -123,35 +124,29 @@ def test_trainings_fall_by_the_square_and_follow_the_law(compute, check):
     "setup", [LINEAR, pytest.param(LABELS, marks=pytest.mark.slow)], ids=lambda setup: setup.name
 )
 def test_four_scenarios_rank_as_the_noise_that_they_share(setup):
-    frame = four.compute_scenarios(setup, QUICK)
-    assert (
-        status_of([one for one in four.check_scenarios(setup, frame) if one.kind == "law"])
-        == "reproduced"
-    )
+    frame = figures.compute_scenarios(setup, QUICK)
+    assert status_of([one for one in CHECKS["VC-6"](frame) if one.kind == "law"]) == "reproduced"
     corner = frame[
         (frame["n_records"] == frame["n_records"].max()) & (frame["epsilon"] == 10.0)
     ].set_index("scenario")
-    by_noise = corner["power"].drop(four.ALONE).sort_values().index
-    assert tuple(by_noise) == four.RANKED
+    by_noise = corner["power"].drop(figures.ALONE).sort_values().index
+    assert tuple(by_noise) == figures.RANKED
     swapped = frame.assign(scenario=frame["scenario"].replace({1: 4, 4: 1}))
-    assert any(not one.holds for one in four.check_scenarios(setup, swapped) if one.kind == "law")
+    assert any(not one.holds for one in CHECKS["VC-6"](swapped) if one.kind == "law")
 
 
 def test_paths_settle_and_more_budget_is_better():
-    frame = paths.compute_path(LINEAR, QUICK)
+    frame = figures.compute_path(LINEAR, QUICK)
     assert (
         frame.groupby("epsilon")["round"].agg(["min", "max"]).to_numpy().tolist() == [[2, 100]] * 3
     )
     assert ((frame["q25"] <= frame["median"]) & (frame["median"] <= frame["q75"])).all()
-    assert (
-        status_of([one for one in paths.check_path(LINEAR, frame) if one.kind == "law"])
-        == "reproduced"
-    )
+    assert status_of([one for one in CHECKS["VC-2"](frame) if one.kind == "law"]) == "reproduced"
 
 
 def test_what_ninety_percent_means_is_carried_to_the_records_of_the_paper():
     frame = pd.DataFrame({"mean": [1.0], "std_error": [0.1]}, index=[1.0])
-    near = [paths.check_within(frame, size, 30_000) for size in (10_000, 30_000)]
+    near = [figures.check_within(frame, size, 30_000) for size in (10_000, 30_000)]
     assert [one.found for one in near] == pytest.approx([1 / 9, 1]) and "carried" not in near[
         1
     ].what
@@ -159,16 +154,16 @@ def test_what_ninety_percent_means_is_carried_to_the_records_of_the_paper():
 
 
 def test_figures_are_drawn_from_the_numbers():
-    frame = grids.compute_records(replace(LINEAR, replications=1), QUICK)
-    _, panels = make_page("title", "note", 2)
-    grids.draw_records(LINEAR, panels, frame)
-    assert all(len(axes.lines) > 3 for axes in panels)
-    _, (axes,) = make_page("title", "note")
-    grids.draw_surface(LINEAR, [axes], frame[frame["order"] == "random"])
+    frame = figures.compute_records(replace(LINEAR, replications=1), QUICK)
+    panels = BY_KEY["VC-5"].draw(frame, "note").axes
+    assert len(panels) == 2 and all(len(axes.lines) > 3 for axes in panels)
+    (axes,) = BY_KEY["VC-3"].draw(frame[frame["order"] == "random"], "note").axes
     assert axes.collections and axes.get_title(loc="left").endswith("the exact law")
 
 
 def test_what_noise_adds_counts_in_units_of_each_market_s_own_optimum():
     frame = points(exact=0).assign(optimum=[2.0, 4.0, 2.0], bias=0.0)
     frame["relative_fitness"] *= 2.0 / frame["optimum"]
-    assert laws.add_law(frame)["law"].tolist() == pytest.approx(frame["relative_fitness"].tolist())
+    assert setups.add_law(frame)["law"].tolist() == pytest.approx(
+        frame["relative_fitness"].tolist()
+    )

@@ -9,20 +9,7 @@ from learning.privacy.laplace import Laplace
 from learning.training.descent import Averaged
 from learning.training.law import error_moments, iterate_weights
 from reproduction.checks import attack_epsilon, close_to, equal_to, pick_number
-from reproduction.errata import (
-    ITEMS,
-    amplification,
-    beliefs,
-    games,
-    gossip,
-    gossip_bounds,
-    measures,
-    noise,
-    on_records,
-    walks,
-    weighted,
-    weighted_proofs,
-)
+from reproduction.errata import ITEMS, gossip, noise, thesis, walks, weighted
 from reproduction.item import Setting
 from reproduction.tables.records import Records
 
@@ -128,7 +115,7 @@ def test_noise_by_ticks_at_random_meets_the_exact_second_moments():
 
 def test_the_proofs_bound_is_the_theorems_form_with_the_factor_it_drops():
     for horizon in (10.0, 1000.0, 1e6):
-        bounds = gossip_bounds.distance_bounds(horizon, 0.7)
+        bounds = gossip.distance_bounds(horizon, 0.7)
         assert (
             bounds["whole"] == pytest.approx(bounds["proof"]) and bounds["named"] > bounds["proof"]
         )
@@ -137,8 +124,8 @@ def test_the_proofs_bound_is_the_theorems_form_with_the_factor_it_drops():
 def test_sums_over_records_add_up_over_owners():
     parts = two_owners()
     x, y = (np.concatenate(both) for both in zip(*parts, strict=True))
-    pooled = on_records.pool_records([on_records.sum_records(part) for part in parts])
-    whole = on_records.pool_records([on_records.sum_records((x, y))])
+    pooled = walks.pool_records([walks.sum_records(part) for part in parts])
+    whole = walks.pool_records([walks.sum_records((x, y))])
     theta = np.array([[0.3, 0.1], [1.0, -1.0]])
     direct = np.mean((y - theta @ x.T) ** 2, axis=1) + 1e-5 * np.sum(theta**2, axis=1)
     assert pooled.value(theta) == pytest.approx(direct) and whole.value(theta) == pytest.approx(
@@ -150,20 +137,20 @@ def test_sums_over_records_add_up_over_owners():
 
 
 def test_the_mean_end_of_a_noiseless_walk_is_the_mean_of_its_ends():
-    parts = [on_records.sum_records(part) for part in two_owners()]
-    ends = on_records.simulate_ticks(parts, 300.0, 40, 4000, np.random.default_rng(5))
+    parts = [walks.sum_records(part) for part in two_owners()]
+    ends = walks.simulate_ticks(parts, 300.0, 40, 4000, np.random.default_rng(5))
     error = ends.std(axis=0) / np.sqrt(len(ends))
-    assert np.all(np.abs(ends.mean(axis=0) - on_records.expected_end(parts, 300.0, 40)) < 4 * error)
+    assert np.all(np.abs(ends.mean(axis=0) - walks.expected_end(parts, 300.0, 40)) < 4 * error)
 
 
 def test_evidence_that_picks_are_known_has_the_mean_and_spread_of_a_gaussian_by_uses():
     rng = np.random.default_rng(7)
     distance = 0.3
     records = 20
-    found = amplification.sample_evidence("picks", distance, records, True, rng, 20_000)
+    found = noise.sample_evidence("picks", distance, records, True, rng, 20_000)
     mean = distance**2 / 2 * records  # uses are records on average
     assert found.mean() == pytest.approx(mean, rel=0.05)
-    hidden = amplification.sample_evidence("hidden", distance, records, False, rng, 500)
+    hidden = noise.sample_evidence("hidden", distance, records, False, rng, 500)
     assert np.exp(hidden).mean() == pytest.approx(
         1.0, rel=0.1
     )  # a likelihood ratio is 1 on average where it is false
@@ -171,10 +158,8 @@ def test_evidence_that_picks_are_known_has_the_mean_and_spread_of_a_gaussian_by_
 
 @pytest.mark.slow
 def test_noise_is_the_least_at_which_hidden_picks_keep_the_promise():
-    distance = amplification.least_distance(30, 1e-5)
-    assert amplification.epsilon_by_view(distance, 30, 1e-5)["hidden"] == pytest.approx(
-        1.0, abs=0.01
-    )
+    distance = noise.least_distance(30, 1e-5)
+    assert noise.epsilon_by_view(distance, 30, 1e-5)["hidden"] == pytest.approx(1.0, abs=0.01)
 
 
 def test_the_constant_makes_the_papers_own_reading_just_private():
@@ -184,7 +169,7 @@ def test_the_constant_makes_the_papers_own_reading_just_private():
 
 def test_parties_records_have_norm_one_at_most_and_differ_as_they_should():
     alike, unlike = (
-        [weighted_proofs.sample_party(u, w, 4000, np.random.default_rng(w)) for w in (0, 1)]
+        [weighted.sample_party(u, w, 4000, np.random.default_rng(w)) for w in (0, 1)]
         for u in (0.0, 1.0)
     )
     for x, y in (*alike, *unlike):
@@ -194,23 +179,23 @@ def test_parties_records_have_norm_one_at_most_and_differ_as_they_should():
 
 
 def test_the_thesis_payoff_written_here_is_the_policys():
-    game = games.thesis_game("leakage", 1e4)
+    game = thesis.thesis_game("leakage", 1e4)
     profile = np.array([0.7, 1.9, 1.9, 1.9])
-    here = games.compute_payoff("leakage", "normalised", 5.0, np.array([0.7]), 1.9)
+    here = thesis.compute_payoff("leakage", "normalised", 5.0, np.array([0.7]), 1.9)
     assert game.payoffs(profile)[0] == pytest.approx(here[0])
 
 
 def test_symmetric_equilibria_are_all_found_even_the_unstable_one():
-    assert games.symmetric_equilibria("utility", "normalised", 2.0, 300) == pytest.approx(
+    assert thesis.symmetric_equilibria("utility", "normalised", 2.0, 300) == pytest.approx(
         [0.001, 0.23886, 0.74553], abs=1e-4
     )
-    assert games.symmetric_equilibria("leakage", "normalised", 5.0, 300) == pytest.approx(
+    assert thesis.symmetric_equilibria("leakage", "normalised", 5.0, 300) == pytest.approx(
         [2.50943], abs=1e-4
     )
 
 
 def test_guesses_from_answers_are_right_as_often_as_the_channel_says():
-    frame = pd.DataFrame(measures.compute_guesses(Setting(quick=True)))
+    frame = pd.DataFrame(thesis.compute_guesses(Setting(quick=True)))
     assert np.all(
         np.abs(frame["measured"] - frame["right_guesses"]) <= 4.5 * frame["std_error"] + 1e-12
     )
@@ -223,5 +208,5 @@ def test_two_unprojected_answers_lose_no_more_than_their_models_allow_and_some_m
 
 
 def test_evidence_of_two_owners_is_bounded_by_the_sum_of_what_they_give():
-    told = beliefs.sample_evidence(np.array([0.5, 5.0]), True, 2000, np.random.default_rng(0))
+    told = thesis.sample_evidence(np.array([0.5, 5.0]), True, 2000, np.random.default_rng(0))
     assert told.max() == pytest.approx(2.75) and told.min() == pytest.approx(-2.75)

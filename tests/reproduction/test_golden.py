@@ -20,7 +20,7 @@ import pytest
 from reproduction.items import ITEMS
 from scenarios.schema.data import DATA_VARIABLE
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 ROUNDING = 1e-6  # of a number that nothing is drawn for: another processor adds up in another order
 NOTHING = 1e-9  # what is zero but for rounding
 DATA = os.environ.get(DATA_VARIABLE)

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from learning.randomness import Streams
+from reproduction import second as column
+from reproduction import training as ours
 from reproduction.drawing import make_page
 from reproduction.item import Check, Item, NotPossible, Setting
-from reproduction.second import SECOND, add_second_column, column, value
+from reproduction.second import SECOND, add_second_column, markets
 from reproduction.tables import load_table
-from reproduction.training import ours
 
 QUICK = Setting(quick=True)
 
@@ -120,15 +121,18 @@ def published(rows):
     )
 
 
-def test_a_second_column_leaves_the_published_one_as_it_is():
+def test_a_second_column_leaves_the_published_one_as_it_is(monkeypatch):
     """Its checks and drawing see its own rows, whole numbers as such; its panels stay where they were, in inches."""
+    monkeypatch.setitem(
+        column.TEXTS,
+        "toy",
+        {"says": "better.", "cost": 1.0, "figure": {"rows": 2, "panels": [{}, {}]}},
+    )
     second = column.Second(
+        "toy",
         lambda setting: pd.DataFrame({"z": [0.5], "x": [7]}),
         lambda theirs, mine: [Check("ours", float(mine["x"].iloc[0] - theirs["x"].max()), 5, 5)],
         lambda axes, frame: [one.plot(frame["z"]) for one in axes],
-        (2, 1),
-        "better.",
-        1.0,
     )
     item = published(pd.DataFrame({"x": [1, 2], "w": [3, 4]}))
     both = column.join_column(item, second)
@@ -164,7 +168,7 @@ def test_a_figure_without_records_for_ours_stays_as_published():
 
     item = published(pd.DataFrame({"x": [1, 2]}))
     both = column.join_column(
-        item, column.Second(too_few, lambda theirs, mine: [1 / 0], lambda axes, frame: 1 / 0)
+        item, column.Second("AS-6", too_few, lambda *of: [1 / 0], lambda *of: 1 / 0)
     )
     frame = both.compute(QUICK)
     assert len(both.checks(frame)) == 1 and len(both.draw(frame, "").axes) == 2
@@ -192,5 +196,5 @@ def test_it_pays_from_as_many_owners_on_as_all_more_of_them_gain():
         for gain in both
     ]
     frame = pd.DataFrame(rows)
-    assert value.least_owners(frame, "law") == 4
-    assert value.least_owners(frame.assign(law=1.5), "law") == 8
+    assert markets.least_owners(frame, "law") == 4
+    assert markets.least_owners(frame.assign(law=1.5), "law") == 8

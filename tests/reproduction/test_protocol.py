@@ -10,7 +10,7 @@ from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
 from learning.progress import ignore_progress
 from reproduction import protocol
-from reproduction.protocols import (
+from reproduction.protocol import (
     ALONE,
     FURTHER,
     LADDER,

@@ -8,8 +8,8 @@ from learning.losses.losses import as_loss
 from learning.losses.squared import Squared
 from learning.randomness import Streams
 from learning.training.plan import Plan
-from reproduction.tables import Table
-from reproduction.training.published import Market, given_bound, in_random_order, step_constant
+from reproduction.tables.records import Table
+from reproduction.training import Market, given_bound, in_random_order, step_constant
 
 PLAN = Plan("averaged", "averaged", 20, 0.1)
 

@@ -13,7 +13,13 @@ from market.procurement.paid_quality import best_price, best_response, upload_qu
 from reproduction.drawing import render_svg
 from reproduction.item import Setting
 from reproduction.rivals import ITEMS, budgets
-from reproduction.rivals.contracts import SquareRoot, best_menu
+from reproduction.rivals.auctions import (
+    SquareRoot,
+    best_menu,
+    find_known,
+    measure_promises,
+    search_lies,
+)
 from reproduction.rivals.other_papers import (
     DEVICES,
     LEVELS,
@@ -23,7 +29,6 @@ from reproduction.rivals.other_papers import (
     draw_devices,
     round_to_sum,
 )
-from reproduction.rivals.promises import find_known, measure_promises, search_lies
 
 QUICK = Setting(quick=True)
 DEAR = {"N2-rivals", "N2-FL-Market", "N2-PAID-FD"}

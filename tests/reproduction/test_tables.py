@@ -7,9 +7,9 @@ import pytest
 
 from learning.errors import InputError
 from reproduction.item import NotPossible, Setting
-from reproduction.second import grids as ours
-from reproduction.tables import TABLES, fraud, hospitals, lending, load_table
-from reproduction.timing import lending as banks
+from reproduction.second import markets as ours
+from reproduction.tables import SOURCES, load_table, sources
+from reproduction.timing import figures as banks
 
 QUICK = Setting(quick=True)
 LOAN = (  # the header of Kaggle's loan.csv
@@ -48,11 +48,11 @@ def write(path, header, rows, sep=","):
 @pytest.fixture
 def small(monkeypatch):
     """Rules for tables of a few rows."""
-    monkeypatch.setattr(lending, "PUBLIC", 20)
-    monkeypatch.setattr(fraud, "PUBLIC", 20)
-    monkeypatch.setattr(fraud, "BALANCED_PUBLIC", 8)
-    monkeypatch.setattr(hospitals, "PUBLIC", 30)
-    monkeypatch.setattr(hospitals, "LARGE", 40)
+    monkeypatch.setattr(sources, "LOANS_PUBLIC", 20)
+    monkeypatch.setattr(sources, "CARD_PUBLIC", 20)
+    monkeypatch.setattr(sources, "BALANCED_PUBLIC", 8)
+    monkeypatch.setattr(sources, "STAYS_PUBLIC", 30)
+    monkeypatch.setattr(sources, "LARGE", 40)
 
 
 @pytest.mark.parametrize("percent", ["", "%"])
@@ -90,7 +90,7 @@ def test_the_full_loan_book_is_read_with_rates_as_numbers_or_percent(small, tmp_
 
 def test_all_card_payments_are_read_in_the_files_order(small, tmp_path):
     """Class 1 is +1; the constant stands last; features lie within the public range, [-1, 1]."""
-    columns = ["Time", *fraud.COMPONENTS, "Amount", "Class"]
+    columns = ["Time", *sources.COMPONENTS, "Amount", "Class"]
     rng = np.random.default_rng(1)
     rows = [
         {**{name: rng.normal() for name in columns[1:-1]}, "Class": f'"{int(place % 10 == 3)}"'}
@@ -186,7 +186,7 @@ def test_files_without_a_header_or_with_semicolons_are_read_as_their_publishers_
     assert cancer.n_records + len(cancer.public_y) == 50 and np.isfinite(cancer.x).all()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", SOURCES)
 def test_stand_ins_have_the_shape_of_their_table(name):
     """Nobody takes them for data; nothing missing, features within their bounds, no constant column but the last."""
     made = load_table(name, QUICK)

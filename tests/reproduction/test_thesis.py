@@ -15,9 +15,6 @@ from market.costs.leakage import belief_bound
 from reproduction.drawing import render_svg
 from reproduction.item import Setting
 from reproduction.thesis import ITEMS
-from reproduction.thesis.belief import epsilon_for_cap, largest_belief, posterior_beliefs
-from reproduction.thesis.channels import prior_odds, sample_guesses
-from reproduction.thesis.cost import BASE, COUNT, exceedance_probability, study_error
 from reproduction.thesis.games import (
     HIGHEST,
     LOWEST,
@@ -28,7 +25,16 @@ from reproduction.thesis.games import (
     largest_second_derivative,
     symmetric_equilibrium,
 )
-from reproduction.thesis.leakage import counting_leakage
+from reproduction.thesis.harm import (
+    BASE,
+    COUNT,
+    epsilon_for_cap,
+    exceedance_probability,
+    largest_belief,
+    posterior_beliefs,
+    study_error,
+)
+from reproduction.thesis.leakage import counting_leakage, prior_odds, sample_guesses
 
 CHEAP = [item for item in ITEMS if item.key in ("TH-2.2", "TH-2.3", "TH-2.4", "TH-cost")]
 

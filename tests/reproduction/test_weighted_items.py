@@ -16,9 +16,8 @@ from learning.training.plan import Plan
 from learning.training.task import Task
 from reproduction.drawing import render_svg
 from reproduction.item import NotPossible, Setting
-from reproduction.weighted import ITEMS, figures, local, lojasiewicz, methods
-from reproduction.weighted import rows as tables
-from reproduction.weighted.rows import LOSS, RIDGE, Rows, normalise_rows
+from reproduction.weighted import ITEMS, figures, methods
+from reproduction.weighted.methods import LOSS, RIDGE, Rows, normalise_rows
 
 RNG = np.random.default_rng(4)
 SIZES = (40, 90, 30)
@@ -43,6 +42,7 @@ def count(checks):
 
 
 ADULT = replace(ROWS, name="adult_one_hot", stand_in=False)
+BY_KEY = {item.key: item for item in ITEMS}
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def short(monkeypatch):
 @pytest.mark.parametrize("side_by_side", [0, 10**9])
 def test_owners_walk_as_the_engine_trains_them(monkeypatch, side_by_side):
     """Against the market's own weighted training with the same draws, to single precision."""
-    monkeypatch.setattr(local, "IN_A_BATCH", side_by_side)
-    walks = local.Schedules(np.array([0.5, 2.0]), np.array([0.3, 0.1]), 60, 3)
-    models = local.train_locally(ROWS, SIZES, walks, Streams(3, "noise"))
+    monkeypatch.setattr(methods, "IN_A_BATCH", side_by_side)
+    walks = methods.Schedules(np.array([0.5, 2.0]), np.array([0.3, 0.1]), 60, 3)
+    models = methods.train_locally(ROWS, SIZES, walks, Streams(3, "noise"))
     coordinates = Coordinates(np.zeros(3), np.eye(3), 1.0, norm=2, loss=LOSSES["logistic"])
     ends = np.cumsum([0, *SIZES])
     for schedule, (step, sigma) in enumerate(zip(walks.steps, walks.sigmas, strict=True)):
@@ -77,11 +77,11 @@ def test_owners_walk_as_the_engine_trains_them(monkeypatch, side_by_side):
 
 
 def test_a_record_that_occurs_often_counts_as_often():
-    assert len(local.DistinctRecords.of_owner(ROWS, slice(160)).lines) < 100
+    assert len(methods.DistinctRecords.of_owner(ROWS, slice(160)).lines) < 100
     theta = RNG.normal(size=(4, 3))
     expected = LOSS.gradient_sum(ROWS.x, ROWS.y, theta) / 160
     np.testing.assert_allclose(
-        local.DistinctRecords.of_owner(ROWS, slice(160)).mean_gradient(theta), expected, atol=1e-6
+        methods.DistinctRecords.of_owner(ROWS, slice(160)).mean_gradient(theta), expected, atol=1e-6
     )
 
 
@@ -108,7 +108,7 @@ def test_equal_owners_make_both_averages_one_and_a_kept_step_is_kept(short):
 def test_the_step_that_does_best_on_public_rows_is_chosen():
     """Without noise longer steps have trained further; with much of it the shortest spoil least."""
     market = methods.Market(ROWS, SIZES, Streams(1, "noise"))
-    walks = local.Schedules(methods.STEPS, np.array([0.0, 30.0]), 30, 2)
+    walks = methods.Schedules(methods.STEPS, np.array([0.0, 30.0]), 30, 2)
     best = methods.choose_steps(
         market, [methods.WEIGHTED, methods.WEIGHTED], walks, lambda share: None
     )
@@ -116,9 +116,9 @@ def test_the_step_that_does_best_on_public_rows_is_chosen():
 
 
 def test_the_server_weighs_models_by_records_or_all_alike():
-    walks = local.Schedules(np.array([0.5, 0.5]), np.array([0.1, 0.1]), 10, 2)
+    walks = methods.Schedules(np.array([0.5, 0.5]), np.array([0.1, 0.1]), 10, 2)
     market = methods.Market(ROWS, SIZES, Streams(1, "noise"))
-    models = local.train_locally(ROWS, SIZES, walks, Streams(1, "noise here"))
+    models = methods.train_locally(ROWS, SIZES, walks, Streams(1, "noise here"))
     found = methods.average_models(
         market, [methods.WEIGHTED, methods.PLAIN], walks, "here", lambda share: None
     )
@@ -136,12 +136,10 @@ def test_frames_hold_every_method_and_are_drawn(short):
     budgets, skews = (
         one.assign(data=one["data"].replace("toy", "cancer")) for one in (budgets, skews)
     )
-    assert "Breast cancer" in render_svg(
-        figures.draw_methods("WD-budgets", "T", "epsilon", "ε"), budgets, ""
-    )
+    assert "Breast cancer" in render_svg(BY_KEY["WD-1"].draw, budgets, "")
     assert count(figures.check_budgets(budgets)) == 6 and count(figures.check_skews(skews)) == 5
-    assert count(figures.check_adult(skews)) == 5
-    assert count(figures.check_adult(skews[skews["stand_in"]])) == 0
+    assert count(figures.check_skews_and_adult(skews)) == 10
+    assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 5
 
 
 def by_hand(weighted, plain):
@@ -171,10 +169,12 @@ def by_hand(weighted, plain):
 
 def test_checks_hold_of_what_the_paper_says_and_of_nothing_else():
     said = by_hand((0.825, 0.822), (0.825, 0.760))
-    assert all(check.holds for check in figures.check_skews_and_adult(said))
+    assert all(check.holds for check in BY_KEY["WD-2"].checks(said))
     for weighted, plain in (((0.825, 0.76), (0.825, 0.70)), ((0.825, 0.822), (0.825, 0.824))):
         wrong = by_hand(weighted, plain)
-        assert not all(check.holds for check in figures.check_skews(wrong) if check.kind == "law")
+        assert not all(
+            check.holds for check in BY_KEY["WD-13"].checks(wrong) if check.kind == "law"
+        )
 
 
 def test_tables_that_are_missing_are_left_out_and_all_of_them_stop_it(monkeypatch):
@@ -183,20 +183,20 @@ def test_tables_that_are_missing_are_left_out_and_all_of_them_stop_it(monkeypatc
             return ROWS
         raise NotPossible(f"no {name}")
 
-    monkeypatch.setattr(tables, "load_rows", read)
-    assert tables.load_available(["bank", "adult"], QUICK) == [ROWS]
+    monkeypatch.setattr(methods, "load_rows", read)
+    assert methods.load_available(["bank", "adult"], QUICK) == [ROWS]
     with pytest.raises(NotPossible, match="no bank"):
-        tables.load_available(["bank"], QUICK)
+        methods.load_available(["bank"], QUICK)
 
 
 def test_the_ratio_of_a_ridge_holds_and_convexity_alone_does_not_do(monkeypatch):
-    monkeypatch.setattr(lojasiewicz, "load_available", lambda names, setting: [ROWS])
-    monkeypatch.setattr(lojasiewicz, "count_rounds", lambda setting: 20)
-    frame = pd.DataFrame(lojasiewicz.compute_ratios(QUICK))
-    held = [check.holds for check in lojasiewicz.check_ratios(frame)]
+    monkeypatch.setattr(figures, "load_available", lambda names, setting: [ROWS])
+    monkeypatch.setattr(figures, "count_rounds", lambda setting: 20)
+    frame = pd.DataFrame(figures.compute_ratios(QUICK))
+    held = [check.holds for check in BY_KEY["WD-PL"].checks(frame)]
     assert held == [True, False, True]  # of networks the paper claims nothing: told, not required
     named = frame.assign(data="cancer")
-    assert "Breast cancer" in render_svg(lojasiewicz.draw_ratios, named, "")
+    assert "Breast cancer" in render_svg(BY_KEY["WD-PL"].draw, named, "")
 
 
 def test_every_figure_of_the_paper_is_in_one_item():

@@ -1,0 +1,292 @@
+"""Figures 2 to 11: paths of the running mean, grids of records and budgets, four scenarios."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from learning.arrays import Array
+from reproduction.collaboration.setups import (
+    BUDGETS,
+    FEWEST_POINTS,
+    OWNERS,
+    WIDTH,
+    Prepared,
+    Setup,
+    add_law,
+    check_fit,
+    check_slopes,
+    fit_slope,
+)
+from reproduction.item import Check, Setting
+from reproduction.specification import Found
+
+WITHIN = 1 / 0.9 - 1  # relative fitness of a model "within 90 %" of the one without noise
+QUARTILES = ("q25", "median", "q75")
+
+
+def compute_path(setup: Setup, setting: Setting) -> pd.DataFrame:
+    """Quartiles and mean over the trainings after each round, at each budget."""
+    prepared = Prepared(setup, setting)
+    (size,) = prepared.limit_sizes(setup.followed)
+    market = prepared.make_market([size] * OWNERS)
+    runs = min(setting.runs, prepared.count_runs(OWNERS * size, len(BUDGETS)))
+    parts = []
+    for epsilon in BUDGETS:
+        streams = setting.streams(f"{setup.name} path {epsilon}")
+        budgets = np.full(OWNERS, epsilon)
+        paths = market.paths(budgets, prepared.plan, runs=runs, streams=streams)
+        steps, quartiles = paths.quartiles(of_means=True)
+        kept = np.array([paths.kept_means[step] for step in steps.tolist()])
+        part = {
+            "n_records": size,
+            "wanted_records": setup.followed,
+            "epsilon": epsilon,
+            "round": steps + 1,
+            **dict(zip(QUARTILES, quartiles.T, strict=True)),
+            "mean": kept.mean(axis=1),
+            "std_error": kept.std(axis=1, ddof=1) / np.sqrt(runs),
+            "runs": runs,
+        }
+        parts.append(pd.DataFrame(part))
+        setting.did(1 / len(BUDGETS))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(**prepared.constants, protocol="published")
+
+
+def check_path(setup: Setup, frame: pd.DataFrame) -> Found:
+    """Check that models improve with the budget, and that running means settle."""
+    last = frame[frame["round"] == frame["round"].max()].set_index("epsilon")
+    for low, high in pairwise(BUDGETS):
+        ratio, error = ratio_of_means(last, low, high)
+        yield "better", ratio, {"low": low, "high": high, "tolerance": 5 * error * ratio}
+    for epsilon, part in frame.groupby("epsilon")["median"]:
+        yield "settled", part.iloc[-1] / part.max(), {"epsilon": epsilon}
+    size = int(frame["n_records"].iloc[0])
+    if setup.loss.quadratic:
+        ratio, error = ratio_of_means(last, 1.0, 10.0)
+        yield "hundredfold", ratio, {"size": size, "tolerance": 5 * error * ratio}
+    else:
+        yield check_within(last, size, int(frame["wanted_records"].iloc[0]))
+
+
+def ratio_of_means(last: pd.DataFrame, low: float, high: float) -> tuple[float, float]:
+    """Ratio of mean fitness at two budgets, and its relative standard error."""
+    mean = last["mean"]
+    spread = last["std_error"] / mean
+    ratio = float(mean[low] / mean[high])
+    return ratio, float(np.hypot(spread[low], spread[high]))
+
+
+def check_within(last: pd.DataFrame, size: int, wanted: int) -> Check:
+    """Check "within 90 %" at a budget of 1, carried to the records of the paper by 1/n^2."""
+    carried = float(last["mean"][1.0]) * (size / wanted) ** 2
+    error = float(last["std_error"][1.0] / last["mean"][1.0])
+    what = f"mean ψ at ε = 1, n_i = {wanted:,}"
+    if size != wanted:
+        what += f", carried from {size:,} by 1/n²"
+    tolerance = 5 * carried * error + 0.1 * carried
+    return Check(what, carried, 0.0, WITHIN, "within 90 %", tolerance=tolerance)
+
+
+ORDERS = ("random", "file")
+
+
+def budget_grid(setting: Setting) -> Array:
+    """Budgets over the two decades of the paper."""
+    return np.geomspace(0.1, 10.0, setting.pick_value(9, 7))
+
+
+def size_grid(prepared: Prepared, most: float) -> list[int]:
+    """Sizes from the least to the most of the paper, as far as the table goes."""
+    least = prepared.setup.least
+    points = round(prepared.setting.pick_value(3, 2) * np.log10(most / least)) + 1
+    return prepared.limit_sizes(np.geomspace(least, most, points))
+
+
+def measure_grid(
+    prepared: Prepared,
+    sizes: list[int],
+    budgets: Array,
+    purpose: str,
+    *,
+    as_filed: bool = False,
+    sharp: bool = True,
+) -> pd.DataFrame:
+    """Measure relative fitness of three equal owners at each size and budget, with its law."""
+    parts = []
+    profiles = np.repeat(np.asarray(budgets, dtype=float)[:, None], OWNERS, axis=1)
+    for size in sizes:
+        found = prepared.measure_fitness(
+            [size] * OWNERS, profiles, purpose, as_filed=as_filed, sharp=sharp
+        )
+        parts.append(pd.DataFrame({"n_records": size, "epsilon": budgets, **found}))
+        prepared.setting.did(1 / len(sizes))
+    return add_law(pd.concat(parts, ignore_index=True).assign(**prepared.constants))
+
+
+def compute_surface(setup: Setup, setting: Setting) -> pd.DataFrame:
+    """Relative fitness by sizes and budgets."""
+    prepared = Prepared(setup, setting)
+    sizes = size_grid(prepared, 1e5)
+    return measure_grid(prepared, sizes, budget_grid(setting), "surface", sharp=False)
+
+
+def share_improving(frame: pd.DataFrame, along: str, by: str) -> float:
+    """Share of steps along a column that improve the model, where noise dominates at the start.
+
+    >>> points = pd.DataFrame({"x": [1, 2, 3], "y": 0, "relative_fitness": [9.0, 4.0, 5.0]})
+    >>> share_improving(points.assign(dominated=1), "x", "y")
+    0.5
+    """
+    frame = frame.sort_values(along)
+    steps = frame.groupby(by)["relative_fitness"].diff(-1)
+    counted = steps[(frame["dominated"] > 0) & steps.notna()]
+    return float((counted > 0).mean())
+
+
+def check_surface(setup: Setup, frame: pd.DataFrame) -> Found:
+    """Check that fitness improves with records and with budgets, as the law has it."""
+    yield "improving", share_improving(frame, "n_records", "epsilon"), {"along": "records"}
+    yield "improving", share_improving(frame, "epsilon", "n_records"), {"along": "budgets"}
+    yield from check_fit(frame)
+
+
+def compute_epsilon(setup: Setup, setting: Setting) -> pd.DataFrame:
+    """Relative fitness at three sizes, budgets over two decades."""
+    prepared = Prepared(setup, setting)
+    sizes = prepared.limit_sizes([1e3, 1e4, 1e5])
+    return measure_grid(prepared, sizes, budget_grid(setting), "epsilon")
+
+
+def check_epsilon(setup: Setup, frame: pd.DataFrame) -> Found:
+    """Check a slope of -2 at each size."""
+    yield from check_slopes(frame, "n_records", "epsilon", "slope in ε, n_i = {:,.0f}")
+    if frame["exact_law"].all():
+        yield from check_fit(frame)
+
+
+def compute_records(setup: Setup, setting: Setting) -> pd.DataFrame:
+    """Relative fitness at three budgets, sizes over two decades; also in the file's order."""
+    prepared = Prepared(setup, setting)
+    quadratic = setup.loss.quadratic
+    sizes = size_grid(prepared, 1e5 if quadratic else 1e4)
+    parts = []
+    for order in ORDERS[: 1 + quadratic]:
+        budgets = np.array(BUDGETS)
+        part = measure_grid(prepared, sizes, budgets, "records", as_filed=order == "file")
+        parts.append(part.assign(order=order))
+    return pd.concat(parts, ignore_index=True)
+
+
+def check_records(setup: Setup, frame: pd.DataFrame) -> Found:
+    """Check a slope of -2 at each budget, and in the file's order the slope of the exact law."""
+    dealt, filed = (frame[frame["order"] == order] for order in ORDERS)
+    yield from check_slopes(dealt, "epsilon", "n_records", "slope in n, ε = {:g}")
+    if dealt["exact_law"].all():
+        yield from check_fit(dealt)
+    for epsilon, part in filed.groupby("epsilon"):
+        found, error, points = fit_slope(part, "n_records")
+        if points >= FEWEST_POINTS:
+            law = fit_slope(part, "n_records", "law")[0]
+            words = {"epsilon": epsilon, "points": points, "law": law, "tolerance": 4 * error}
+            yield "filed", found, law - WIDTH, law + WIDTH, words
+
+
+STRICT = 0.1
+LAX = 10.0
+OTHERS = 2
+RANKED = (4, 2, 3, 1)  # from the best to the worst
+NEAR = (0.8, 1.25)  # of the ratio that a law says
+ALONE = 0  # scenario without others
+Point = tuple[int, float]  # scenario, budget of the first owner
+
+
+def compute_scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
+    """Relative fitness by records and budget of the first owner, in each scenario and alone."""
+    prepared = Prepared(setup, setting)
+    large = min(setup.large, prepared.largest_size())
+    cases = product((setup.small, large), (STRICT, LAX))
+    parts = [
+        measure_scenario(prepared, number, others, budget)
+        for number, (others, budget) in enumerate(cases, start=1)
+    ]
+    return add_law(pd.concat(parts, ignore_index=True).assign(**prepared.constants))
+
+
+def measure_scenario(prepared: Prepared, number: int, others: int, budget: float) -> pd.DataFrame:
+    """Measure one scenario; with the first, the first owner alone."""
+    setting = prepared.setting
+    own = np.geomspace(STRICT, LAX, setting.pick_value(7, 3))
+    counts = (OTHERS, 0) if number == 1 else (OTHERS,)
+    sizes = first_sizes(prepared)
+    parts = []
+    for size in sizes:
+        for held in counts:
+            profiles = np.column_stack([own, *[np.full(len(own), budget)] * held])
+            records = [size] + [others] * held
+            found = prepared.measure_fitness(records, profiles, f"scenario {number}")
+            columns = {
+                "scenario": number if held else ALONE,
+                "others_records": others * (held > 0),
+                "others_epsilon": budget,
+                "n_records": size,
+                "epsilon": own,
+            }
+            parts.append(pd.DataFrame(columns | found))
+        setting.did(1 / 4 / len(sizes))
+    return pd.concat(parts, ignore_index=True)
+
+
+def first_sizes(prepared: Prepared) -> list[int]:
+    """Sizes of the first owner, which leave enough records for others who are large."""
+    setup = prepared.setup
+    large = min(setup.large, prepared.largest_size())
+    left = prepared.largest_size(OTHERS * large, owners=1)
+    most = min(10 * setup.large, 100_000, left)
+    least = min(setup.least, most)
+    points = prepared.setting.pick_value(5, 3)
+    return np.unique(np.round(np.geomspace(least, most, points)).astype(int)).tolist()
+
+
+def check_scenarios(setup: Setup, frame: pd.DataFrame) -> Found:
+    """Check the ranking at the largest size, the ratios of the law, and effects of the budget."""
+    size = frame["n_records"].max()
+    corner = frame[frame["n_records"] == size].set_index(["scenario", "epsilon"])
+
+    def compare(name: str, one: Point, base: Point, **words: Any) -> tuple[Any, ...]:
+        ratio, error = ratio_of_points(corner, one, base)
+        return name, ratio, {"size": size, "tolerance": 5 * error, **words}
+
+    for better, worse in pairwise(RANKED):
+        yield compare("ranking", (worse, LAX), (better, LAX), better=better, worse=worse)
+    for other in RANKED[1:]:
+        name, ratio, words = compare("over_best", (other, LAX), (4, LAX), other=other)
+        expected = corner["law"][other, LAX] / corner["law"][4, LAX]
+        words["tolerance"] += 0.1 * ratio
+        yield name, ratio, NEAR[0] * expected, NEAR[1] * expected, words
+    for number in (1, 3):
+        yield compare("hardly", (number, STRICT), (number, LAX), number=number)
+    yield compare("pronounced", (2, STRICT), (2, LAX))
+    yield compare("alone", (1, LAX), (ALONE, LAX))
+    yield from check_fit(frame)
+
+
+def ratio_of_points(corner: pd.DataFrame, one: Point, other: Point) -> tuple[float, float]:
+    """Ratio of relative fitness at two points, and its standard error."""
+    found = corner["relative_fitness"]
+    spread = corner["std_error"] / found
+    ratio = float(found[one] / found[other])
+    return ratio, ratio * float(np.hypot(spread[one], spread[other]))
+
+
+KINDS: tuple[tuple[Any, ...], ...] = (
+    (compute_path, check_path),
+    (compute_surface, check_surface),
+    (compute_epsilon, check_epsilon),
+    (compute_records, check_records),
+    (compute_scenarios, check_scenarios),
+)
