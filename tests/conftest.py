@@ -6,6 +6,7 @@ import gc
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from commands import dpmarket, write
@@ -15,8 +16,15 @@ from written import write_table
 __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").split("\n"))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Among several workers the slow tests go first, so that none of them is left for one worker at the end."""
+    """Mark what slow.txt lists, which was measured; and among several workers begin with the slow tests, so that none of
+    them is left for one worker at the end."""
+    for item in items:
+        if item.nodeid.split("[")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
@@ -32,7 +40,7 @@ def pytest_collection_finish() -> None:
 def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process are quick; tests marked ``in_full``, and those that start the command, run as a user does."""
     if request.node.get_closest_marker("in_full") is None:
-        quickly(monkeypatch.setattr)
+        quickly(monkeypatch.setattr, designed="tests/learning/" in request.node.nodeid)
 
 
 @pytest.fixture(scope="session", autouse=True)

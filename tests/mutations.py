@@ -39,8 +39,10 @@ SWAPS: dict[type, type] = {
     ast.Or: ast.And,
 }
 SECONDS = 600  # that the tests of one bug may take
-OF_THEIR_OWN = "not notebook and not browser and not golden and not exchange and not federated"
-STAGES = (f"not slow and {OF_THEIR_OWN}", f"slow and {OF_THEIR_OWN}")
+IN_MAKE_TEST = (
+    "not deep and not notebook and not browser and not golden and not exchange and not federated"
+)
+STAGES = (f"not slow and {IN_MAKE_TEST}", f"slow and {IN_MAKE_TEST}")
 
 
 def statements(folder: Path) -> Iterator[tuple[Path, ast.stmt]]:

@@ -127,7 +127,7 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
 
 @pytest.mark.slow
 def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_much():
-    scenario = load("three_insurers", [*BASE, "policy.kind=marginal", "market.starts=4"])
+    scenario = load("three_insurers", [*BASE, "policy.kind=marginal", "market.starts=2"])
     prepared = prepare(scenario)
     game = market_game(scenario, *prepared)
     found = settle(scenario, game)
