@@ -55,7 +55,7 @@ def quickly(put: Callable[[Any, str, Any], None] = setattr, *, designed: bool = 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_module() -> Iterator[None]:
-    """What a module's own fixtures run is quick too, in modules that import this."""
+    """What a module's own fixtures run is quick too, in modules that import this, with bounds chosen among all."""
     with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
+        quickly(patch.setattr, designed=True)
         yield

@@ -22,6 +22,7 @@ from scenarios.training import training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
 
+FEW = ("validation.runs=2", "market.starts=1")
 FREE = "behaviours=[{kind='free_rider', noise=20.0, owners=['Bob']}]"
 
 
@@ -91,8 +92,7 @@ def test_an_audit_at_which_cheating_does_not_pay_makes_owners_honest(path, hones
 @pytest.mark.slow
 def test_what_an_audit_takes_back_is_expected_and_drawn_by_the_seed(path):
     found = [
-        cheated(path, "audit={chance=0.02, penalty=3.0}", f"seed={seed}", "validation.runs=2")
-        for seed in (1, 2)
+        cheated(path, "audit={chance=0.02, penalty=3.0}", f"seed={seed}", *FEW) for seed in (1, 2)
     ]
     for result in found:
         paid = {owner["name"]: owner["payment"] for owner in result["owners"]}["Bob"]
