@@ -31,7 +31,8 @@ def path(tmp_path_factory):
     """Three owners of forty records, at costs of 1, 1.5 and 2."""
     folder = tmp_path_factory.mktemp("answering")
     owners = "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']"
-    return lay(folder, 150, {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"})
+    changes = {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"}
+    return lay(folder, 150, changes | {"starts = 2": "starts = 1"})
 
 
 @pytest.fixture(scope="module")
