@@ -40,8 +40,10 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process are quick; tests marked ``in_full``, and those that start the command, run as a user does."""
-    if request.node.get_closest_marker("in_full") is None:
-        quickly(monkeypatch.setattr, designed="tests/learning/" in request.node.nodeid)
+    node = request.node
+    if node.get_closest_marker("in_full") is None:
+        designed = "tests/learning/" in node.nodeid or node.get_closest_marker("designed")
+        quickly(monkeypatch.setattr, designed=bool(designed))
 
 
 @pytest.fixture(scope="session", autouse=True)

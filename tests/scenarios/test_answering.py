@@ -21,6 +21,7 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.training import training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # runs that are compared with those of fixtures, which are
 
 FEW = ("validation.runs=2", "market.starts=1")
 FREE = "behaviours=[{kind='free_rider', noise=20.0, owners=['Bob']}]"
@@ -32,7 +33,7 @@ def path(tmp_path_factory):
     folder = tmp_path_factory.mktemp("answering")
     owners = "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']"
     changes = {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"}
-    return lay(folder, 150, changes | {"starts = 2": "starts = 1"})
+    return lay(folder, 150, changes)
 
 
 @pytest.fixture(scope="module")

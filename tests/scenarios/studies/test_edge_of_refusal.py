@@ -75,7 +75,7 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
     assert (status, out) == (2, "") and "unions: must be left out" in err and err.count("\n") == 1
 
 
-@pytest.mark.in_full  # where another price is best if fewer bounds are tried
+@pytest.mark.designed  # another price is best if fewer bounds are tried
 def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
     """By a price per bit one owner sells a little; by the other units it sells all, or next to nothing.
 
