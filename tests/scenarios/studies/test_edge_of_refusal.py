@@ -16,7 +16,7 @@ __all__ = ["quick_module"]  # a fixture of every test
 
 UNION = '[[unions]]\nname = "All"\nmembers = ["owner 1", "owner 2"]\n'
 EDGE = "is on the edge of refusing: it pays 40 for a model forecast to be no better than its own"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.designed]
 
 
 @pytest.fixture
