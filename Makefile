@@ -1,4 +1,4 @@
-# make run | test | fast | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
+# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,17 +9,21 @@ FLOWER := .venv-federated/.ready
 
 TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
+HERE := not notebook and not browser and not golden and not exchange and not federated
 KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs picture clean
+.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not notebook and not browser and not golden and not exchange and not federated"
+	$(TESTS) -m "not deep and $(HERE)"
+
+deep: $(DEV)  # tests by chance and by search in full, an hour: every night
+	DEEP=1 $(TESTS) -m "(slow or deep) and $(HERE)"
 
 exchange: $(DEV)  # whole exchanges, a process for each party, killed and resumed
 	$(TESTS) -m exchange
@@ -40,10 +44,10 @@ golden: $(DEV)  # the reproduction book on stand-ins, and with DATA=DIR on the p
 	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/reproduction
 
 fast: $(DEV)
-	$(TESTS) -m "not slow and not browser and not exchange and not federated"
+	$(TESTS) -m "not slow and not deep and $(HERE)"
 
 kernel: $(DEV)  # products as another processor makes them; Nehalem and SkylakeX passed, and with them all quick tests of tests/market
-	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "not slow" $(TO_THE_LAST_BIT)
+	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "(not slow or listed) and not deep" $(TO_THE_LAST_BIT)
 
 planted: $(DEV)  # which planted bugs the audit of a scenario sees: make planted SCENARIO=three_insurers ARGS="--set learning.mechanism=l2"
 	PYTHONPATH=.:tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m planting $(or $(SCENARIO),three_insurers) $(ARGS)

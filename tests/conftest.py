@@ -6,6 +6,7 @@ import gc
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from commands import dpmarket, write
@@ -15,8 +16,16 @@ from written import write_table
 __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").split("\n"))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Among several workers the slow tests go first, so that none of them is left for one worker at the end."""
+    """Mark what slow.txt lists, which was measured; and among several workers begin with the slow tests, so that none of
+    them is left for one worker at the end."""
+    for item in items:
+        if item.nodeid.split("[")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.listed)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
@@ -31,8 +40,10 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process are quick; tests marked ``in_full``, and those that start the command, run as a user does."""
-    if request.node.get_closest_marker("in_full") is None:
-        quickly(monkeypatch.setattr)
+    node = request.node
+    if node.get_closest_marker("in_full") is None:
+        designed = "tests/learning/" in node.nodeid or node.get_closest_marker("designed")
+        quickly(monkeypatch.setattr, designed=bool(designed))
 
 
 @pytest.fixture(scope="session", autouse=True)

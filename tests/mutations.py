@@ -1,8 +1,10 @@
 """Plant one small bug at a time, and see whether the tests notice: python tests/mutations.py [--against OLD].
 
-A place is a statement of the packages with a comparison, a sum, a product, a power, a boolean or a number in it. With
-``--against`` another checkout, only statements that stand in both are taken, and each bug is planted in both: so that the
-tests of two states of the program can be compared. The tests that run are those of the room that the file belongs to.
+A place is an operator (of a comparison, a sum, a product, a power, a boolean) in a statement of the packages that stands
+there once. With ``--against`` another checkout, only statements of both are taken, and each bug is planted in both at the
+same time: so that the tests of two states of the program can be compared. The tests of both must pass without a bug. Those
+that run are of the room that the file belongs to, as `make test` takes them: the quick ones, and where these pass, the slow
+ones.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 ROOMS = ("learning", "market", "agents", "scenarios", "exchange")
 SWAPS: dict[type, type] = {
@@ -34,17 +38,11 @@ SWAPS: dict[type, type] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-SECONDS = 300  # that the tests of one bug may take
-
-
-@dataclass(frozen=True)
-class Place:
-    """A statement that stands once in a checkout, and the node in it that is changed."""
-
-    file: Path
-    line: int
-    text: str
-    node: int
+SECONDS = 600  # that the tests of one bug may take
+IN_MAKE_TEST = (
+    "not deep and not notebook and not browser and not golden and not exchange and not federated"
+)
+STAGES = (f"not slow and {IN_MAKE_TEST}", f"slow and {IN_MAKE_TEST}")
 
 
 def statements(folder: Path) -> Iterator[tuple[Path, ast.stmt]]:
@@ -106,29 +104,35 @@ def tests_of(folder: Path, file: Path) -> list[str]:
 
 
 def notices(folder: Path, file: Path, statement: ast.stmt, number: int) -> bool:
-    """Whether the tests of a file's room fail with a bug planted in it; the file is put back."""
+    """Plant a bug, run the tests of its file's room, put the file back; True where one of them fails."""
     path = folder / file
     before = path.read_text(encoding="utf-8")
     lines = before.splitlines(keepends=True)
     indent = " " * statement.col_offset
     bug = "\n".join(f"{indent}{line}" for line in planted(statement, number).splitlines())
     lines[statement.lineno - 1 : statement.end_lineno] = [f"{bug}\n"]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    settings = {"PYTHONPATH": f"{folder}:{folder / 'tests'}", "OPENBLAS_NUM_THREADS": "1"}
     try:
         path.write_text("".join(lines), encoding="utf-8")
+        return any(fails(folder, tests_of(folder, file), stage) for stage in STAGES)
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def fails(folder: Path, tests: list[str], marked: str) -> bool:
+    """Run tests of a checkout; True where one fails, or they do not end, or cannot even be collected."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marked]
+    settings = {"PYTHONPATH": f"{folder}:{folder / 'tests'}", "OPENBLAS_NUM_THREADS": "1"}
+    try:
         ended = subprocess.run(
-            [*command, "-m", "not slow", *tests_of(folder, file)],
+            [*command, *tests],
             cwd=folder,
             env=os.environ | settings | {"PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             timeout=SECONDS,
         )
-        return ended.returncode == 1
     except subprocess.TimeoutExpired:
         return True
-    finally:
-        path.write_text(before, encoding="utf-8")
+    return ended.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def main() -> int:
@@ -146,10 +150,12 @@ def main() -> int:
     print(f"{len(bugs)} places, {len(chosen)} chosen", flush=True)
     counts = [0] * len(folders)
     for text, node in chosen:
-        seen = [
-            notices(folder, *places[text], node)
-            for folder, places in zip(folders, known, strict=True)
-        ]
+        with ThreadPoolExecutor(len(folders)) as both:
+            ran = [
+                both.submit(notices, folder, *places[text], node)
+                for folder, places in zip(folders, known, strict=True)
+            ]
+        seen = [one.result() for one in ran]
         counts = [count + one for count, one in zip(counts, seen, strict=True)]
         file, statement = known[0][text]
         change = f"{text.splitlines()[0][:60]} -> {planted(statement, node).splitlines()[0][:60]}"

@@ -1,10 +1,14 @@
-"""Runs in half the time: fewer bootstrap resamples, no look at what kind of game it is, and no figures drawn."""
+"""Runs in half the time: fewer bootstrap resamples, no look at what kind of game it is, no figures, tables read once."""
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from learning.table_file import WrittenTable, read_as_written
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1" height="1"></svg>'
 OF_PARTS = {
@@ -12,7 +16,22 @@ OF_PARTS = {
     "network": "network",
     "prices": "pricing",
 }  # figures of a part that a result may lack
+
+
+@lru_cache(8)
+def written_once(path: Path, names: tuple[str, ...], changed: int, size: int) -> WrittenTable:
+    """A table as written, read anew once its file has changed."""
+    return read_as_written(path, names)
+
+
+def read_once(path: Path, names: list[str]) -> WrittenTable:
+    """Columns of a table as `read_as_written` reads them, of every file once."""
+    state = path.stat()
+    return written_once(path, tuple(names), state.st_mtime_ns, state.st_size)
+
+
 QUICK = {
+    "scenarios.tables.described.read_as_written": read_once,
     "scenarios.report.figures.draw_figure": lambda name, result, tables: (
         BLANK if name not in OF_PARTS or result.get(OF_PARTS[name]) else ""
     ),
@@ -21,18 +40,22 @@ QUICK = {
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.planner.RESAMPLED": 2,
 }
+DESIGNED = {  # fewer bounds are tried where it is not their choice that is tested
+    "learning.forecast.protocol.DESIGN_RESAMPLES": 4,
+    "learning.forecast.protocol.PUBLIC_QUANTILES": (0.4, 0.85, 1.0),
+}
 
 
-def quickly(put: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Make the runs of this process quick."""
-    for place, value in QUICK.items():
+def quickly(put: Callable[[Any, str, Any], None] = setattr, *, designed: bool = False) -> None:
+    """Make the runs of this process quick; ``designed``: bounds are still chosen among all."""
+    for place, value in (QUICK if designed else QUICK | DESIGNED).items():
         module, _, name = place.rpartition(".")
         put(import_module(module), name, value)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_module() -> Iterator[None]:
-    """What a module's own fixtures run is quick too, in modules that import this."""
+    """What a module's own fixtures run is quick too, in modules that import this, with bounds chosen among all."""
     with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
+        quickly(patch.setattr, designed=True)
         yield

@@ -123,6 +123,9 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
     assert read_study(tmp_path / every["cells"][1]).study.n_cells == 1000
     monkeypatch.setattr(studies, "SECONDS", {"help": 0.001})
     monkeypatch.setattr(studies, "MARKETS", 2)
+    monkeypatch.setattr(studies, "OWNERS", 4)
+    few = studies.CELLS.replace("points = 40", "points = 2").replace("points = 25", "points = 2")
+    monkeypatch.setattr(studies, "CELLS", few)
     monkeypatch.setattr(studies, "TURNS", 1)
     assert studies.main() == 1
     printed = capsys.readouterr().out.splitlines()

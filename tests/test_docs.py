@@ -37,6 +37,7 @@ def links(page):
 
 
 @pytest.mark.slow
+@pytest.mark.designed
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
 def test_the_examples_give_what_a_page_says(page):
     result = doctest.testfile(str(page), module_relative=False)

@@ -29,6 +29,7 @@ from scenarios.summary.announced import list_unsupported, make_protocol, market_
 from scenarios.training import training_task
 
 __all__ = ["quick_module"]
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 WAYS = {
     "laplace": (),
     "gaussian": ("learning.mechanism=gaussian", "learning.accounting=zcdp", "learning.delta=1e-4"),

@@ -134,7 +134,7 @@ def outcomes(folder, contract, accepted, table, persons, points):
 def test_neighbouring_tables_get_the_same_from_an_owners_program(tmp_path, fixed_noise):
     """At the start, and then at two hostile points; each question twice: the second time the same bytes, at no charge."""
     count = Counter()
-    for number in range(many(150)):
+    for number in range(many(50)):
         rng = np.random.default_rng([29, number])
         contract = contract_number(number % CONTRACTS)
         coordinates = contract.coordinates

@@ -110,7 +110,7 @@ def test_the_cost_that_is_not_convex_meets_its_condition():
     assert np.abs(bends).max() <= local.SMOOTH and bends.min() < 0
 
 
-@pytest.mark.slow
+@pytest.mark.deep  # and `make golden` computes them too
 @pytest.mark.parametrize(
     "item", [item for item in ITEMS if item.key != "JKY-1"], ids=lambda item: item.key
 )

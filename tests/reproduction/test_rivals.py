@@ -48,7 +48,7 @@ def test_an_item_is_checked_and_drawn_from_what_is_kept(item):
     assert render_svg(item.draw, frame, "A note.").startswith("<?xml")
 
 
-@pytest.mark.slow
+@pytest.mark.deep  # and `make golden` computes them too
 @pytest.mark.parametrize(
     "item", [item for item in ITEMS if item.key in DEAR], ids=lambda item: item.key
 )

@@ -13,6 +13,7 @@ from scenarios.schema.loading import load
 from scenarios.settling.settle import rounds_for
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 AT_ONCE = [
     "data.split=[20, 20, 20, 20, 20, 20]",

@@ -21,7 +21,9 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.training import training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # runs that are compared with those of fixtures, which are
 
+FEW = ("validation.runs=2", "market.starts=1")
 FREE = "behaviours=[{kind='free_rider', noise=20.0, owners=['Bob']}]"
 
 
@@ -30,7 +32,8 @@ def path(tmp_path_factory):
     """Three owners of forty records, at costs of 1, 1.5 and 2."""
     folder = tmp_path_factory.mktemp("answering")
     owners = "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']"
-    return lay(folder, 150, {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"})
+    changes = {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"}
+    return lay(folder, 150, changes)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +94,7 @@ def test_an_audit_at_which_cheating_does_not_pay_makes_owners_honest(path, hones
 @pytest.mark.slow
 def test_what_an_audit_takes_back_is_expected_and_drawn_by_the_seed(path):
     found = [
-        cheated(path, "audit={chance=0.02, penalty=3.0}", f"seed={seed}", "validation.runs=2")
-        for seed in (1, 2)
+        cheated(path, "audit={chance=0.02, penalty=3.0}", f"seed={seed}", *FEW) for seed in (1, 2)
     ]
     for result in found:
         paid = {owner["name"]: owner["payment"] for owner in result["owners"]}["Bob"]

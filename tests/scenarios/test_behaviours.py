@@ -25,6 +25,7 @@ from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 SLEEPY = "[[behaviours]]\nkind = 'inertial'\nstays = 0.9\nowners = ['Bob']\n"
 

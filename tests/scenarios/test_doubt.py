@@ -26,9 +26,18 @@ def chances(planner):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "slopes", [(2.0, 2.0, 2.0), (1.0, 3.0, 6.0), (6.0, 3.0, 1.0), (2.0, 2.0, 4.0)]
+    ("slopes", "weights"),
+    [
+        ((2.0, 2.0, 2.0), "size"),
+        ((1.0, 3.0, 6.0), "precision"),
+        ((6.0, 3.0, 1.0), "size"),
+        ((2.0, 2.0, 4.0), "precision"),
+        pytest.param((2.0, 2.0, 2.0), "precision", marks=pytest.mark.deep),
+        pytest.param((1.0, 3.0, 6.0), "size", marks=pytest.mark.deep),
+        pytest.param((6.0, 3.0, 1.0), "precision", marks=pytest.mark.deep),
+        pytest.param((2.0, 2.0, 4.0), "size", marks=pytest.mark.deep),
+    ],
 )
-@pytest.mark.parametrize("weights", ["size", "precision"])
 def test_the_chance_with_doubt_is_never_above_the_chance_without(write, slopes, weights):
     """With names and without, in order and shuffled, with reports and without: and a report that finds never raises it."""
     told = {}

@@ -40,6 +40,8 @@ TRIED = [
     for loss, name in PAIRS
 ]
 
+TRAININGS = 20
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -54,7 +56,7 @@ def run_once(*given):
 
 @cache
 def prepared(folder, loss, algorithm, *changes):
-    made = scenario(folder, loss, algorithm, "validation.runs=40", *changes)
+    made = scenario(folder, loss, algorithm, f"validation.runs={TRAININGS}", *changes)
     return made, *prepare(made)
 
 
@@ -151,7 +153,9 @@ def test_noise_is_at_the_level_that_the_mechanism_prices(folder, loss, algorithm
     np.testing.assert_allclose(weights, data.sizes / data.sizes.sum())
     silent = train_at(made, planner, np.full(OWNERS, np.inf))
     if algorithm not in ("sgd1", "asynchronous"):
-        np.testing.assert_allclose(silent.theta, np.tile(silent.theta[:1], (40, 1)), rtol=1e-12)
+        np.testing.assert_allclose(
+            silent.theta, np.tile(silent.theta[:1], (TRAININGS, 1)), rtol=1e-12
+        )
     counts = [owner.records.n_records for owner in owners]
     assert counts == [RECORDS] * OWNERS
 

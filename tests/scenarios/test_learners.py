@@ -20,6 +20,7 @@ from scenarios.studies.design import design_scenario
 from scenarios.summary.verdict import weaker_than_sold
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 RIVAL = "learners=[{name='Rival', value=50.0, policy={kind='proportional', budget=%s}}]"
 

@@ -32,6 +32,7 @@ def scenario(write, slopes, *changes, each=420, seed=0):
     return load(str(write(table(slopes, each, seed), "x,owner,y", SCENARIO)), changes)
 
 
+@pytest.mark.designed
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["as_is", "shuffled"])
 def test_insurers_in_file_order_are_told_apart_before_money_moves(order):

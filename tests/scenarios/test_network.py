@@ -23,6 +23,7 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 RIVAL = "learners=[{name='Rival', value=50.0, policy={kind='proportional', budget=200.0}}]"
 PATH = "network.trade={kind='edges', edges=[['A','learner'],['B','learner'],['B','Rival'],['C','Rival']]}"

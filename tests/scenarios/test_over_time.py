@@ -29,6 +29,7 @@ from scenarios.studies.design import each_for_itself
 from scenarios.training import train_at, training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 LIMIT = 6.0  # of what 2.85 and 2.14 a period are sold
 

@@ -17,6 +17,7 @@ from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 FREE = "market.participation=free"
 

@@ -16,6 +16,7 @@ from scenarios.schema.loading import load
 from scenarios.studies.offers import at_spending
 
 __all__ = ["quick_module"]  # a fixture of every test
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 POOR = "policy.budget=0.5"
 

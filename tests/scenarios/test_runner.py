@@ -112,6 +112,7 @@ def test_of_very_many_owners_the_first_have_their_path_told(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.in_full
 def test_one_owner_alone():
     result = run(
         load(

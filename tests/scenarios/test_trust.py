@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from planting.bugs import BUGS
+from sizes import sized
 
 from learning.audit.auditor import audit_owner
 from learning.audit.checks import check_training
@@ -127,11 +128,12 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
 
 @pytest.mark.slow
 def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_much():
-    scenario = load("three_insurers", [*BASE, "policy.kind=marginal", "market.starts=4"])
+    starts = sized(1, 4)
+    scenario = load("three_insurers", [*BASE, "policy.kind=marginal", f"market.starts={starts}"])
     prepared = prepare(scenario)
     game = market_game(scenario, *prepared)
     found = settle(scenario, game)
-    assert len(found.others) >= 1
+    assert bool(found.others) == (starts > 1)
     for one in (found, *found.others):
         assert one.converged and np.ptp(one.epsilon) < 1e-6 * one.epsilon.max()
         moves = game.deviations(one.epsilon)

@@ -11,6 +11,7 @@ import pytest
 from planting.broken_coordinates import UnclippedScores
 from scipy.special import ndtr
 from scipy.stats import binom
+from sizes import sized
 
 from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
@@ -218,7 +219,7 @@ def test_labels_under_gaussian_noise(loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [pytest.param("squared", marks=pytest.mark.slow), "hinge"])
+@pytest.mark.parametrize("loss", [pytest.param("squared", marks=pytest.mark.deep), "hinge"])
 def test_accounted_laplace_noise(loss):
     """Half the noise shows in a single answer; an accountant that forgets to compose shows in all of them together."""
 
@@ -403,14 +404,15 @@ MANY = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "mechanism", "algorithm"), MANY)
 def test_the_sound_engine_over_many_audits(loss, mechanism, algorithm):
-    """30 audits at 75 % confidence: wrong no more often than that allows, but with a chance of 1e-4."""
+    """12 or 30 audits at 75 % confidence: wrong no more often than that allows, but with a chance of 1e-4."""
     coordinates = public(loss, mechanism.norm)
     target = AuditTarget(coordinates, mechanism, 3, algorithm)
     refuted = 0
-    for seed in range(30):
+    audits = sized(12, 30)
+    for seed in range(audits):
         settings = {"target": target, "seed": seed, "draws": 200, "confidence": 0.75}
         refuted += found(coordinates, mechanism, 1.0, 3, records=4, **settings).refuted
-    assert refuted <= binom.ppf(0.9999, 30, 0.25)
+    assert refuted <= binom.ppf(0.9999, audits, 0.25)
 
 
 # --- promises

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sizes import sized
 
 from learning.forecast.calibration import (
     FURTHER,
@@ -246,7 +247,7 @@ def test_slopes_of_the_forecast_are_its_derivatives(weighting, ceiling):
 
 WIDTH = 6
 SIZES = np.array([2000, 4000, 6000])
-SETTINGS = 10
+SETTINGS = sized(4, 10)
 REGULARISATION = 0.01
 
 
@@ -389,7 +390,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
 def test_the_forecast_holds_at_budgets_and_seeds_it_was_not_fitted_to(
     algorithm, loss, mechanism, horizon, length, budgets, measured, runs, weighting
 ):
-    """Three owners of different sizes, 10 random profiles of budgets: within 5 % or 3 standard errors, all of them.
+    """Three owners of different sizes, random profiles of budgets, four or ten: within 5 % or 3 standard errors, all of them.
 
     Noise enters the forecast as sum q^2 term/n^2 alone, whoever of the three adds it. That is where
     the noise is small enough for it: see the test after this one.
@@ -406,7 +407,7 @@ def test_the_forecast_holds_at_budgets_and_seeds_it_was_not_fitted_to(
 @pytest.mark.slow
 def test_weights_other_than_by_size_hold_on_average_over_who_has_which_records():
     """Equal weights on unequal owners move what training steers for, by chance and in first order while training is
-    under way: up to 12 % either way for one division of these records, nothing on average over 30
+    under way: up to 12 % either way for one division of these records, nothing on average over
     divisions."""
     budgets = (0.3, 10)
     made, coordinates = calibrated(
@@ -415,7 +416,7 @@ def test_weights_other_than_by_size_hold_on_average_over_who_has_which_records()
     off = np.array(
         [
             misses(made, coordinates, budgets, runs=200, settings=1, seed=seed)[0][0]
-            for seed in range(30)
+            for seed in range(sized(12, 30))
         ]
     )
     assert abs(off.mean()) <= max(0.05, 3 * off.std(ddof=1) / np.sqrt(len(off)))

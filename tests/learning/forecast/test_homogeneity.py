@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 from scipy import stats
+from sizes import sized
 
 from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, record_gradients
 from learning.forecast.own_check import homogeneity_of_answers
@@ -82,7 +83,7 @@ def p_values(seeds, sizes, public, epsilon, mechanism, *, apart=0.0, groups=None
     ],
 )
 def test_p_values_are_uniform_where_records_are_alike(mechanism, epsilon, sizes, public, groups):
-    found = p_values(40, sizes, public, epsilon, mechanism, groups=groups)
+    found = p_values(sized(20, 40), sizes, public, epsilon, mechanism, groups=groups)
     for among in found.T:  # eight of them: by chance one would be below in 25 such tests
         assert stats.kstest(among, "uniform").pvalue > 0.005, np.sort(among)
 

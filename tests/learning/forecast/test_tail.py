@@ -23,6 +23,12 @@ from learning.losses.losses import as_loss
 RNG = np.random.default_rng(1)
 
 
+@pytest.fixture(autouse=True)
+def _drawn_anew():
+    """Each test draws the same, whichever run before it."""
+    RNG.bit_generator.state = np.random.default_rng(1).bit_generator.state
+
+
 def sample_of(rows=150, width=4, loss="squared"):
     x = np.column_stack([np.ones(rows), RNG.standard_t(4, size=(rows, width - 1))])
     y = x @ np.arange(width) + RNG.standard_t(4, size=rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from markets import market, random_market
+from sizes import sized
 from toys import Crowd, LinearLaw
 
 from market.analysis.design import Family, evaluate_policy, explore_policies
@@ -72,7 +73,7 @@ def test_no_gain_from_what_a_certificate_forgives():
             price / 2,
             rtol=1e-10,
         )
-    best = best_policy(game, Family(Posted, 0.1, 50.0), rng=rng())
+    best = best_policy(game, Family(Posted, 0.1, 50.0), rng=rng(), points=9)
     assert best.parameters[0] == pytest.approx(2, rel=1e-6) and best.surplus <= 192 + 1e-9
 
 
@@ -174,7 +175,7 @@ def test_many_owners_join_in_the_order_of_records_and_budget():
 
 @pytest.mark.slow
 def test_the_best_policy_knows_every_equilibrium():
-    """Second route: three policies, each from every set of sharers and further starts; the best is judged like them."""
+    """Second route: policies, each from every set of sharers and further starts; the best is judged like them."""
     game = replace(random_market(14), policy=None)
     best = best_policy(game, Family(Marginal, 0.1, 1.0), rng=rng(), points=4)
 
@@ -182,9 +183,9 @@ def test_the_best_policy_knows_every_equilibrium():
         return evaluate_policy(game, Marginal(share), rng=rng(), also=entry_points(game)).surplus
 
     assert everywhere(float(best.parameters[0])) == pytest.approx(best.surplus, rel=1e-6)
-    assert max(everywhere(share) for share in np.geomspace(0.1, 1.0, 3)) <= best.surplus * (
-        1 + 1e-9
-    )
+    assert max(
+        everywhere(share) for share in np.geomspace(0.1, 1.0, sized(2, 3))
+    ) <= best.surplus * (1 + 1e-9)
 
 
 def test_participation():
@@ -203,7 +204,9 @@ def test_participation():
 @pytest.mark.slow
 def test_a_policy_is_judged_by_the_same_starts_every_time():
     game = quadratic_market([0.5, 2.0])
-    one, two = (best_policy(game, Family(Posted, 0.1, 10.0), rng=rng(3)) for _ in range(2))
+    one, two = (
+        best_policy(game, Family(Posted, 0.1, 10.0), rng=rng(3), points=5) for _ in range(2)
+    )
     assert (
         np.array_equal(one.equilibrium.epsilon, two.equilibrium.epsilon)
         and one.surplus == two.surplus

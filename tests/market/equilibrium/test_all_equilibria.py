@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dense_search import SAME, dense_equilibria, regret
 from markets import exact_law, market, rng
+from sizes import sized
 from toys import Envelope, LinearLaw
 
 from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
@@ -18,7 +19,7 @@ from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import UNITS, Posted, Tiers
 from market.policies.proportional import Proportional
 
-GAMES = int(os.environ.get("GAMES", "16"))
+GAMES = int(os.environ.get("GAMES", sized(8, 64)))
 BATCH = 8
 TOLERATED = 1e-6  # part of what a best move brings that a dense search may gain, by its rounding
 KNOWN = (

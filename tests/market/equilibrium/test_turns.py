@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from markets import market
+from sizes import sized
 from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from market.costs import COSTS
@@ -80,7 +81,9 @@ def same(game, start, order):
 
 
 @pytest.mark.parametrize(
-    "seeds", [(0, 3), pytest.param((1, 2, 4, 5, 6, 7), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [(0, 3), pytest.param((4, 5, 1, 2, 6, 7)[: sized(2, 6)], marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy in POLICY_PARAMETERS])
 def test_moves_are_those_of_the_loop_under_every_policy(policy, seeds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sizes import sized
 from toys import LinearLaw
 
 from agents.model import DataMarket
@@ -96,7 +97,7 @@ def by_hand(game, thresholds):
 def test_best_responses_are_exact_at_thresholds(cost):
     """Every threshold is met to the last digit, wherever it lies; one epsilon less and the payment is lost."""
     draw = rng(5)
-    for _ in range(20):
+    for _ in range(sized(6, 20)):
         thresholds = np.sort(draw.uniform(0.01, 12, 5))
         amounts = np.sort(draw.uniform(1, 60, 5))
         low = draw.choice([0.0, 0.3, 1.0], 3)

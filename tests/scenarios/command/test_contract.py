@@ -18,6 +18,7 @@ from scenarios.runner import carry_out, with_protocol
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 
 @pytest.fixture(scope="module")

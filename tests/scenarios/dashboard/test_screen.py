@@ -16,6 +16,7 @@ from scenarios.planning import prepare
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 
 @pytest.fixture(scope="module")

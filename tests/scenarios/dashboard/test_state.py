@@ -13,6 +13,7 @@ from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]
+pytestmark = pytest.mark.designed  # as the fixtures of this module
 SMALL = ["market.starts=1", "validation.runs=5"]
 
 

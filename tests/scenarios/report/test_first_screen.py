@@ -10,13 +10,10 @@ import pytest
 from reports import told
 from result_folders import result, without_questions
 
-from learning.terminal import plain as terminal
-from scenarios.command.console import summary_lines
 from scenarios.report.facts_outcome import gain_outcome, model_outcome
 from scenarios.report.facts_owners import protection_of, protection_tile
 from scenarios.report.figures import FIGURES, draw_figure
 from scenarios.report.page import inline_svg, render
-from scenarios.report.phrases import render_phrase
 
 pytestmark = pytest.mark.in_full  # with figures
 
@@ -107,32 +104,6 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
     assert gain_outcome(without_questions()) == model_outcome(without_questions()) == "even"
     assert model_outcome(result(outside_option__measured=0.001)) == "loss"
     assert model_outcome(result(validation__agrees=False)) == "uncertain"
-
-
-def test_weak_protection_is_called_weak_at_the_top_and_in_the_terminal():
-    """ε = 8.28 was sold, and nothing said that it hides hardly anything."""
-    made = result(epsilon=[0.5, 2.0, 8.28])
-    headline = (
-        "For 1 of the 3 that sell, protection is very weak: at ε = 8.28 an even guess about a record becomes all but "
-        "certain."
-    )
-    assert told(made).index(headline) < told(made).index("What was asked")
-    line = next(line for line in summary_lines(made) if line.startswith("privacy"))
-    assert terminal(line).split(None, 1)[1] == (
-        "strong to very weak protection: an even guess about a record becomes at most 62.2 % sure to all but certain"
-    )
-    for made in (result(epsilon=[0.5, 1.0, 2.0]), without_questions()):
-        assert render_phrase("protection", "weakly_protected", protection_of(made)) == ""
-
-
-def test_what_epsilon_means_is_said_where_it_is_first_used():
-    text = told(result(epsilon=[0.5, 1.0, 2.0]))
-    assert (
-        "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at ε = 2 "
-        "at most 88.1 % sure afterwards which is true: moderate protection."
-    ) in text.split("What was asked")[0]
-    for made in (result(epsilon=math.inf), without_questions()):
-        assert render_phrase("protection", "meaning", protection_of(made)) == ""
 
 
 def test_many_promises_are_told_by_kind_and_then_one_by_one_2_before_10():

@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from reports import CASES, MANY, Balanced, page, plain, told
+from reports import CASES, Balanced, page, plain, told
 from result_folders import result, write
 
 from scenarios.report.page import write_report
@@ -47,33 +47,6 @@ def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
         "Small print",
     ):
         assert title in words
-
-
-def test_what_was_left_out_is_told():
-    made = result(
-        data__dropped_rows=2284,
-        data__left_over_rows=1,
-        data__constant_columns=["grade"],
-        data__owners_left_out=["Small Bank"],
-        data__filled_cells=3,
-        data__source="/home/someone/loans.csv",
-        privileged={"data.filled_cells": "measured"},
-    )
-    assert told(made, "small-print").startswith(
-        "20,190 rows read from loans.csv. 2,284 rows of the public ones dropped for missing values. 1 row left over, given "
-        "to nobody. 3 cells are missing from the owners' records, or not what the public rows show of the column (counted by "
-        "the simulator's privilege): filled from the public rows. "
-        "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
-    )
-    assert "Under privileged it marks every number that the owners' records decide" in told(
-        made, "small-print"
-    )
-
-
-@pytest.mark.slow
-def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
-    text = page(CASES["many"], tmp_path)
-    assert "The other 74 owners" in text and all(name in text for name in MANY)
 
 
 def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, shown, told
-from result_folders import NAMES, result, write
+from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, told
+from result_folders import NAMES, result
 
 from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
@@ -16,37 +16,8 @@ from scenarios.report.facts_owners import (
     surest,
     weakest_promises,
 )
-from scenarios.report.page import write_report
 from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_percent
-
-
-@pytest.mark.slow
-def test_what_has_no_noise_is_never_called_private(tmp_path):
-    made = result(epsilon=[0.0, math.inf, 2.0])
-    assert render_phrase("market", "who_sells", made) == (
-        "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
-        "privacy budget ε of 2 for 667: 1,330 in all; Aurora Health shares nothing."
-    )
-    promises = told(made, "promised")
-    assert (
-        "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised"
-        in promises
-    )
-    assert "Sharing nothing (ε = 0): Aurora Health." in promises
-    text = shown(CASES["all open"], tmp_path)
-    assert "No promise is made to anyone." in text and "sells a privacy" not in text
-
-
-@pytest.mark.slow
-def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom(tmp_path):
-    text = shown(result(), tmp_path)
-    assert (
-        "Aurora Health one record replace one record 3.21 0 4 laplace, simulated anyone who sees all of the owner's "
-        "answers"
-    ) in text
-    assert "Simulation, not for release" in text
-    assert "Simulation, not for release" not in shown(CASES["asks nothing"], tmp_path)
 
 
 @pytest.mark.parametrize(("epsilon", "sure"), [(0.5, 0.622459), (1.0, 0.731059), (3.0, 0.952574)])
@@ -157,16 +128,6 @@ def test_protection_in_words_at_the_ends_and_in_order():
         render_phrase("privacy", "protection", e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)
     ]
     assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
-
-
-@pytest.mark.slow
-def test_warnings_stand_with_the_promises(tmp_path):
-    folder = write(
-        tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}])
-    )
-    page = write_report(folder).read_text(encoding="utf-8")
-    promised = page[page.index('id="promised"') :]
-    assert "delta = 0.5 is not below one over the 6,680 records of the smallest owner" in promised
 
 
 def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():

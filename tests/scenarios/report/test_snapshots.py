@@ -86,6 +86,7 @@ UNMEASURED_GAIN = {"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9}
 DIAGNOSIS = {"dominance_solvable": True, "potential_game": False, "contraction": False}
 VARIANTS = {
     "budgets apart": result(epsilon=[1.0, 2.0, 3.0]),
+    "budgets moderate": result(epsilon=[0.5, 1.0, 2.0]),
     "budgets weak": result(epsilon=[0.5, 2.0, 8.28]),
     "interval wide": result(forecast__interval=[0.0042, 3.25]),
     "mean near the interval": result(validation__relative_fitness__mean=0.032),

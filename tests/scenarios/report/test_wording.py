@@ -39,6 +39,8 @@ def test_small_numbers_percentages_and_intervals():
         and plain(format_percent(2e-9)) == "less than 0.001 %"
         and format_percent(None) == "–"
     )
+    assert plain(format_percent(-7e-16)) == plain(format_percent(4.9e-15)) == "0 %"
+    assert plain(format_percent(-0.021)) == "−2.1 %"
     assert (
         plain(format_interval(0.01, 0.025, format_percent)) == "1 to 2.5 %"
         and format_interval(None, None) == "–"

@@ -33,7 +33,7 @@ COST_KEYS = {
     "exponential": ["owners.cost.price=[20.0, 30.0, 40.0]"],
     "channel": ["owners.cost.price=0.05", "owners.cost.unit=guess"],
 }
-QUICK = ["market.starts=2"]
+QUICK = ["market.starts=1"]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ __all__ = ["quick_module"]  # a fixture of every test
 
 UNION = '[[unions]]\nname = "All"\nmembers = ["owner 1", "owner 2"]\n'
 EDGE = "is on the edge of refusing: it pays 40 for a model forecast to be no better than its own"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.designed]
 
 
 @pytest.fixture
@@ -75,6 +75,7 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
     assert (status, out) == (2, "") and "unions: must be left out" in err and err.count("\n") == 1
 
 
+@pytest.mark.designed  # another price is best if fewer bounds are tried
 def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
     """By a price per bit one owner sells a little; by the other units it sells all, or next to nothing.
 
