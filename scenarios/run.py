@@ -30,7 +30,7 @@ from scenarios.tables.dataset import MarketData
 
 if TYPE_CHECKING:  # Mesa and what it loads take half a second
     from agents.dynamics import Period
-    from agents.pricing import Learned
+    from agents.pricing.base import Learned
     from market.analysis.design import Design
     from market.competition.market import Competition
 

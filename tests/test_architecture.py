@@ -15,6 +15,7 @@ FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction
 # One line a room, from the ground up: a room imports from itself and from the lines above it, never
 # from one below.
 ROOMS = (
+    "learning.registry",
     "learning.errors",
     "learning.progress",
     "learning.arrays",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.declaration import NonNegative, Positive, parameter
-from market.procurement import Valuation
+from market.procurement.valuation import Valuation
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 
 from agents.behaviours.base import Behaviour, Seen
 from learning.errors import InputError
-from learning.lazy import Registry
+from learning.registry import Registry
 
 __all__ = ["BEHAVIOURS", "Behaviour", "Seen", "make_behaviour"]
 

@@ -1,6 +1,6 @@
 """Pricings (PRICING): rules that move a learner's price between rounds without knowing costs."""
 
-from learning.lazy import Registry, lazy_names
+from learning.registry import Registry
 
 PRICING = Registry(
     {
@@ -9,4 +9,3 @@ PRICING = Registry(
         "bayesian": "agents.pricing.searches:Bayesian",
     }
 )
-__getattr__ = lazy_names(__name__, {"base": ("Learned", "Observation", "Pricing", "learn_price")})

@@ -275,20 +275,19 @@ class Joint:
 def pool_records(records: Sequence[GradientOracle]) -> GradientOracle:
     """Pool the records of several owners, such as for one party that trains on all of them.
 
-        Sums of squared loss are added, lines of one loss stacked, and other records averaged.
+    Sums of squared loss are added, lines of one loss stacked, and other records averaged.
 
-        Parameters
-        ----------
-        records : of each owner, at least one.
+    Parameters
+    ----------
+    records : of each owner, at least one.
 
-        Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
-            method.
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Experiments: the centralised
+        method.
 
-        >>> from learning.losses.clipping import Slopes
-    from learning.losses.statistics import squared_statistics
-        >>> one = squared_statistics(np.eye(2), np.ones(2))
-        >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
-        5
+    >>> from learning.losses.statistics import squared_statistics
+    >>> one = squared_statistics(np.eye(2), np.ones(2))
+    >>> pool_records([one, squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
+    5
     """
     sums = [one for one in records if isinstance(one, SquaredStatistics)]
     if len(sums) == len(records):

@@ -6,16 +6,15 @@ scenario file can then name it, and the program forecasts, trains, audits and re
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
+from learning.registry import Registry
 
 if TYPE_CHECKING:
     from learning.training.bounds import Bound, BoundInputs
@@ -241,27 +240,29 @@ class Algorithm:
         return list(returned)
 
 
-class Algorithms(UserDict[str, Any]):
-    """Algorithms by name; one given as "module.Class" is imported when it is first asked for."""
+class Algorithms(Registry):
+    """Algorithms by name; one given as "module:Class" is made when it is first asked for."""
 
     def __getitem__(self, name: str) -> Algorithm:
-        if isinstance(self.data[name], str):
-            module, kind = self.data[name].split(".")
-            self.data[name] = getattr(import_module(f"learning.training.{module}"), kind)()
-        found: Algorithm = self.data[name]
-        return found
+        found = super().__getitem__(name)
+        if isinstance(found, type):
+            found = self[name] = found()
+        algorithm: Algorithm = found
+        return algorithm
 
 
 DEFAULT = "averaged"
 ALGORITHMS = Algorithms(
-    synchronous="descent.Synchronous",
-    averaged="descent.Averaged",
-    asynchronous="asynchronous.Asynchronous",
-    sgd1="sgd1.SGD1",
-    sgd2="descent.SGD2",
-    weighted="weighted.Weighted",
-    adassp="adassp.AdaSSP",
-    one_step="adassp.OneStep",
+    {
+        "synchronous": "learning.training.descent:Synchronous",
+        "averaged": "learning.training.descent:Averaged",
+        "asynchronous": "learning.training.asynchronous:Asynchronous",
+        "sgd1": "learning.training.sgd1:SGD1",
+        "sgd2": "learning.training.descent:SGD2",
+        "weighted": "learning.training.weighted:Weighted",
+        "adassp": "learning.training.adassp:AdaSSP",
+        "one_step": "learning.training.adassp:OneStep",
+    }
 )
 
 

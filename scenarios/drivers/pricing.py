@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from agents.pricing import Observation, learn_price
+from agents.pricing.base import Observation, learn_price
 from learning.phrases import read_limit
 from learning.progress import Progress, count_progress
 from learning.randomness import Streams

@@ -12,7 +12,7 @@ from scenarios.features.base import Feature, Topic
 from scenarios.schema.kinds import KINDS, make_declared
 
 if TYPE_CHECKING:
-    from agents.pricing import Observation
+    from agents.pricing.base import Observation
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 

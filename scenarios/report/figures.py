@@ -17,7 +17,6 @@ from scenarios.output.unfinished import put_file
 from scenarios.report.facts_owners import by_name, by_stake
 from scenarios.report.figure_forecast import forecast_figure
 from scenarios.report.figure_lead import promised_figure, sales_figure
-from scenarios.report.figure_network import network_figure
 from scenarios.report.figure_page import (
     BAND,
     FAINT,
@@ -34,9 +33,7 @@ from scenarios.report.figure_page import (
     shorten,
     thin_out,
 )
-from scenarios.report.figure_pricing import pricing_figure
 from scenarios.report.figure_scale import Scale, label_ends
-from scenarios.report.figure_time import periods_figure
 from scenarios.report.wording import format_number, money_heading, read_limit
 from scenarios.result import cell_text
 
@@ -121,15 +118,42 @@ def _draw_forecast(result: dict[str, Any], tables: Tables) -> Figure:
     return forecast_figure(result, runs)
 
 
+# The figures of parts that few results have are imported where a result has the part.
+
+
+def _draw_prices(result: dict[str, Any], tables: Tables) -> Figure | None:
+    if not result.get("pricing"):
+        return None
+    from scenarios.report.figure_pricing import pricing_figure
+
+    return pricing_figure(result)
+
+
+def _draw_periods(result: dict[str, Any], tables: Tables) -> Figure | None:
+    if not result.get("time"):
+        return None
+    from scenarios.report.figure_time import periods_figure
+
+    return periods_figure(result, tables.get("periods"))
+
+
+def _draw_network(result: dict[str, Any], tables: Tables) -> Figure | None:
+    if not result.get("network"):
+        return None
+    from scenarios.report.figure_network import network_figure
+
+    return network_figure(result)
+
+
 FIGURES: dict[str, Callable[..., Figure | None]] = {
     "sales": lambda result, tables: sales_figure(result),
     "promised": lambda result, tables: promised_figure(result),
-    "prices": lambda result, tables: pricing_figure(result),
+    "prices": _draw_prices,
     "epsilon_paths": _draw_paths,
     "payoff_curves": _draw_curves,
     "forecast": _draw_forecast,
-    "periods": lambda result, tables: periods_figure(result, tables.get("periods")),
-    "network": lambda result, tables: network_figure(result),
+    "periods": _draw_periods,
+    "network": _draw_network,
 }
 
 

@@ -27,6 +27,7 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from learning.privacy.wrapped import Feared
 from learning.randomness import Streams
+from learning.registry import Registry
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
@@ -155,12 +156,6 @@ class Late(Mapping[str, Any]):
         return len(self.sources)
 
 
-def _procured() -> type:
-    from market.procurement.procured import Procured
-
-    return Procured
-
-
 def _pricings() -> Mapping[str, type]:
     from agents.pricing import PRICING
 
@@ -175,7 +170,7 @@ def _networks(use: str) -> Mapping[str, type]:
 
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later
 # counts as well.
-OTHER_POLICIES: Any = Late({"user": lambda: User, "procured": _procured})
+OTHER_POLICIES = Registry({"user": User, "procured": "market.procurement.procured:Procured"})
 KINDS = Late(
     {
         "owners.cost": lambda: COSTS,

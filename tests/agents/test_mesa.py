@@ -21,8 +21,8 @@ from mesa.batchrunner import batch_run
 from sizes import sized
 from toys import LinearLaw
 
-from agents import DataMarket, DataOwner, Learner
-from agents.traders import MarketCollector
+from agents import DataMarket, Learner
+from agents.traders import DataOwner, MarketCollector
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.solver import solve
@@ -111,7 +111,8 @@ def frame(model: DataMarket) -> pd.DataFrame:
 BYTES = """
 import hashlib, sys
 sys.path.insert(0, "tests")
-from agents import BEHAVIOURS, DataMarket
+from agents import BEHAVIOURS
+from agents import DataMarket
 from market.costs.functions import Linear
 from market.policies.proportional import Proportional
 from markets import market

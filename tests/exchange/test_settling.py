@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from exchanges import small_contract
+from exchanges import cells, small_contract
 from reports import plain
 from settlements import played
 
@@ -20,7 +20,6 @@ from learning.losses.losses import LOSSES
 from learning.privacy.ledger import spent_budget
 from scenarios.report.figure_settlement import settlement_page
 from scenarios.report.phrases import render_lines
-from scenarios.sweeping.cells import cells
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ import pytest
 from markets import market, rng
 from toys import LinearLaw
 
-from agents.model import DataMarket
-from agents.pricing import PRICING, Observation, Pricing, learn_price
+from agents import DataMarket
+from agents.pricing import PRICING
+from agents.pricing.base import Observation, Pricing, learn_price
 from agents.pricing.searches import GaussianProcess, GoldenSection, Tatonnement
 from learning.errors import InputError
 from market.analysis.welfare import learner_surplus
