@@ -1,4 +1,4 @@
-"""dpmarket for people: run a scenario, or open a result, and have it in the hand as pandas frames, pictures and a model.
+"""Python interface of dpmarket: scenarios and results as pandas frames, figures and models.
 
 >>> "three_insurers" in scenarios()
 True

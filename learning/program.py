@@ -36,9 +36,9 @@ def declare_command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare a function to typer as a command.
 
     Positional parameters are arguments, keyword-only ones are options, a bool without a --no. Each
-    is described in the docstring under Parameters, as ``name : help`` or ``name METAVAR : help``; so
-    are the fields of a dataclass among the parameters, which is a group of options, shown one by
-    one. What else there is to say of a parameter is in its annotation, as with typer itself.
+    is described in the docstring under Parameters, as ``name : help`` or ``name METAVAR : help``;
+    so are the fields of a dataclass among the parameters, which is a group of options, shown one
+    by one. What else there is to say of a parameter is in its annotation, as with typer itself.
     """
     own = signature(function, eval_str=True).parameters
     groups = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}

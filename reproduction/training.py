@@ -72,7 +72,7 @@ class Market:
     The papers state neither the bound Xi of their noise nor their step sizes. One rule each is used
     throughout the book, from public rows alone. The bound holds for public rows in a ball that does
     not bind training: no promise rests on it, and nothing here is called private
-    (`learning.privacy.given_bound`).
+    (`learning.privacy.wrapped.at_given_bound`).
 
     Parameters
     ----------

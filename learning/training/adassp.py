@@ -13,11 +13,11 @@ eigenvalue.
 phi = M^-1 g from phi = 0, with M = mean xx' and g = mean ux over all records, u = y - centre'x,
 ends at the minimum of squared loss. A record spends what its replacement moves, once records are
 held to |x| <= R and |u x| <= h one by one: at most sqrt(2) R^2 in moments and 2 h in scores
-(`learning.losses.scores`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
+(`learning.losses.clipping`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
 R), and AdaSSP has h = RY; no record is long, badly predicted and far out all at once. No pair of
 records is worst for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2)
 h, opposite ones scores by 2 h and moments by R^2, so both together cost hardly more than the scores
-(`learning.losses.scores.noise_stretch`).
+(`learning.losses.clipping.noise_stretch`).
 
 To first order the step errs by M^-1 (e - E phi*), with noise e on the scores and E on the moments.
 The mean excess of that is, with deviations v of e and s of E (diagonal), v^2 tr G + s^2/2 (|phi*|^2
@@ -129,7 +129,7 @@ def release_deviations(
     The privacy loss depends on the sensitivity in units of the noise's deviation: m = 2 G/(n s) for
     a mean gradient with deviation s. Noise of the same law and deviation Delta/m on (sum xx', c sum
     xu) spends as much; k Delta/m where k rows of a person are replaced together. Scores
-    (`learning.losses.scores`) have the noise of a mean gradient, n s/2, widened for the moments
+    (`learning.losses.clipping`) have the noise of a mean gradient, n s/2, widened for the moments
     that are released with them.
 
     Parameters
@@ -186,7 +186,8 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     coordinates = task.coordinates
     if task.mechanism.norm != 2 or coordinates.norm != 2:
         raise ValueError(
-            "a one-shot release is defined for noise that goes by 2-norm, with records clipped in it"
+            "a one-shot release is defined for noise that goes by 2-norm, "
+            "with records clipped in it"
         )
     if not isinstance(records, SquaredStatistics):
         raise ValueError(

@@ -38,7 +38,7 @@ class Algorithm:
         owners with one "release" of sums, which is solved for the model.
     exact: whether the law of `learning.training.law` holds under squared loss; other trainings are
         rehearsed.
-    scores: whether a release holds second moments and scores (`learning.losses.scores`).
+    scores: whether a release holds second moments and scores (`learning.losses.clipping`).
     published_formulas: whether the paper states a noise formula and a step-size constant.
     theorem: bound of the paper on the excess (`learning.training.bounds`); None without one.
     compared: whether ``algorithm = "best"`` compares it.

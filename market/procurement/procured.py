@@ -36,7 +36,7 @@ class Procured(Policy):
 
     Parameters
     ----------
-    mechanism : str, a name of `market.procurement.MECHANISMS`
+    mechanism : str, a name of `market.procurement.spending.MECHANISMS`
     budget : float, above 0, money to plan with
     lowest, highest : float, money per unit of epsilon, between which the learner knows costs to lie
     reports : whether owners report the truth, or what best responses to one another's reports lead

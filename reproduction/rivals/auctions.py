@@ -1,4 +1,4 @@
-"""Mechanisms for private costs: auctions (Ghosh, Roth, Ligett; Tullock), contracts (Myerson), a menu."""
+"""Mechanisms for private costs: auctions (Ghosh, Roth, Ligett; Tullock), contracts, a menu."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def search_lies(
 ) -> dict[str, float | str]:
     """Gain of the best misreport, worst loss at the truth, and overspent money in random markets.
 
-    Every owner of every market tries some 90 reports (`market.procurement.reports.best_misreports`).
+    Every owner of every market tries some 90 reports
+    (`market.procurement.reports.best_misreports`).
     """
     rng = setting.streams(purpose).rng("markets")
     costs = LAW.draw((setting.pick_value(200, 20), owners), rng=rng)

@@ -90,12 +90,13 @@ def join_column(item: Item, second: Second) -> Item:
             draw_panels(add_panels(figure, rows, len(panels) // rows), panels, second.plot, ours)
         return figure
 
+    says = text["says"].format(**TEXTS["shared"])
     return replace(
         item,
         compute=compute,
         checks=checks,
         draw=draw,
-        differs=f"{item.differs} With our protocol: {text['says'].format(**TEXTS['shared'])}".strip(),
+        differs=f"{item.differs} With our protocol: {says}".strip(),
         cost=item.cost + text["cost"],
     )
 

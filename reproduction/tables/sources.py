@@ -149,8 +149,8 @@ def read_numbers(series: pd.Series, after: str) -> np.ndarray:
 # The model of the papers is y = theta'x without a constant, and the owners get the eigenvectors of
 # the last 10,000 entries. Columns are standardised over these entries before components are taken
 # (the papers do not say; unscaled, incomes alone would make the components), and rates are counted
-# from their mean there: otherwise a model without a constant cannot meet the mean rate, and relative
-# fitness would measure little else.
+# from their mean there: otherwise a model without a constant cannot meet the mean rate, and
+# relative fitness would measure little else.
 #
 # Left out: identifiers, addresses of pages, free text, facts known only later, and the instalment,
 # from which the rate follows. The subset has some columns under other names or coarser.
@@ -295,9 +295,9 @@ def _balance(columns: Columns, says: str) -> Cells:
 #
 # Stays in hospitals of New York State: length of a stay, from patient and diagnosis (AS V-B).
 #
-# Left out as in the paper: charges, costs, and places of hospitals. The learner knows the last 50,000
-# stays of the state's whole file; of the subset, in which no hospital is large, the stays in
-# hospitals too small to take part.
+# Left out as in the paper: charges, costs, and places of hospitals. The learner knows the last
+# 50,000 stays of the state's whole file; of the subset, in which no hospital is large, the stays
+# in hospitals too small to take part.
 
 STAYS_FILE = "Hospital_Inpatient_Discharges*2015*.csv"
 STAYS_SUBSET = "sparcs_2020_musculoskeletal.csv"

@@ -1,4 +1,4 @@
-"""WD's figures and Theorem 3 as items: accuracy and optimal gap of its methods, and its condition."""
+"""WD's figures and Theorem 3 as items: accuracy and optimal gap of methods, and its condition."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket, FileSystemBytecodeCache
 
 from learning.phrases import format_value
 from learning.privacy.mechanism import ACCOUNTINGS
@@ -172,12 +174,28 @@ def _open_templates(folder: str) -> ChoiceLoader:
     return ChoiceLoader([own, PackageLoader("scenarios", "features")])
 
 
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates in the user's folder for temporary files, where there is room."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+def _compiled_templates(use: str) -> CompiledTemplates | None:
+    try:
+        return CompiledTemplates(pattern=f"dpmarket_{use}_%s.cache")
+    except (OSError, RuntimeError):  # no folder that is the user's alone
+        return None
+
+
 def make_environment(
     folder: str, *, autoescape: bool | Callable[[str | None], bool] = False
 ) -> Environment:
     """Make an environment for templates of this package, with formats, facts and topics by name."""
     environment = Environment(
         loader=_open_templates(folder),
+        bytecode_cache=_compiled_templates(folder + ("_escaped" if autoescape else "")),
         autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=bool(autoescape),  # a page keeps its lines; a phrase is joined to one

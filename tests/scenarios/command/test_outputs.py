@@ -225,7 +225,7 @@ def no_comparison(monkeypatch):
     def compute(*arguments, **options):
         raise AssertionError("computed before --out was looked at")
 
-    monkeypatch.setattr("market.procurement.at_budget", compute)
+    monkeypatch.setattr("market.procurement.spending.at_budget", compute)
 
 
 @pytest.mark.parametrize(
