@@ -6,7 +6,7 @@ True
 
 from importlib.metadata import version
 
-from dpmarket_packages import check_packages
+from dpmarket_packages import check_packages, main
 
 check_packages()  # before any of them is imported
 
@@ -24,3 +24,6 @@ from scenarios.trained_model import TrainedModel
 __version__ = version("dpmarket")
 __all__ = ["Comparison", "Design", "InputError", "Result", "Scenario", "TrainedModel"]
 __all__ += ["compare", "design", "init", "load", "load_scenario", "run", "scenarios", "sweep"]
+
+if __name__ == "__main__":  # python -m dpmarket, of this checkout wherever the command is installed
+    main()

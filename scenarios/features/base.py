@@ -142,7 +142,12 @@ class Feature(Choice):
         """Refuse, with an InputError, values that contradict the owners' names."""
 
     def change_game(self, scenario: Scenario, game: Game) -> Game:
-        """The game under the feature's rules: what owners choose, pay and are paid."""
+        """The game under the feature's rules: what owners choose, pay and are paid.
+
+        Budgets are bounded by ``epsilon_min`` and ``epsilon_max`` of `Game.owners`. Money enters
+        through ``fixed_cost``, which an owner bears if it sells and a policy may refund, or through
+        `transfers`, which owners pay each other.
+        """
         return game
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
@@ -165,6 +170,9 @@ class Feature(Choice):
 
     def facts(self, run: Run, loop: Loop) -> Any:
         """Facts of a run for result.json; ``loop`` settles other markets to compare with.
+
+        Owners sell where ``run.asks`` holds. With ``[time]``, ``run`` is one period and
+        ``run.history`` has them all.
 
         The docstring of a feature's own method describes each field by its place.
         """

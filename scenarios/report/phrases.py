@@ -247,6 +247,7 @@ SECTIONS = [
     (14, "small-print", "Small print"),
 ]
 TRAINED = has_part("validation")
+# Topics of every result by rank; those of features, between and behind them, are in their classes.
 LINES: dict[str, Topic] = {
     "equilibrium": Topic("equilibrium", 1),
     "protection": Topic("privacy", 3),
