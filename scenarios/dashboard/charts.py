@@ -115,7 +115,7 @@ def draw_curve(now: Round, one: Curve) -> Markup:
     )
     worth = None
     if one.worth < x.scale.high:
-        told += f" Worth buying is an ε of {format_number(one.worth)}."
+        told += f" Worth buying up to ε = {format_number(one.worth)}."
         worth = x.place(one.worth)
     marks = x.points(y, *zip(one.chosen, one.best, strict=True))
     points = x.points(y, one.epsilon[kept], one.surplus[kept])

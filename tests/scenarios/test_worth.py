@@ -83,7 +83,9 @@ def test_a_price_that_ends_there_buys_no_more():
     assert past_worth_part(ends) == {"owners": 0, "payments": 0.0, "gain": 0.0}
     assert render_phrase(
         "worth", "past_worth", content(ends)
-    ) == "" and "Worth buying is an ε of" in render_phrase("worth", "worth_buying", content(ends))
+    ) == "" and "are worth buying up to ε =" in render_phrase(
+        "worth", "worth_buying", content(ends)
+    )
 
 
 def test_who_is_bound_to_sell_more_is_told():
@@ -98,7 +100,7 @@ def test_under_one_noise_the_reason_is_another():
         "owners": [{"epsilon_worth": 2.0}],
         "scenario": {"trust": {"aggregation": "secure", "colluders": 0}},
     }
-    assert "hardly lessens the noise that all make together" in render_phrase(
+    assert "hardly reduces the noise that all add together" in render_phrase(
         "worth", "worth_buying", told
     )
     for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):
