@@ -104,7 +104,7 @@ def test_under_one_noise_the_reason_is_another():
         "worth", "worth_buying", told
     )
     for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):
-        assert "its records are few" in render_phrase(
+        assert "its limited number of records" in render_phrase(
             "worth", "worth_buying", told | {"scenario": trust}
         )
 
