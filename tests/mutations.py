@@ -39,10 +39,14 @@ SWAPS: dict[type, type] = {
     ast.Or: ast.And,
 }
 SECONDS = 600  # that the tests of one bug may take
-IN_MAKE_TEST = (
-    "not deep and not notebook and not browser and not golden and not exchange and not federated"
-)
-STAGES = (f"not slow and {IN_MAKE_TEST}", f"slow and {IN_MAKE_TEST}")
+APART = ("deep", "notebook", "browser", "golden", "exchange", "federated")  # from make test
+
+
+def stages(folder: Path) -> list[str]:
+    """Expressions of marks: the quick tests of a checkout, then its slow ones."""
+    known = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    others = " and ".join(f"not {mark}" for mark in APART if f'"{mark}: ' in known)
+    return [f"not slow and {others}", f"slow and {others}"]
 
 
 def statements(folder: Path) -> Iterator[tuple[Path, ast.stmt]]:
@@ -113,7 +117,7 @@ def notices(folder: Path, file: Path, statement: ast.stmt, number: int) -> bool:
     lines[statement.lineno - 1 : statement.end_lineno] = [f"{bug}\n"]
     try:
         path.write_text("".join(lines), encoding="utf-8")
-        return any(fails(folder, tests_of(folder, file), stage) for stage in STAGES)
+        return any(fails(folder, tests_of(folder, file), stage) for stage in stages(folder))
     finally:
         path.write_text(before, encoding="utf-8")
 
@@ -132,6 +136,8 @@ def fails(folder: Path, tests: list[str], marked: str) -> bool:
         )
     except subprocess.TimeoutExpired:
         return True
+    if ended.returncode == pytest.ExitCode.USAGE_ERROR:
+        raise RuntimeError(ended.stderr.decode())
     return ended.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 

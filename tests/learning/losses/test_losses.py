@@ -9,6 +9,7 @@ from populations import generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
 from learning.losses.clipping import squared_gradient_bound
+from learning.losses.loss import Loss
 from learning.losses.squared import Fitness
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 
@@ -176,3 +177,25 @@ def test_the_bound_in_2_norm_takes_arrays_and_ends():
     assert squared_gradient_bound(1.0, 0.0, 0.0, norm=2) == 0
     for endless in ((np.inf, np.inf, np.inf), (1.0, 1.0, np.inf), (1.0, np.inf, 1.0)):
         assert squared_gradient_bound(*endless, norm=2) == np.inf
+
+
+class Quadratic(Loss):
+    """Half a square of 1 - t: with labels its optimum is that of ridge regression."""
+
+    name = "quadratic"
+
+    def value(self, t):
+        return 0.5 * (1 - t) ** 2
+
+    def derivative(self, t):
+        return t - 1
+
+
+def test_the_fit_that_losses_inherit_meets_a_closed_form():
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.normal(size=(200, 3)), np.ones(200)])
+    y = np.where(rng.random(200) < 0.4, 1.0, -1.0)
+    theta, cost = Quadratic().fit(x, y, 0.3)
+    ridge = np.linalg.solve(x.T @ x / 200 + 0.3 * np.eye(4), x.T @ y / 200)
+    assert theta == pytest.approx(ridge, abs=1e-7)
+    assert cost == pytest.approx(np.mean((y - x @ ridge) ** 2) / 2 + 0.15 * ridge @ ridge)
