@@ -59,18 +59,11 @@ class Loss(Slopes):
 
     Attributes
     ----------
-    name : the name in a scenario file.
-    labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to
-        have a minimum.
-    linear : whether the prediction is theta'x.
-    quadratic : whether sums over an owner's records replace them, and the exact law of training
-        holds.
-    steepest : the largest slope in t.
+    Beside those of `Slopes`:
+
     curvature : its largest second derivative, where it has one.
     certified : whether the minimum of the cost is known; of a cost that is not convex only the best
         found is.
-    clips_gradients : whether a record's gradient is always clipped, and never the record
-        (`Coordinates.clips_gradients`).
     kinked : whether its slope jumps, so that a mean over few records is unlike one over many;
         `smooth_kinks` then gives another.
     costly : whether a round costs so much that fewer plans are rehearsed.
