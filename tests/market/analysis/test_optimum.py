@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from sizes import sized
 from toys import Crowd, Envelope, LinearLaw
 
-from market.analysis import optimum as choices
+from market.analysis import choices
 from market.analysis.optimum import anarchy_ratio, social_optimum
 from market.analysis.welfare import welfare
 from market.costs.functions import Belief, Leakage, Linear, Quadratic
