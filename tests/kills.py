@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from time import monotonic
 
+import numpy as np
 import pytest
 
 from learning.privacy.ledger_file import LedgerFile
@@ -36,6 +38,29 @@ def killed(
     _, status = os.waitpid(child, 0)
     assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0
     return os.WIFEXITED(status)
+
+
+def kill_at_random(
+    work: Callable[[], object], rng: np.random.Generator, seconds: float
+) -> Iterator[int]:
+    """Start work again and again, each time killed later, until it ends by itself; count the kills.
+
+    The first is killed within a twentieth of ``seconds``, what work takes in a process of its own, so that
+    about fifteen are killed on a slow machine and on a fast one.
+    """
+    kills = 0
+    latest = seconds / 20
+    while not killed(work, after=rng.uniform(0, latest)):
+        kills += 1
+        latest *= 1.2
+        yield kills
+
+
+def measure_work(work: Callable[[], object]) -> float:
+    """Return the seconds that work takes in a process of its own, once all it imports has been imported here."""
+    start = monotonic()
+    assert killed(work)
+    return monotonic() - start
 
 
 def _kill_at(step: int) -> None:

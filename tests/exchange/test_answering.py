@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from exchanges import records, small_contract
-from kills import forks, killed
+from kills import forks, kill_at_random, killed, measure_work
 
 from exchange.folder import CLOSING, MODEL, answer_name, query_name
 from exchange.messages import Closing, Query, read_answer
@@ -267,17 +267,22 @@ def test_killed_before_any_change_of_the_disk_it_never_gives_two_answers(tmp_pat
 @pytest.mark.exchange
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @forks
-def test_killed_at_twenty_random_moments_it_answers_each_question_once(party, shared):
+def test_killed_at_random_moments_it_answers_each_question_once(party, shared, tmp_path):
+    def follow_elsewhere(name):
+        (folder := tmp_path / name / "shared").mkdir(parents=True)
+        followed(made_party(folder.parent), folder)
+
+    follow_elsewhere("imports")
+    seconds = measure_work(lambda: follow_elsewhere("measured"))
     rng = np.random.default_rng(1)
     seen = {}
     kills = 0
-    for _ in range(20):
-        kills += not killed(lambda: followed(party, shared), after=rng.uniform(0, 0.03))
+    for kills in kill_at_random(lambda: followed(party, shared), rng, seconds):
         now = left_in(shared)
         assert seen.items() <= now.items() and len(now) <= party.ledger.accounts[0].answered
         seen = now
-    followed(party, shared)
-    assert kills > 5 and len(left_in(shared)) == ROUNDS == party.ledger.accounts[0].answered
+    assert kills > 5 and seen.items() <= left_in(shared).items()
+    assert len(left_in(shared)) == ROUNDS == party.ledger.accounts[0].answered
 
 
 def test_who_was_gone_on_without_is_told_so_and_spends_nothing(tmp_path, shared):

@@ -14,8 +14,8 @@ from learning.privacy.ledger_file import LedgerFile
 from scenarios.model_file import from_json
 
 pytestmark = pytest.mark.exchange
-KILLS = 20  # seconds after which a test gives up
-LATEST = 240.0
+KILLS = 20
+LATEST = 240.0  # seconds after which a test gives up
 
 
 def exchange(folder, contract):
