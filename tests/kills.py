@@ -42,18 +42,16 @@ def killed(
 
 def kill_at_random(
     work: Callable[[], object], rng: np.random.Generator, seconds: float
-) -> Iterator[int]:
-    """Start work again and again, each time killed later, until it ends by itself; count the kills.
+) -> Iterator[None]:
+    """Start work again and again, each time killed later, until it ends by itself; yield after each kill.
 
     The first is killed within a twentieth of ``seconds``, what work takes in a process of its own, so that
     about fifteen are killed on a slow machine and on a fast one.
     """
-    kills = 0
     latest = seconds / 20
     while not killed(work, after=rng.uniform(0, latest)):
-        kills += 1
         latest *= 1.2
-        yield kills
+        yield
 
 
 def measure_work(work: Callable[[], object]) -> float:

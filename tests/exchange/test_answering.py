@@ -277,7 +277,8 @@ def test_killed_at_random_moments_it_answers_each_question_once(party, shared, t
     rng = np.random.default_rng(1)
     seen = {}
     kills = 0
-    for kills in kill_at_random(lambda: followed(party, shared), rng, seconds):
+    for _ in kill_at_random(lambda: followed(party, shared), rng, seconds):
+        kills += 1
         now = left_in(shared)
         assert seen.items() <= now.items() and len(now) <= party.ledger.accounts[0].answered
         seen = now

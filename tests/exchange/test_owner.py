@@ -506,7 +506,8 @@ def test_killed_at_random_moments_a_round_has_one_answer(house, tmp_path):
     seconds = measure_work(lambda: tell_elsewhere("measured"))
     (given := tmp_path / "given").mkdir()
     kills = 0
-    for kills in kill_at_random(lambda: told(house, given), np.random.default_rng(5), seconds):
+    for _ in kill_at_random(lambda: told(house, given), np.random.default_rng(5), seconds):
+        kills += 1
         check_once(house, given)
     check_once(house, given)
     assert house.answered == ROUNDS and kills > 5
