@@ -136,6 +136,29 @@ def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
     )
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_report_of_a_single_owner_shows_no_difference_between_owners(rng):
+    sample = PublicSample(*generated(120, 4, rng))
+    lost = fresh_losses(sample)
+    for size in range(100, 110):
+        sizes = np.array([size])
+        query = loss_query(sample, lost, sizes, SPENT, 1)
+        found = read_reports(query, np.array([0.3]), sizes, lost, nameless=False, rng=rng)
+        assert found.ratio == 0 and not found.ratios.any() and not found.differ
+
+
+@pytest.mark.filterwarnings("error")
+def test_reports_are_read_where_no_public_row_loses_anything(rng):
+    sample = PublicSample(*generated(120, 4, rng))
+    query = loss_query(sample, np.zeros(120), SIZES, SPENT, 1)
+    alike = read_reports(query, np.zeros(3), SIZES, np.zeros(120), nameless=True, rng=rng)
+    apart = read_reports(
+        query, np.array([1.0, 1.0, 1.0]), SIZES, np.zeros(120), nameless=True, rng=rng
+    )
+    assert alike.test.p_value > 0.5 and apart.differ
+    assert np.isfinite(alike.ratios).all() and np.isfinite(apart.ratios).all()
+
+
 def test_reports_that_show_nothing_make_kinds_less_likely_the_further_apart(rng):
     """By Bayes' rule from the mean of all reports, but for the quarter of kinds that losses do not show."""
     found, _ = asked(rng)
