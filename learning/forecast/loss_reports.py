@@ -265,8 +265,8 @@ def read_reports(
     p_value = permutation_p_value(found, null)
     dof = max(groups - 1, 1)
     precision = np.sum(1 / variance)
-    each = (precision - np.sum(variance**-2.0) / precision) / dof * spread
-    each = max(float(each), 1e-300)  # 0 of a single group
+    each = float((precision - np.sum(variance**-2.0) / precision) / dof * spread)
+    each = max(each, 1e-300)  # it is 0 of a single group
     shares = sizes / sizes.sum()
     pooled = float(p_value <= CHANCE)
     return LossReports(

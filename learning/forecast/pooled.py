@@ -102,7 +102,8 @@ class PooledRecords:
         ends = np.cumsum([owner.n_records for owner in self.owners])
         parts = np.split(rng.permutation(len(y)), ends[:-1])
         pairs = zip(self.owners, parts, strict=True)
-        return replace(self, owners=tuple(replace(one, x=x[i], y=y[i]) for one, i in pairs))
+        owners = tuple(replace(one, x=x[i], y=y[i]) for one, i in pairs)
+        return replace(self, owners=owners, counted_overlap=None)
 
 
 class Block(NamedTuple):
