@@ -260,13 +260,15 @@ def read_reports(
     spread = max(float(shown.var(ddof=1)), LEAST * query.bound**2)
     groups = len(sizes) + nameless
     variance = np.append(spread / sizes + noise, spread / rows)[:groups]
-    found = float(_weighted_deviation(np.append(losses, shown.mean())[:groups], variance))
+    found = 0.0  # of a single group
+    if groups > 1:
+        found = float(_weighted_deviation(np.append(losses, shown.mean())[:groups], variance))
     null = _null_of_reports(shown, query.bound, sizes, noise, groups, rng)
     p_value = permutation_p_value(found, null)
     dof = max(groups - 1, 1)
     precision = np.sum(1 / variance)
     each = float((precision - np.sum(variance**-2.0) / precision) / dof * spread)
-    each = max(each, 1e-300)  # it is 0 of a single group
+    each = max(each, 1e-300)  # 0 of a single group as well
     shares = sizes / sizes.sum()
     pooled = float(p_value <= CHANCE)
     return LossReports(

@@ -1,6 +1,7 @@
 """Owners' loss reports: what each gives away, how often owners alike are called different, how far kinds lie apart."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -140,10 +141,10 @@ def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
 def test_the_report_of_a_single_owner_shows_no_difference_between_owners(rng):
     sample = PublicSample(*generated(120, 4, rng))
     lost = fresh_losses(sample)
-    for size in range(100, 110):
+    for size, report in product(range(100, 106), np.linspace(0.1, 0.7, 7)):
         sizes = np.array([size])
         query = loss_query(sample, lost, sizes, SPENT, 1)
-        found = read_reports(query, np.array([0.3]), sizes, lost, nameless=False, rng=rng)
+        found = read_reports(query, np.array([report]), sizes, lost, nameless=False, rng=rng)
         assert found.ratio == 0 and not found.ratios.any() and not found.differ
 
 
