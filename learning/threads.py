@@ -33,8 +33,8 @@ def _blas_libraries() -> ThreadpoolController:
 def one_blas_thread() -> Iterator[ThreadPoolExecutor | None]:
     """Keep BLAS on one thread, for a ``with`` block or as a decorator; other threads take blocks.
 
-    The setting is the process's: it holds for other work of the time too, and ends with the
-    outermost block.
+    The setting is that of the process: it holds for all other work too, and ends with the outermost
+    block.
 
     Yields
     ------
