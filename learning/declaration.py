@@ -104,7 +104,7 @@ class PerOwnerRule:
         numbers = read_only(value)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
         broken = ~np.isfinite(numbers) | low | (numbers >= self.below)
-        bad = np.flatnonzero(broken | (self.whole & (numbers % 1 > 0)))
+        bad = np.flatnonzero(broken | (self.whole & (numbers != np.floor(numbers))))
         if numbers.ndim > 1:
             raise ValueError(f"an array of shape {numbers.shape}")
         if bad.size:
