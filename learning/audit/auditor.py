@@ -135,16 +135,13 @@ def audit_owner(
     """
     answers = target.answers
     if answers < 1:
-        raise ValueError(
-            f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit"
-        )
+        raise ValueError(f"{name}: a horizon of {target.horizon} asks nothing to audit")
     made = guarantee_answers(target.mechanism, epsilon, target.horizon, answers, size=len(y))
     datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
     halves = [draw_statistics(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_ones), (testing, testing_ones) = halves
     error = (1 - confidence) / 2
-    charges = made.single / (target.factors if len(testing_ones) > 1 else np.ones(1))
-    single = _attack_single(choosing_ones, testing_ones, made, charges, error, draws)
+    single = _attack_single(choosing_ones, testing_ones, made, target, error, draws)
     claim = target.mechanism.claims(name, epsilon, target.horizon, size=len(y))[0]
     bound = lower_bound(choosing, testing, made.measure, error)
     spent = made.epsilon(bound)
@@ -170,11 +167,13 @@ def _attack_single(
     choosing: Sequence[Observed],
     testing: Sequence[Observed],
     made: Guarantee,
-    charges: Array,
+    target: AuditTarget,
     error: float,
     draws: int,
 ) -> dict[str, Any]:
     """Attack single answers, and report the one with the largest bound over its charge."""
+    factors = target.factors if len(testing) > 1 else np.ones(1)
+    charges = made.single / factors
     each = error / len(testing)
     shown = [
         lower_bound(*pair, made.single_measure, each)
