@@ -23,7 +23,14 @@ import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 
-from learning.phrases import format_value
+from learning.phrases import (
+    CERTAIN,
+    NOTHING_PROMISED,
+    belief_of,
+    format_value,
+    strength,
+    surest,
+)
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
@@ -46,10 +53,10 @@ CONSTANTS = {
     "ACCOUNTINGS": ACCOUNTINGS,
     "BASELINES": BASELINES,
     "BEST": BEST,
-    "CERTAIN": facts_owners.CERTAIN,
+    "CERTAIN": CERTAIN,
     "FIRST": FIRST,
     "LIKELIER": LIKELIER,
-    "NOTHING_PROMISED": facts_owners.NOTHING_PROMISED,
+    "NOTHING_PROMISED": NOTHING_PROMISED,
     "SIGNIFICANT": verdict.SIGNIFICANT,
     "STANDARD_ERRORS": verdict.STANDARD_ERRORS,
     "STANDARD_ERRORS_SHOWN": facts_outcome.STANDARD_ERRORS_SHOWN,
@@ -130,6 +137,7 @@ def upper_first(text: str) -> str:
 FORMATS: dict[str, Callable[..., Any]] = {
     "amounts": wording.format_amounts,
     "anywhere": wording.any_row,
+    "belief_of": belief_of,
     "between": wording.format_interval,
     "counted": wording.count_noun,
     "currency_of": wording.currency_of,
@@ -150,6 +158,8 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "quoted": format_value,
     "small": wording.format_small,
     "span": wording.format_range,
+    "strength": strength,
+    "surest": surest,
     "thousands": lambda value: f"{value:,}",
     "times": wording.format_factor,
     "title_of": title_of,

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from learning.phrases import (  # noqa: F401 (reports import their formats from here)
+    HARD_SPACE,
+    UNKNOWN,
     count_noun,
     format_interval,
     format_money,
@@ -20,9 +22,6 @@ from learning.phrases import (  # noqa: F401 (reports import their formats from 
     read_limit,
 )
 from scenarios.schema.kinds import from_table
-
-UNKNOWN = "–"
-HARD_SPACE = "\u00a0"
 
 
 def currency_of(content: Mapping[str, Any]) -> str:

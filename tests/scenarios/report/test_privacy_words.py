@@ -7,15 +7,10 @@ import pytest
 from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, told
 from result_folders import NAMES, result
 
+from learning.phrases import strength, surest
 from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
-from scenarios.report.facts_owners import (
-    protection_of,
-    protection_tile,
-    strength,
-    surest,
-    weakest_promises,
-)
+from scenarios.report.facts_owners import protection_of, protection_tile, weakest_promises
 from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_percent
 
