@@ -263,11 +263,12 @@ def _subsampled_measure(distance: float, rounds: int, chance: float) -> Measure:
 
 @guarantee_kind.register
 def _(mechanism: GivenBound, asked: Asked) -> Guarantee:
-    """Guarantee of the budget that holds; a ValueError where none does."""
+    """Guarantee of the budget that holds; a ValueError where none is known."""
     held = float(mechanism.valid_budget(asked.epsilon))
     if not 0 < held < np.inf:
         raise ValueError(
-            f"no privacy holds of a budget of {asked.epsilon:g}: no bound on gradients is proved"
+            f"no privacy is known to hold of a budget of {asked.epsilon:g}: no bound on gradients "
+            "is proved, or the accountant does not reach so far"
         )
     return guarantee_kind(mechanism.mechanism, replace(asked, epsilon=held))
 

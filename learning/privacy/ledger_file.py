@@ -136,10 +136,14 @@ class LedgerFile(Ledger):
             yield
 
     def _save_accounts(self) -> None:
+        """Replace the file; the growth of an even split is left out."""
         lines = []
         for key, account in self._accounts.items():
             answers = [(entry.purpose, entry.last) for entry in account.entries]
-            line: dict[str, Any] = {"budget": budget_to_json(account.budget), "lines": answers}
+            budget = asdict(account.budget)
+            if account.budget.growth == 1:
+                del budget["growth"]
+            line: dict[str, Any] = {"budget": budget, "lines": answers}
             if key in self._accepted:
                 line["accepted"] = self._accepted[key].to_json()
             lines.append(json.dumps(line))
@@ -174,11 +178,3 @@ class LedgerFile(Ledger):
         self._accounts[account.budget.key] = account
         if "accepted" in kept:
             self._accepted[account.budget.key] = Accepted.from_json(kept["accepted"])
-
-
-def budget_to_json(budget: Budget) -> dict[str, Any]:
-    """Content of a budget in the file, without the growth of an even split."""
-    kept = asdict(budget)
-    if budget.growth == 1:
-        del kept["growth"]
-    return kept
