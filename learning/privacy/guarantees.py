@@ -44,7 +44,8 @@ class Guarantee:
         far sharper target than one point (epsilon, delta).
     joint: the bound for all answers asked, in ``measure``.
     single: the bound for one answer with an even share of the budget, in ``single_measure``; inf
-        where nothing is guaranteed of one. Over `Mechanism.relative_scales`, that of each answer.
+        where nothing is guaranteed of one. Where shares grow, each answer has this bound divided by
+        its entry of `Mechanism.relative_scales`.
     epsilon: bound in ``measure`` -> epsilon at the mechanism's delta.
     claimed: the epsilon claimed over all answers that the budget covers.
     single_measure: the measure of a single answer.

@@ -30,8 +30,8 @@ from learning.privacy.ledger import Account, Budget, Key, Ledger, SpendingLimit
 from learning.privacy.registry import Accepted
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
-PLAIN = b"dpmarket ledger 1"  # the first line; with a key, and what was accepted
-KEYED = b"dpmarket ledger 2"
+PLAIN = b"dpmarket ledger 1"  # the first line
+KEYED = b"dpmarket ledger 2"  # that of a ledger with a key, and with what was accepted
 KEY = 32  # bytes
 
 

@@ -66,7 +66,7 @@ def _takes_delta(kind: type[Mechanism]) -> bool:
 
 
 def title_of(name: str) -> str:
-    """Name of noise in reports, of a mechanism known or no longer."""
+    """Name of a mechanism's noise in reports, also of a mechanism that is no longer known."""
     return MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
 
 

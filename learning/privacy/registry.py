@@ -192,8 +192,8 @@ class Registry:
 
     Parameters
     ----------
-    folder: where it lies; `user_folder` unless given. It is made, for the user alone, when
-        something is first kept.
+    folder: where it lies; `user_folder` unless given. It is made, for the user alone, when the
+        registry is first opened.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -2,8 +2,8 @@
 
 The rest of this program draws from seeded generators: right for a study, which must be repeatable,
 and wrong for a release, since the seed reveals the noise, and since the gaps between floating-point
-numbers reveal the value that noise was added to. Here noise comes from OpenDP: the discrete Laplace
-or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.secure_noise`),
+numbers reveal the value that noise was added to. Here noise comes from OpenDP: discrete Laplace or
+Gaussian noise, or l2 noise thinned out of discrete Laplace noise (`learning.privacy.secure_noise`),
 in exact arithmetic, from the operating system's random source. Refused are: a generator; a loss
 other than the squared, unless each gradient of a linear model is clipped; accounting that no map
 of exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
