@@ -24,6 +24,7 @@ from pydantic import Field
 from learning.declaration import Count, Declaration, Positive, check_value, format_value
 from learning.errors import InputError
 from learning.losses.clipping import RECORD, PublicCoordinates
+from learning.privacy.claims import REPLACE
 from learning.privacy.noise import answer_shares
 
 Key = tuple[str, str]
@@ -75,7 +76,7 @@ class Budget(Declaration):
     data: str = ""
     n_records: Count | None = None
     unit: str = "one record"
-    adjacency: str = "replace one record"
+    adjacency: str = REPLACE
     bounds: str = ""
     growth: Positive = 1.0
 
