@@ -127,6 +127,22 @@ def test_responses_and_regret_are_those_of_a_dense_search(policy, low):
             assert regret[owner] == pytest.approx(max(*payoffs, reached) - have, abs=20 * scale)
 
 
+@pytest.mark.parametrize("policy", [Posted(4.0), Marginal(0.5), Retainer(2.0)], ids=str)
+@pytest.mark.parametrize("profile", [(3.0, 1.0), (3.0, 0.3), (3.0, 0.1), (0.1, 3.0)])
+def test_an_owner_may_leave_to_a_learner_that_buys_without_it(policy, profile):
+    """The model goes to all and sharing has a fixed cost: 0 is best, and out of reach of budgets above it."""
+    public = {"benefit": 20.0, "isolated": 0.9, "model_for_all": True, "fixed_cost": 6.0}
+    game = pair(policy, 0.0, Quadratic([0.5, 2.0]), **public)
+    at = np.array(profile)
+    payoffs = game.deviation_payoffs(at, np.tile(TRIED, (2, 1)))
+    have = game.weighed_payoffs(at)
+    np.testing.assert_allclose(
+        game.regret(at), np.maximum(payoffs.max(axis=1) - have, 0), rtol=1e-5, atol=1e-5
+    )
+    reached = game.deviation_payoffs(at, game.best_responses(at)[:, None])[:, 0]
+    assert np.all(reached >= payoffs.max(axis=1) - 1e-5)
+
+
 def test_nobody_drowns_everything_to_be_spared_a_loss():
     """A charge for harm makes the second lose wherever it stands; at its floor nothing would be asked, and it stays."""
     game = pair(Marginal(0.05), low=0.2, cost=Linear([0.1, 9.0]))
