@@ -28,8 +28,8 @@ SIGHT = "sight"
 
 
 class Network(Section):
-    """Who may sell to which learner, and who sees whose budget; without a table, everybody to all,
-    and everybody all."""
+    """Who may sell to which learner, and who sees whose budget. Without [network.trade] every owner
+    may sell to every learner; without [network.sight] every owner sees all budgets."""
 
     trade: Annotated[Any, NamedTable("network.trade")] | None = None
     sight: Annotated[Any, NamedTable("network.sight")] | None = None
