@@ -84,11 +84,12 @@ def show_difference(fact: str, point: Point) -> str:
     if found is None:
         return UNKNOWN
     mean = point.facts[fact].mean
-    parts = [
-        None if part is None else drop_rounding(part, mean, mean - found.mean)
-        for part in (found.mean, found.low, found.high)
-    ]
-    return show_interval(fact, Estimate(*parts, found.n))
+    amounts = (mean, mean - found.mean)
+    low, high = (
+        None if end is None else drop_rounding(end, *amounts) for end in (found.low, found.high)
+    )
+    settled = Estimate(drop_rounding(found.mean, *amounts), low, high, found.n)
+    return show_interval(fact, settled)
 
 
 def show_value(value: Any) -> str:
