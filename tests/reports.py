@@ -8,9 +8,13 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from result_folders import calibrated, result, without_questions, write
 
+from scenarios.report.figure_page import STYLE
 from scenarios.report.page import FIGURES, render, write_report
 
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
@@ -298,3 +302,12 @@ def compared(*rows, differences=None, **changes):
         "alternatives": list(rows),
         "differences": differences or [found] * (len(rows) - 1),
     } | changes
+
+
+def left_end(draw, content):
+    """Where the leftmost text of a figure begins, in pixels from the edge of its page."""
+    with matplotlib.rc_context(STYLE):
+        figure = draw(content)
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        texts = [one for one in figure.findobj(Text) if one.get_text()]
+        return min(one.get_window_extent(renderer).x0 for one in texts)

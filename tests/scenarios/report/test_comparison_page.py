@@ -1,14 +1,11 @@
 """Page and figure of a comparison: what is drawn of whom, and differences that are none."""
 
-import matplotlib
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
-from reports import alternative, compared
+from reports import alternative, compared, left_end
 
 from scenarios.report.comparison_page import draw_comparison
 from scenarios.report.figure_comparison import comparison_figure
-from scenarios.report.figure_page import PALETTE, STYLE
+from scenarios.report.figure_page import PALETTE
 from scenarios.report.phrases import render_phrase
 
 
@@ -16,11 +13,7 @@ from scenarios.report.phrases import render_phrase
     "name", ["policy.budget = 500", "three_insurers of the north and the west"]
 )
 def test_no_name_of_an_alternative_is_cut_by_the_edge(name):
-    with matplotlib.rc_context(STYLE):
-        figure = comparison_figure(compared(alternative(), alternative(name=name)))
-        renderer = FigureCanvasAgg(figure).get_renderer()
-        texts = [one for one in figure.findobj(Text) if one.get_text()]
-        assert min(one.get_window_extent(renderer).x0 for one in texts) >= 0
+    assert left_end(comparison_figure, compared(alternative(), alternative(name=name))) >= 0
 
 
 @pytest.mark.parametrize("others", [("A", "B", "C", "D", "E", "F"), ("B",)])
