@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any
 
-from learning.phrases import STRENGTHS, belief_of, strength, surest
+from learning.phrases import STRENGTHS, belief_of, join_words, read_limit, strength, surest
 from learning.privacy.promises import weakest_claims
-from scenarios.report.wording import format_range, join_words, natural_key, read_limit
+from scenarios.report.wording import format_range, natural_key
 
 Content = Mapping[str, Any]
 STAKES = ("payment", "privacy_cost", "tax", "benefit")
@@ -32,19 +32,14 @@ def budgets_sold(result: Content) -> list[float]:
     return [epsilon_of(owner) for owner in sellers(result)]
 
 
-def anybody_sells(result: Content) -> bool:
-    """Test whether there is a seller."""
-    return any(epsilon_of(owner) > 0 for owner in result["owners"])
-
-
 def asks_nothing(result: Content) -> bool:
     """Test whether owners sell, and the learner still does best to ask nothing."""
-    return result["forecast"].get("step_size") == 0 and anybody_sells(result)
+    return result["forecast"].get("step_size") == 0 and bool(sellers(result))
 
 
 def nothing_trained(result: Content) -> bool:
     """Test whether the learner keeps the model it has."""
-    return result["forecast"].get("step_size") == 0 or not anybody_sells(result)
+    return result["forecast"].get("step_size") == 0 or not sellers(result)
 
 
 def money_at_stake(owner: Content) -> float:
@@ -139,7 +134,7 @@ def noisiest_question(rows: Iterable[Content]) -> Content | None:
     return max(worse, key=lambda row: row["noise"] / row["noise_if_all"], default=None)
 
 
-WEAK = STRENGTHS[2][0]  # belief above which protection is called weak
+WEAK = STRENGTHS[2][0]  # posterior above which protection is called weak
 TILES = {"very strong": "gain", "strong": "gain", "moderate": "even", "weak": "uncertain"}
 OF_ONE = ("party", "epsilon", "surest", "but_for", "joint_epsilon")  # keys of a single promise
 
