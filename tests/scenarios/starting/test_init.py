@@ -149,6 +149,11 @@ def test_the_user_overrules_every_guess(dpmarket, table):
     assert len(set(shared.holders.sizes)) == 1 and "bank" in shared.features.used
 
 
+def test_no_owners_at_all_are_refused(table):
+    with pytest.raises(InputError, match="--owners: must be 1 or more; found 0"):
+        guessed(table(regression()), owners=0)
+
+
 def test_questions_are_put_with_the_guess_and_answers_are_taken(table):
     asked = []
 
