@@ -20,7 +20,7 @@ from scenarios.command.console import print_result
 from scenarios.features import FEATURES
 from scenarios.result import to_plain
 from scenarios.runner import run
-from scenarios.schema.loading import change_scenario, load
+from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
 from scenarios.tables.dataset import market_data
 
@@ -361,8 +361,9 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
 
 def test_the_protocol_is_marked_where_the_records_choose_it():
     content = {"owners": [{"name": "A", "payment": 1.0}]}
-    best = load("three_insurers", ["learning.mechanism=best", "learning.delta=1e-6"])
-    pooled = change_scenario(best, ["data.public_rows=0"])
+    changes = ["learning.mechanism=best", "learning.delta=1e-6"]
+    best = load("three_insurers", changes)
+    pooled = load("three_insurers", [*changes, "data.public_rows=0"])
     assert "protocol" not in mark_privileged(best, content)
     assert mark_privileged(pooled, content)["protocol"] == "oracle"
 
