@@ -152,11 +152,15 @@ def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
     order = rows_in_order(table.n_rows)
     name = wanted.target or called_target(list(table.columns))
     public, columns = show_public(table, order, first_public(table), name)
-    target = find_target(columns, wanted.target, wanted.owner)
-    if ask is not None and wanted.target is None:
-        answer = ask("Column to predict", target.column.name)
-        target = target if answer == target.column.name else find_target(columns, answer)
+    named = wanted.target
+    target = find_target(columns, named, wanted.owner)
+    if ask is not None and named is None:
+        named = ask("Column to predict", target.column.name)
+        target = target if named == target.column.name else find_target(columns, named)
     public, columns = show_public(table, order, public, target.column.name)
+    while not columns[target.column.name].can_be_target:  # more rows show a third text
+        target = find_target(columns, named, wanted.owner)
+        public, columns = show_public(table, order, public, target.column.name)
     target = target._replace(column=columns[target.column.name])
     owner = _owner(columns, wanted, target, ask)
     taken = {role.column.name for role in (target, owner) if role is not None}
