@@ -15,13 +15,7 @@ from learning.losses.squared import Fitness, SquaredStatistics, squared_statisti
 from learning.privacy.laplace import Laplace
 from learning.training.descent import Averaged, Synchronous
 from learning.training.law import error_moments, iterate_weights
-from reproduction.checks import (
-    AGAIN,
-    estimate_mean,
-    log_slope,
-    pick_number,
-    select_rows,
-)
+from reproduction.checks import AGAIN, estimate_mean, log_slope, pick_number, select_rows
 from reproduction.drawing import series
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
