@@ -175,7 +175,7 @@ class Prepared:
         if most <= size:
             raise NotPossible(
                 f"more than {size:,} records of each owner are needed, and {self.table.name} has "
-                f"{most:,} here"
+                f"{most:,} for each here"
             )
 
     def limit_sizes(self, wanted: ArrayLike) -> list[int]:

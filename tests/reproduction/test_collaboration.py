@@ -61,7 +61,7 @@ def test_sizes_are_those_wanted_and_the_most_there_is_in_place_of_more():
 
 @pytest.mark.parametrize("compute", [figures.compute_surface, figures.compute_scenarios])
 def test_a_table_too_small_for_two_sizes_is_not_possible(compute):
-    words = "more than 1,000 records of each owner are needed, and lending has 1,000 here"
+    words = "more than 1,000 records of each owner are needed, and lending has 1,000 for each here"
     with pytest.raises(NotPossible, match=words):
         compute(replace(LINEAR, least=1000), QUICK)
 
