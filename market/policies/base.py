@@ -36,7 +36,8 @@ class Policy(Declaration, ABC):
         often
     paid_unasked : bool, whether promises are paid although the learner buys nothing
     own_choice : bool, whether a payment depends on the owner's own epsilon alone
-    money : str, the parameter that all payments rise with, which studies scale; empty if none
+    money : str, the parameter that budgets and payments in equilibrium rise with, which `dpmarket
+        design` and studies scale; empty if none
     usual : bool, whether a study tries it where no policy is named
     """
 
@@ -73,7 +74,7 @@ class Policy(Declaration, ABC):
         return finite_difference(lambda at: self.payments(at, deviations), epsilon)
 
     def payment_jumps(self, owners: Owners) -> Array:
-        """Epsilons where payments may jump (n_owners, j); by default none."""
+        """Epsilons where payments may jump or bend (n_owners, j); by default none."""
         return np.empty((len(owners), 0))
 
     def standard_error(self, epsilon: Array, game: Game) -> Array | None:

@@ -244,7 +244,8 @@ def test_the_unit_of_money_does_not_matter(policy):
     other = Game(
         people, scaled(policy, unit, ["price", "budget", "amounts"]), FORECASTS[1], 20.0 * unit
     )
-    assert np.allclose(other.payoffs(PROFILE), unit * game.payoffs(PROFILE), rtol=1e-12)
+    hint = "scaled() has the keys of a policy that are money: one of this policy's may be missing"
+    assert np.allclose(other.payoffs(PROFILE), unit * game.payoffs(PROFILE), rtol=1e-12), hint
     assert np.allclose(other.best_responses(PROFILE), game.best_responses(PROFILE), rtol=1e-9)
 
 
