@@ -235,6 +235,7 @@ def draw_bootstrap(
     resamples: int,
     rng: Generator,
     norm: int = 1,
+    distances: Array | None = None,
 ) -> BootstrapSamples:
     """Resample the public rows with replacement, ``resamples`` times.
 
@@ -242,13 +243,26 @@ def draw_bootstrap(
     H^-1, the samples' models miss theta_pub by 1/n_pub of it: their distance is stretched
     accordingly. Where there is curvature, each sample estimates C by its own: few rows are fitted
     so well that gradients and curvature look smaller than they are, and a sample shows by how much.
+
+    Samples may be of a kind of their own. Their models then lie further off; and where that is
+    further than by chance alone, their rows are those of one part of the population, within which a
+    feature hardly varies.
+
+    Parameters
+    ----------
+    distances : array (resamples,), increase of 1/n_pub + 1/n by the kind of each sample
+        (`kind_distance`); 0 unless given.
     """
     x, y = sample.population()
     truth = sample.truth
-    rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
+    by_chance = 1 / len(y) + 1 / total_size
+    away = np.zeros(resamples) if distances is None else distances / by_chance
+    parts = [_draw_part(x, rng) if far else np.arange(len(y)) for far in away > 1]
+    rows = np.stack([_draw_rows(y, part, sample.loss.labels, rng) for part in parts])
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
-    models = truth + _stretch_factor(len(y), total_size) * (models - truth)
+    stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
+    models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
     return BootstrapSamples(
         sample, models, start, scale, optimum, rows, total_size, precondition, norm
@@ -276,9 +290,21 @@ def _stretch_factor(rows: int, total_size: int) -> float:
     return float(np.sqrt(1 + rows / total_size))
 
 
-def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:
-    """Draw row numbers with replacement; with labels until both are there."""
+def _draw_part(x: Array, rng: Generator) -> NDArray[np.intp]:
+    """Draw row numbers of a part of rows (n, p): a quarter, neighbours by one of the features."""
+    column = x[:, rng.integers(x.shape[1])]
+    order = np.lexsort((rng.random(len(x)), column))
+    count = len(x) // 4 + 1
+    first = rng.integers(len(x) - count + 1)
+    return order[first : first + count]
+
+
+def _draw_rows(y: Array, part: NDArray[np.intp], labels: bool, rng: Generator) -> NDArray[np.intp]:
+    """Draw as many row numbers as there are rows from a part of them, with replacement.
+
+    With labels until both are there.
+    """
     while True:
-        chosen = rng.integers(len(y), size=len(y))
+        chosen = part[rng.integers(len(part), size=len(y))]
         if not labels or len(np.unique(y[chosen])) > 1:
             return chosen

@@ -22,7 +22,13 @@ from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs, Settings
 from learning.forecast.one_step import TYPICAL, price_moments
-from learning.forecast.planner import Choice, Planner, bootstrap_of
+from learning.forecast.planner import (
+    Choice,
+    Planner,
+    bootstrap_of,
+    compare_owners,
+    draw_doubts,
+)
 from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
@@ -31,9 +37,12 @@ from learning.privacy.mechanisms import BEST, candidate_mechanisms
 from learning.privacy.noise import open_growths
 from learning.privacy.wrapped import Remaining
 from learning.progress import ReportWork, count_progress
+from learning.randomness import Streams
+from learning.training.plan import Plan
 
 RESAMPLES = 24  # starts of a quick forecast
 REPEATS = 4  # draws from each
+DOUBTS = 200  # draws of how far the owners' records are from the public rows
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)  # to compare mechanisms at
 FIRST = (3, 2.0)  # rounds, and growth of shares, that are tried first where they are open
 WITHIN_REACH = 1.5  # of the lowest quick forecast: exact accounting may make up for the rest
@@ -90,8 +99,34 @@ class Way:
         points = rehearsal.trains_by.trial_points(settings.returned, horizon)
         found = rehearsal.rehearse(
             horizon, steps, level, repeats=REPEATS, returned=points, growth=growth
-        )
-        return QuickForecast(float(found.mean(axis=(3, 4)).min()), horizon, growth, self)
+        ).mean(axis=(3, 4))
+        lowest = float(found.min())
+        point, step, _ = np.unravel_index(int(found.argmin()), found.shape)
+        plan = rehearsal.make_plan(points[point], horizon, float(steps[step]), growth)
+        return QuickForecast(lowest, horizon, growth, self, plan)
+
+    def forecast_in_doubt(self, plan: Plan) -> float | None:
+        """Mean relative fitness under a plan over the kinds that records may be of.
+
+        The plan is the best one if all records are of one kind: nothing shows before the owners
+        answer that they are not. None where no doubt is left that they are, or training starts at
+        zero, which is as far from records of any kind.
+        """
+        whole = self.inputs.public_coordinates(self.mechanism)
+        between = compare_owners(self.inputs, whole)
+        doubts = draw_doubts(self.inputs, between, DOUBTS)
+        if not doubts or self.inputs.settings.start != "public":
+            return None
+        rehearsal = self.own_rehearsal
+        levels = (np.arange(RESAMPLES) + 0.5) / RESAMPLES
+        distances = np.quantile(sum(kinds[1] for kinds in doubts), levels)
+        rng = Streams(self.inputs.seed, "data").rng("kinds of starts")
+        inputs = price_rounds(self.inputs, self.mechanism)
+        moved = bootstrap_of(inputs, self.mechanism, RESAMPLES, rng.permutation(distances))
+        starts = moved.start_coordinates(rehearsal.starts[0])
+        level = np.array([self._noise_of(rehearsal.mechanism)])
+        found = replace(rehearsal, starts=starts).rehearse_plan(plan, level, REPEATS)
+        return float(found.mean())
 
     @cached_property
     def own_rehearsal(self) -> Rehearsal:
@@ -115,13 +150,27 @@ class Way:
 class QuickForecast(NamedTuple):
     """Forecast of a way to train at the reference budgets, quick or full.
 
-    ``horizon`` is the best number of rounds, ``growth`` that of the shares of a budget.
+    ``horizon`` is the best number of rounds, ``growth`` that of the shares of a budget, ``plan``
+    the best plan of a quick forecast; ``in_doubt`` is its relative fitness on average over the
+    kinds that records may be of, None where all are known to be of one kind.
     """
 
     relative_fitness: float
     horizon: int
     growth: float
     way: Way
+    plan: Plan | None = None
+    in_doubt: float | None = None
+
+    @property
+    def expected(self) -> float:
+        """Relative fitness by which ways are compared."""
+        return self.relative_fitness if self.in_doubt is None else self.in_doubt
+
+    def count_doubt(self) -> QuickForecast:
+        """The same, on average over the kinds that records may be of."""
+        assert self.plan is not None
+        return self._replace(in_doubt=self.way.forecast_in_doubt(self.plan))
 
     @property
     def choice(self) -> Choice:
@@ -137,6 +186,7 @@ class QuickForecast(NamedTuple):
             settings.step_power,
             self.horizon,
             self.relative_fitness,
+            self.in_doubt,
         )
 
 
@@ -284,9 +334,9 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     free = least_noisy([way for way in ways if way.mechanism.horizon is None])
     found: list[QuickForecast] = []
     for way in free:
-        found += _climb_down(_places_open_to(way), FIRST)
+        found += [one.count_doubt() for one in _climb_down(_places_open_to(way), FIRST)]
         did(0.8 / len(free))
-    near = WITHIN_REACH * min((one.relative_fitness for one in found), default=np.inf)
+    near = WITHIN_REACH * min((one.expected for one in found), default=np.inf)
     kinds: dict[Any, list[Way]] = {}
     for way in ways:
         if way.mechanism.horizon is not None:
@@ -295,17 +345,17 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     for (shape, _, name), rivals in kinds.items():
         family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == shape])
         named = [one for one in family if one.way.mechanism.name == name] or family
-        if not family or family[0].relative_fitness <= near:
+        if not family or family[0].expected <= near:
             start = named[0][1:3] if named else FIRST
             with suppress(InputError):
-                found += _climb_down(_places_priced(rivals), start)
+                found += [one.count_doubt() for one in _climb_down(_places_priced(rivals), start)]
     did(0.2)
     return _sort_lowest_first(found)
 
 
 def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
     """Sort from the lowest."""
-    return sorted(found, key=lambda one: one.relative_fitness)
+    return sorted(found, key=lambda one: (one.expected, one.relative_fitness))
 
 
 def _places_open_to(way: Way) -> dict[Place, Way]:
