@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = {
-    "learning": "What gradients cost",
+    "learning": "Cost of gradients",
     "market": "Who wants what",
     "agents": "The market as a Mesa model",
     "scenarios": "Scenarios as a person runs them",

@@ -101,6 +101,11 @@ class Participant(MarketAgent):
         self.below = 0  # periods in a row below its outside option
         self.remove()  # until it joins
 
+    @property
+    def name(self) -> str:
+        """Its name in the market."""
+        return str(self.model.names[self.number])
+
     def join_market(self) -> None:
         """Join the market, or return to it, as the last in it."""
         self.below = 0
@@ -214,7 +219,7 @@ class MarketOverTime(mesa.Model):
         return np.array([one.sold for one in self.history]).reshape(-1, len(self.names))
 
     def step(self) -> None:
-        """Play a period: owners leave and join, those present settle, sales are traded, counted."""
+        """Play a period: owners leave and join, those present settle, and sales are traded."""
         number = len(self.history) + 1
         before = self.sold_so_far
         game = self.game_of(number, tuple(before))
@@ -251,7 +256,7 @@ class MarketOverTime(mesa.Model):
         return self.history
 
     def _turn_over(self, game: Game) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Let owners leave, join and return as a period begins; names of those who left, joined."""
+        """Let owners leave, join and return as a period begins; returns who left and who joined."""
         number = len(self.history) + 1
         out = [owner for owner in self.everyone if owner not in self.agents]
         leaving = [owner for owner in self.agents if owner.wants_to_leave()]

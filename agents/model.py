@@ -55,17 +55,17 @@ class Players:
         return max(behaviour.patience for behaviour in self.kinds)
 
     @property
-    def change_by_round(self) -> bool:
+    def changes_by_round(self) -> bool:
         """True if some owner draws or remembers, so that equal profiles may go on differently."""
         return any(behaviour.draws for behaviour in self.kinds) or any(self.memory)
 
     @property
-    def draw_numbers(self) -> np.ndarray:
+    def drawing(self) -> np.ndarray:
         """Owners whose behaviour draws numbers (n_owners,)."""
         return np.array([behaviour.draws for behaviour in self.kinds])[self.kind]
 
     @property
-    def move_alone(self) -> np.ndarray:
+    def moving_alone(self) -> np.ndarray:
         """Owners who look at single others, and not only at sums (n_owners,)."""
         return np.array([not behaviour.meets_in_sums for behaviour in self.kinds])[self.kind]
 
@@ -103,7 +103,7 @@ class Players:
         """Make the knowledge of owners in ``index`` (n,), who have one behaviour."""
         rows = np.searchsorted(self.groups[kind], index)
         memory = {name: values[rows] for name, values in self.memory[kind].items()}
-        return Seen(lambda m: self._draw_for(index, before, m), memory, self.now)
+        return Seen(lambda m: self._draw_for(index, before, m), memory)
 
     def _draw_for(self, index: np.ndarray, before: np.ndarray, m: int) -> np.ndarray:
         """Draw each owner's numbers of this round (n, m), new ones for each further move."""
@@ -139,8 +139,8 @@ class DataMarket(mesa.Model):
     Attributes
     ----------
     epsilon, payments, surplus : (n_owners,)
-    max_change : float, the largest move of the last round, as a part of the owner's epsilon; to
-        join is a whole move
+    max_change : float, the largest move of the last round, as a part of the owner's epsilon; 1
+        where an owner joins (`market.equilibrium.stopping.relative_moves`)
     owners : list of DataOwner
     learner : Learner
     draws : Draws, the source of all random numbers
@@ -213,18 +213,13 @@ class DataMarket(mesa.Model):
         self._settle_round()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the owners."""
-        return self.game.owners.names
-
-    @property
     def privacy_costs(self) -> np.ndarray:
         """Privacy costs of the present budgets, money (n_owners,)."""
         return self.game.costs(self.epsilon)
 
     def _round_key(self) -> str:
         """A key of the round where its order or a behaviour differs between rounds; else empty."""
-        return str(self.steps) if self.order.draws or self.players.change_by_round else ""
+        return str(self.steps) if self.order.draws or self.players.changes_by_round else ""
 
     def step(self) -> None:
         """Play a round: owners choose in the order of the activation, the learner pays."""
@@ -239,8 +234,8 @@ class DataMarket(mesa.Model):
             draw=lambda: players.uniform(f"turns {next(calls)}", self.steps, 1)[:, 0],
             rules=self.rules,
             respond=players.choose_for,
-            alone=players.move_alone,
-            all_the_way=players.draw_numbers,
+            alone=players.moving_alone,
+            all_the_way=players.drawing,
         )
         players.update_memory(self.game, self.epsilon)
         self._settle_round()
@@ -253,7 +248,7 @@ class DataMarket(mesa.Model):
         """Move the owners of ``numbers`` (k,) one after another, outside of any round."""
         players = self.players
         self.epsilon = in_turn(
-            self.game, self.epsilon, numbers, players.choose_for, players.move_alone
+            self.game, self.epsilon, numbers, players.choose_for, players.moving_alone
         )
 
     def run(self) -> Equilibrium:

@@ -119,11 +119,6 @@ class MarketAgent(mesa.Agent):
         super().__init__(model)
         self.number = number
 
-    @property
-    def name(self) -> str:
-        """Name of the owner in the market."""
-        return str(self.model.names[self.number])
-
 
 def read_column(path: str, meaning: str) -> Any:
     """Make a property of agents: the agent's own number, or sum of its row, in a model's column."""
@@ -225,7 +220,10 @@ class Round:
         }
 
     def learner_columns(self) -> dict[str, np.ndarray]:
-        """Columns of the learner's frame (1,); the mean of several prices, and none without one."""
+        """Columns of the learner's frame (1,).
+
+        The price is the mean of several; the column is missing where the policy has no price.
+        """
         policy = self.game.policy
         row: dict[str, Any] = {
             "Step": self.step,

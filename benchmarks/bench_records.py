@@ -2,10 +2,8 @@
 
     python -m benchmarks.bench_records
 
-Seconds are processor seconds of one thread, on both sides of every ratio. Loops and Opacus are
-timed on a few runs and scaled up to all of them. Clipping and encoding the records is excluded on
-all sides. Opacus is needed for its own comparison only (``pip install torch opacus``), and is
-reduced to gradients, clipping and noise of records that lie ready as tensors.
+Seconds are processor seconds of one thread, on both sides of every ratio. Loops are timed on a few
+runs and scaled up to all of them. Clipping and encoding the records is excluded on all sides.
 """
 
 from __future__ import annotations
@@ -52,17 +50,17 @@ LOOP = "loop over runs, from a few, NumPy "
 PLAN = Plan("synchronous", "last", HORIZON, 0.2 * HORIZON**2)
 
 
-def make_labelled(sizes: Sequence[int], width: int = WIDTH) -> list[OwnerData]:
+def make_labelled(sizes: Sequence[int]) -> list[OwnerData]:
     """Make owners of float64 records with labels, the constant last, in place to save memory."""
     rng = np.random.default_rng(0)
     owners = []
     for number, size in enumerate(sizes):
-        x = np.empty((size, width))
+        x = np.empty((size, WIDTH))
         rng.random(out=x)
         x *= 2
         x -= 1
         x[:, -1] = 1
-        y = np.where(x @ np.linspace(1, -1, width) + rng.normal(size=size) > 0, 1.0, -1.0)
+        y = np.where(x @ np.linspace(1, -1, WIDTH) + rng.normal(size=size) > 0, 1.0, -1.0)
         owners.append(OwnerData(f"o{number}", x, y))
     return owners
 

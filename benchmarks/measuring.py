@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmarket_packages import PACKAGES
+
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-c", "from scenarios.command.main import main; main()"]
-PACKAGES = ("learning", "market", "agents", "scenarios")
 
 
 def time_actions(

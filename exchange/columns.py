@@ -42,7 +42,7 @@ def check_columns(columns: Columns, width: int, where: str) -> None:
         raise InputError(f"{where}.categories", "must differ")
     ranges = zip([*numbers.low, target.low], [*numbers.high, target.high], strict=True)
     if not all(low < high for low, high in ranges):
-        rule = "must have ranges that are no point, and so must the target"
+        rule = "must have ranges with a low end below the high end, and so must the target"
         raise InputError(f"{where}.numbers", rule)
     if any(abs(number) > LARGEST for number in _all_numbers(columns)):
         raise InputError(where, f"must have numbers of at most {LARGEST:g}")

@@ -1,8 +1,8 @@
 """The contract: everything that was settled, all of it public, in bytes that all parties can sign.
 
-Nothing in it is computed from an owner's records. The installed program carries out what it says:
-the account that an owner opens in its ledger names the contract's digest, so that another text is
-another contract.
+Nothing in it is computed from an owner's records. The installed program carries out what it says.
+The account that an owner opens in its ledger names the contract's digest, so a text that was
+changed is another contract.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Contract(Form):
 
     @property
     def rounds(self) -> int:
-        """Number of questions: one a step, but for a last one that the running mean ignores."""
+        """Number of questions: one for each step, except a last one that the mean ignores."""
         return len(self.training.steps) - (self.training.returned == "averaged")
 
     @property

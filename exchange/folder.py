@@ -29,7 +29,6 @@ ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
 QUESTION = re.compile(ROUND + r"\.query\.json")
 REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
 READABLE = 40  # letters of a name that its files show
-POLL = 0.5  # seconds between two looks at the folder
 
 
 def query_name(round: int) -> str:
@@ -60,7 +59,7 @@ def owner_slug(name: str) -> str:
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file with the name of an answer that is none.
+    """A file that is named as an answer and is none.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class UnreadableFile:
 def read_folder(
     folder: Path, contract: Contract
 ) -> tuple[list[Query], list[Answer], list[UnreadableFile]]:
-    """Read the questions, by round, the answers, and the files that are named so and are none.
+    """Read the questions in the order of rounds, the answers, and files named as answers only.
 
     Files of other names play no part. Questions are the learner's own: one that cannot be read is
     an error, as is one of another contract.

@@ -1,4 +1,4 @@
-"""The owner's limits on its total privacy loss: beyond them a contract needs an explicit option."""
+"""The owner's limits on its total privacy loss; a contract beyond them needs an explicit option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from learning.errors import InputError
 
 MOST_EPSILON = 3.0
 MOST_DELTA = 1e-4  # of any table, however small
-CHANCE = 0.1  # that a mechanism which publishes each record with chance delta publishes any
+CHANCE = 0.1  # that any record is published, by a mechanism that publishes each with chance delta
 ROUNDING = 1e-9  # part of a limit that sums may miss it by
 
 
@@ -29,10 +29,10 @@ def limits_for(
     Raises
     ------
     InputError
-        If one is no number that can be a limit.
+        If a limit is out of range.
 
     Source: for delta, Dwork and Roth, The Algorithmic Foundations of Differential Privacy, section
-        2.3: a delta of the order of 1/n permits to publish the complete records of a few. For
+        2.3: a delta of the order of 1/n permits publishing the complete records of a few. For
         epsilon, Ponomareva et al., How to DP-fy ML (2023), section 5.2: up to 1 is strong, up to 10
         reasonable.
 
@@ -66,7 +66,7 @@ def exceeded_limits(limits: tuple[float, float], spent: tuple[float, float]) -> 
 
 
 def round_up(value: float) -> str:
-    """Format a number with three digits that is no smaller.
+    """Format the least limit of three digits that a value does not exceed.
 
     >>> round_up(6.2), round_up(6.2041), round_up(0.5)
     ('6.2', '6.21', '0.5')
@@ -74,4 +74,4 @@ def round_up(value: float) -> str:
     if value == 0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(round(value / step, 6)) * step:.3g}"
+    return f"{math.ceil(round(value / step, 7)) * step:.3g}"

@@ -121,7 +121,7 @@ def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statem
 
 
 def _list_charges(account: Account, contract: Contract) -> Iterator[Charge]:
-    """List the charges of an account; those for something else without its words."""
+    """List the charges of an account; a charge for anything but an answer has no digests."""
     for entry in account.entries:
         digests = _entry_digests(entry, contract)
         for number in range(entry.first, entry.last + 1):
@@ -143,13 +143,13 @@ def read_statement(path: Path) -> Statement:
     Raises
     ------
     InputError
-        If it is none, or not as it was written.
+        If the file is no statement, or its bytes are not as they were written.
     """
     return parse_statement(read_bytes(path), str(path))
 
 
 def parse_statement(raw: bytes, where: str) -> Statement:
-    """Parse a statement; refuses as `read_statement`."""
+    """Parse a statement; an InputError as `read_statement`."""
     return parse_message(Statement, raw, where)
 
 

@@ -40,7 +40,7 @@ def check_one_line(text: str) -> str:
 
 
 def check_phrase(text: str) -> str:
-    """Refuse also two blanks in a row, which could push the rest to the next line of a terminal."""
+    """Also refuse two blanks in a row, which could push the rest to the next line of a terminal."""
     if "  " in check_one_line(text):
         raise ValueError("must have no two blanks in a row")
     return text
@@ -215,8 +215,8 @@ def parse_message(form: type[Parsed], raw: bytes, where: str) -> Parsed:
     Raises
     ------
     InputError
-        If they are not canonical or would be written otherwise, such as 1 for 1.0; or with the
-        first key that is missing, unknown or of another kind.
+        If they are not canonical, or this program would write them otherwise, such as 1.0 for 1; or
+        with the first key that is missing, unknown or of another kind.
     """
     parse_canonical(raw, where)
     with naming_fault(where):

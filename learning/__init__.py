@@ -1,1 +1,1 @@
-"""What gradients cost and what model they make: data, privacy, forecasts, and batched training."""
+"""Cost of gradients and the model that they make: data, privacy, forecasts, training, audit."""

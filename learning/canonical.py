@@ -71,7 +71,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """Read a file, opened once: what is looked at is what is read.
+    """Read a file that is opened once, so that the file checked is the file read.
 
     Raises
     ------
@@ -107,8 +107,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
     Parameters
     ----------
     private: whether only its owner may read it; the system's default unless given.
-    room: bytes that the disk must have for it, if more than it needs, so that success does not
-        depend on the content.
+    room: bytes that the disk must have room for, so that success does not depend on the content.
 
     Raises
     ------
@@ -167,8 +166,8 @@ def check_place(out: Path, key: str = "--out") -> Path:
     Raises
     ------
     InputError
-        The name is too long, passes through what is no folder or a link to nothing, or lies where
-        one may not write.
+        If the name is too long, passes through something that is no folder or a link to nothing, or
+        lies where one may not write.
     """
     rule = "must be a place that can be written to"
     try:

@@ -33,8 +33,14 @@ from pydantic_core import core_schema
 
 from learning.errors import InputError
 
-PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false"}
-PLAIN |= {str: "a text in quotes", Path: "a path", Any: "any value"}
+PLAIN: dict[Any, str] = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "a text in quotes",
+    Path: "a path",
+    Any: "any value",
+}
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
 LARGEST = 1e15  # sizes of numbers but 0: squares of squares of these are still numbers
 SMALLEST = 1e-50
@@ -98,7 +104,7 @@ class PerOwnerRule:
         numbers = read_only(value)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
         broken = ~np.isfinite(numbers) | low | (numbers >= self.below)
-        bad = np.flatnonzero(broken | (self.whole & (numbers % 1 > 0)))
+        bad = np.flatnonzero(broken | (self.whole & (numbers != np.floor(numbers))))
         if numbers.ndim > 1:
             raise ValueError(f"an array of shape {numbers.shape}")
         if bad.size:
@@ -166,8 +172,8 @@ def parameter(description: str = "", default: Any = MISSING, *, in_file: bool = 
 class Declaration:
     """Base of plug-ins: a frozen dataclass whose fields are checked against their types.
 
-    ``where`` is its table in the scenario file. Fields of type `PerOwner`
-    become read-only arrays. A subclass whose fields depend on each other extends ``check``.
+    ``where`` is its table in the scenario file. Fields of type `PerOwner` become read-only arrays.
+    A subclass whose fields depend on each other extends ``check``.
     """
 
     where: ClassVar[str] = ""

@@ -12,14 +12,10 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    key : str
-        Where: the scenario key, column or argument at fault, such as ``data.split``.
-    rule : str
-        What must hold.
-    found : object
-        What was found instead; left out of the message when empty.
-    remedy : str
-        What to do about it; left out of the message when empty.
+    key : the scenario key, column or argument at fault, such as ``data.split``.
+    rule : the rule that it breaks.
+    found : the finding; left out of the message when empty.
+    remedy : the way to mend it; left out of the message when empty.
 
     >>> print(InputError("data.split", "may take at most 20,190 rows", 30000, "Lower the sizes."))
     data.split: may take at most 20,190 rows; found 30000. Lower the sizes.
@@ -51,8 +47,7 @@ class InputErrors(InputError):
 
     Parameters
     ----------
-    errors : sequence of InputError
-        At least one.
+    errors : at least one.
     """
 
     def __init__(self, errors: Sequence[InputError]) -> None:
@@ -74,8 +69,7 @@ def collect_errors(*checks: Callable[[], object]) -> None:
 
     Parameters
     ----------
-    checks : callables
-        Each raises an InputError where its rule is broken.
+    checks : each raises an InputError where its rule is broken.
 
     Raises
     ------

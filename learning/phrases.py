@@ -57,10 +57,11 @@ def _trim(text: str) -> str:
 def format_money(value: float | None, currency: str = "") -> str:
     """Format an amount of money in its currency; a plain number where there is none.
 
-    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(None, "EUR")
+    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(math.nan, "EUR")
     ('1,040 EUR', '–')
     """
-    return format_number(value) + (HARD_SPACE + currency if currency and value is not None else "")
+    amount = format_number(value)
+    return amount + HARD_SPACE + currency if currency and amount != UNKNOWN else amount
 
 
 def format_percent(value: float | None, digits: int = 3) -> str:

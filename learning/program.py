@@ -23,12 +23,12 @@ from learning.errors import InputError, check_current_folder, explain_fault
 
 UNREAD = 1
 INTERRUPTED = 130
-# Writing to standard output.
+# errors in writing to standard output
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 LONGEST = 1000  # characters of a message
 PARAMETERS = "\n\nParameters\n----------\n"  # begins a section of a docstring
 ENTRY = re.compile(r"^(\w+)(?: (\S+))? : ", re.MULTILINE)  # of that section
-# What is computed from a number lost is not told.
+# warnings of lost numbers, which end a command: nothing computed from them is shown
 NUMPY = "(overflow|divide by zero|invalid value) encountered"
 
 
@@ -38,7 +38,7 @@ def declare_command(function: Callable[..., Any]) -> Callable[..., Any]:
     Positional parameters are arguments, keyword-only ones are options, a bool without a --no. Each
     is described in the docstring under Parameters, as ``name : help`` or ``name METAVAR : help``;
     so are the fields of a dataclass among the parameters, which is a group of options, shown one
-    by one. What else there is to say of a parameter is in its annotation, as with typer itself.
+    by one. Everything else about a parameter is in its annotation, as with typer itself.
     """
     own = signature(function, eval_str=True).parameters
     groups = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}
@@ -89,7 +89,7 @@ def _read_docstring(owner: Any) -> tuple[str, dict[str, dict[str, str | None]]]:
 
 
 def make_app(**settings: Any) -> typer.Typer:
-    """Make a program without commands yet; what stands in brackets in its helps is text."""
+    """Make a program without commands yet; brackets in its help texts are no markup."""
     return typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, **settings)
 
 

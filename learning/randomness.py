@@ -22,7 +22,7 @@ def _key_words(key: int | str) -> tuple[int, int]:
     if isinstance(key, str):
         digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
         return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
-    if not 0 <= key < 2**32:
+    if not 0 <= key < WORD:
         raise ValueError(f"a stream key must lie in [0, 2**32), got {key}")
     return key, 0
 
@@ -36,10 +36,8 @@ class Streams:
 
     Parameters
     ----------
-    seed : int
-        The scenario's seed, >= 0.
-    purpose : str
-        The use of the numbers; different purposes never share a draw.
+    seed : the scenario's seed, at least 0.
+    purpose : the use of the numbers; different purposes never share a draw.
 
     >>> noise = Streams(7, "noise")
     >>> bool(noise.rng("bank", 3).random() == Streams(7, "noise").rng("bank", 3).random())

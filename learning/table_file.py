@@ -335,7 +335,6 @@ def _is_inexact(cell: Any) -> bool:
 
 
 def _date_text(cell: Any) -> str:
-    text = str(cell)
     if hasattr(cell, "hour") and hasattr(cell, "year"):
         return cell.strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
-    return text
+    return str(cell)

@@ -21,8 +21,8 @@ TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # the title of a li
 PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
     {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf", "“": '"', "”": '"'}
 )
-BROKEN = 24  # columns: wider cells than that are broken; between two columns of a table
-GAP = 2
+BROKEN = 24  # characters: wider cells are broken
+GAP = 2  # characters between two columns of a table
 
 
 def plain(text: str) -> str:
@@ -97,7 +97,7 @@ class PlainTable(Table):
     ----------
     title : above the table.
     columns : heads of the columns.
-    left : how many of them are aligned to the left, before those aligned to the right.
+    left : number of columns that are aligned to the left; the others are aligned to the right.
     """
 
     def __init__(self, title: str, *columns: str, left: int = 1) -> None:
@@ -135,7 +135,7 @@ def _full_width(column: Column) -> int:
 
 
 def group_columns(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns but the first that stand beside one another, the first being beside them all.
+    """Group the columns after the first into parts that fit beside it.
 
     >>> group_columns([10, 8, 8, 8], 26)
     [[1, 2], [3]]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np  # noqa: F401  (NumPy and SciPy each load a library of their own)
@@ -20,7 +21,9 @@ from threadpoolctl import ThreadpoolController
 Block = TypeVar("Block")
 Sum = TypeVar("Sum")
 
-_pools: list[ThreadPoolExecutor | None] = []  # of the outermost open `one_blas_thread`
+_pools: list[ThreadPoolExecutor | None] = []  # one for all, for each `one_blas_thread` that is open
+_held = ExitStack()  # the setting and the pool, until the last one ends
+_turn = Lock()
 
 
 @cache
@@ -33,26 +36,32 @@ def _blas_libraries() -> ThreadpoolController:
 def one_blas_thread() -> Iterator[ThreadPoolExecutor | None]:
     """Keep BLAS on one thread, for a ``with`` block or as a decorator; other threads take blocks.
 
-    The setting is the process's: it holds for other work of the time too, and ends with the
-    outermost block.
+    The setting is that of the process: it holds for all other work too, and ends with the last of
+    the blocks that are open in any thread.
 
     Yields
     ------
     ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set
     that); None for one.
     """
-    if _pools:
-        yield _pools[0]
-        return
+    with _turn:
+        pool = _pools[0] if _pools else _limit_blas()
+        _pools.append(pool)
+    try:
+        yield pool
+    finally:
+        with _turn:
+            _pools.pop()
+            if not _pools:
+                _held.close()
+
+
+def _limit_blas() -> ThreadPoolExecutor | None:
+    """Limit BLAS to one thread, and make a pool of as many threads as it had; None for one."""
     blas = _blas_libraries()
     threads = max((library["num_threads"] for library in blas.info()), default=1)
-    pools = ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
-    with blas.limit(limits=1), pools as pool:
-        _pools.append(pool)
-        try:
-            yield pool
-        finally:
-            _pools.clear()
+    _held.enter_context(blas.limit(limits=1))
+    return _held.enter_context(ThreadPoolExecutor(threads)) if threads > 1 else None
 
 
 def over_blocks(work: Callable[[Block], Sum], blocks: Iterable[Block]) -> Iterator[Sum]:

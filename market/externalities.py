@@ -5,6 +5,7 @@ information leaked about owner i is the reduction in the variance of i's datum b
 """
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -195,6 +196,11 @@ class Spillover(Policy):
     index: Any = field(init=False, repr=False)
     _last: dict[bytes, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    # As under the policy without spillovers.
+    grain = property(attrgetter("policy.grain"))  # type: ignore[assignment]
+    paid_unasked = property(attrgetter("policy.paid_unasked"))  # type: ignore[assignment]
+    pays_for_fitness = property(attrgetter("policy.pays_for_fitness"))  # type: ignore[assignment]
+
     def check(self) -> None:
         """Begin with all owners."""
         object.__setattr__(self, "index", np.arange(len(self.owners)))
@@ -283,15 +289,17 @@ class Spillover(Policy):
     def _variance_left_at(self, profile: Array) -> Array:
         """`remaining_variance` (n_owners,), kept for the last profile of a search."""
         key = profile.tobytes()
-        if key not in self._last:
+        left = self._last.get(key)
+        if left is None:
             correlation = self.correlation
             if isinstance(correlation, float):
                 correlation = np.where(np.eye(len(profile), dtype=bool), 1.0, correlation)
             with np.errstate(divide="ignore"):
                 noise = self.noise / profile**2
+            left = remaining_variance(correlation, noise)
             self._last.clear()
-            self._last[key] = remaining_variance(correlation, noise)
-        return self._last[key]
+            self._last[key] = left
+        return left
 
 
 def spillover_game(game: Game, common: Externalities) -> Game:

@@ -38,7 +38,7 @@ BY_KEY = {item.key: item for item in ITEMS}
 USUAL = Setting()
 QUICK = "Quick: coarse grids, few runs."
 # Kinds of facts.
-KINDS: dict[str, type] = dict.fromkeys(("item", "dpmarket", "note", "reason"), str)
+KINDS: dict[str, type] = dict.fromkeys(("item", "dpmarket", "note", "reason", "numbers"), str)
 KINDS |= {"stand_in": bool, "seconds": float}
 Facts = dict[str, Any]
 
@@ -231,7 +231,7 @@ def _is_whole(facts: Facts, item: Item, folder: Path) -> bool:
     """True where an item's numbers are those that its facts name, and its figure is there."""
     there = file_checksum(folder / f"{item.key}.csv")
     complete = item.draw is None or not there or (folder / f"{item.key}.svg").is_file()
-    return facts.get("numbers", there) == there and complete  # early facts name none
+    return facts["numbers"] == there and complete
 
 
 def read_outcome(item: Item, folder: Path) -> Outcome | None:

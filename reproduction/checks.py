@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,13 @@ import pandas as pd
 from learning.arrays import Array
 from learning.audit.attack import lower_bound
 from learning.privacy.guarantees import Measure
-from reproduction.item import Check, report_number
+from reproduction.item import Check, Kind, report_number
 
 SPREAD = 4.0  # standard errors within which a simulation must agree with a formula
 AGAIN = 6.0  # standard errors by which another seed may move it
 EXACT = 1e-6  # relative tolerance of a number without randomness
 ROUNDING = 1e-9
 ATTACK_ERROR = 0.005  # error probability of an attack's lower bound
-Kind = Literal["value", "law", "told"]
 
 
 def select_rows(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:

@@ -229,16 +229,15 @@ def draw_page(
     page : title and size as in `make_page`; a line above the note (``says``), its end (``note``)
         and what stands in for it (``default``); ``sort``, columns that rows are sorted by;
         ``share``, "all" for the same vertical limits of all panels, "first" for those of the
-        first; the ``panels``, and what
-        is ``common`` to them (`_draw_panel`), or what those of each row (``down``) and of each
-        column (``across``) have.
+        first; the ``panels``, and what is ``common`` to them (`_draw_panel`), or what those of
+        each row (``down``) and of each column (``across``) have.
     plot : a function that draws on all panels, or marks of the item's own, by their names.
     frame, note : numbers, and a note on the data.
     """
     frame = choose_rows(frame, {name: page[name] for name in ("query",) if name in page})
     frame = frame.sort_values(page["sort"]) if "sort" in page else frame
     panels = list_panels(page, frame)
-    columns = page.get("columns", len(panels) // len(page.get("down", "1")))
+    columns = page.get("columns", len(panels) // len(page.get("down", [None])))
     text = (note or page.get("default", "")) + page.get("note", "")
     text = "\n".join(filter(None, [page.get("says"), text]))
     size = {name: page[name] for name in ("width", "height", "grid") if name in page}
@@ -306,10 +305,11 @@ def _draw_panel(
 ) -> None:
     """Draw one panel.
 
-    Its keys: those of `choose_rows`, ``marks``, ``caption`` with values of its first row in braces,
-    ``logs`` as in `set_scales`, options of its ``legend``, ``room``: how many times lower its
-    bottom is to be, ``bottom`` and ``top``: a number, or a column and how many times its least and
-    its largest value; all others are properties of the axes.
+    Its keys: those of `choose_rows`; ``marks``, each by a name in ``marks`` or by that of a method
+    of the axes; ``caption`` with values of its first row in braces; ``logs`` as in `set_scales`;
+    options of its ``legend``; ``room``, how many times lower its bottom is to be; ``bottom`` and
+    ``top``, a number, or a column and how many times its least and its largest value. All others
+    are properties of the axes.
     """
     frame = choose_rows(everything, panel)
     for mark in panel.pop("marks", ()):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+Kind = Literal["value", "law", "told"]
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
     "reproduced": "every number and every law checked holds within the tolerance stated",
@@ -81,7 +82,7 @@ class Check:
     low: float
     high: float
     published: str = ""
-    kind: Literal["value", "law", "told"] = "value"
+    kind: Kind = "value"
     tolerance: float = 0.0
 
     @property

@@ -7,9 +7,9 @@ rounds that the budget is split over (the published loops ask T - 1 times); Gaus
 = 1e-6, accounted by zCDP and exactly; AdaSSP, which asks no gradients; then step by step clipped
 gradients, l2 noise, growing shares of the budget; and the choice of `best`. Last, the limit of such
 training, which no public choice reaches. All choices are made on public rows, at a reference budget
-of 1, and were tried on the README's five shuffles; ten further shuffles follow. Figures are
-relative fitness psi = f/f* - 1, lower is better. The law of rehearsed protocols is a fit to
-trainings on the pooled records at other noise."""
+of 1, and were tried on five shuffles of the rows; ten further ones follow. Figures are relative
+fitness psi = f/f* - 1, lower is better. The law of rehearsed protocols is a fit to trainings on the
+pooled records at other noise."""
 
 from __future__ import annotations
 
@@ -31,15 +31,7 @@ from learning.privacy.mechanisms import BEST as ANY
 from learning.privacy.mechanisms import candidate_mechanisms
 from learning.progress import Progress
 from learning.threads import one_blas_thread
-from reproduction.study import (
-    TEXTS,
-    Options,
-    Row,
-    Study,
-    check_table_path,
-    compute_rows,
-    read_rows,
-)
+from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
 from scenarios.planning import prepare
 from scenarios.schema.data import PUBLISHED
 from scenarios.schema.loading import load
@@ -48,7 +40,7 @@ from scenarios.tables.dataset import MarketData, market_data
 from scenarios.tables.paths import table_exists
 from scenarios.training import train_at
 
-README = tuple(range(1, 6))  # shuffles of the rows on which choices were tried
+TRIED = tuple(range(1, 6))  # shuffles of the rows on which choices were tried
 FURTHER = tuple(range(6, 16))  # some choices used them too (docs/explanation/theory.md)
 ROOM = 1.2  # the published ball is unspecified: the public model with a fifth to spare
 REACH = (2.0, 200.0)  # radii, in deviations of a gradient's entry
@@ -127,7 +119,7 @@ def row_names(market: str) -> list[str]:
 
 @one_blas_thread()
 def measure_shuffle(market: str, seed: int, folder: Path | None) -> list[Cell]:
-    """Measure every protocol on one shuffle; the pooled law for the README's shuffles alone."""
+    """Measure every protocol on one shuffle; the pooled law only for those tried."""
     data = market_data(load(market, [f"seed={seed}"], data_folder=folder))
     cells = [_measure_learner(market, seed, data, folder)]
     cells += [_measure_protocol(one, data, market, seed, folder) for one in MARKETS[market]]
@@ -147,7 +139,7 @@ def _measure_protocol(
     planner = prepare(scenario, data).planner
     budgets = np.ones(len(data.owners))
     law = (np.nan, np.nan)
-    if seed in README and data.loss.quadratic:
+    if seed in TRIED and data.loss.quadratic:
         oracle = planner.oracle(budgets)
         law = (oracle.relative_fitness, oracle.std_error)
     trained = train_at(scenario, planner, budgets)
@@ -289,15 +281,15 @@ def run_protocol(options: Options, progress: Progress) -> Study:
             markets.append(market)
         else:
             file = PUBLISHED[str(scenario.data.source)]
-            notes.append(f"skipped: give the folder that holds {file} with --data")
+            notes.append(f"{market} skipped: give the folder that holds {file} with --data")
     cells = _complete_cells(markets, options, progress)
     rows: list[Row] = []
     for market in markets:
         rows += _make_rows(market, [one for one in cells if one.market == market])
     facts = {
-        "tried": len(README),
+        "tried": len(TRIED),
         "further": len(FURTHER),
-        "all": len(README) + len(FURTHER),
+        "all": len(TRIED) + len(FURTHER),
         "errors": STANDARD_ERRORS,
         "covered": COVERED,
         "kept": options.out / KEPT,
@@ -311,7 +303,7 @@ def _complete_cells(markets: Sequence[str], options: Options, progress: Progress
     path = options.out / KEPT
     found = read_rows(path, Cell)
     done = {(one.market, one.seed, one.protocol) for one in found}
-    asked = [(market, seed) for market in markets for seed in (*README, *FURTHER)]
+    asked = [(market, seed) for market in markets for seed in (*TRIED, *FURTHER)]
     missing = [key for key in asked if any((*key, name) not in done for name in row_names(key[0]))]
     found = [one for one in found if (one.market, one.seed) not in missing]
     missing.sort(key=lambda key: key[0] != "lending_banks")
@@ -335,7 +327,7 @@ def _make_rows(market: str, cells: Sequence[Cell]) -> Iterator[Row]:
         if name in targets:
             target = targets[name]
             reference = f"≤ {target:.2g}"
-            holds = _mean(_among(found, README), "trained") <= target and _covered(found) >= COVERED
+            holds = _mean(_among(found, TRIED), "trained") <= target and _covered(found) >= COVERED
         yield Row(f"{market}: {name}", values, reference, holds)
 
 
@@ -343,7 +335,7 @@ def _average(
     found: Sequence[Cell], limit: float, reference: float | None
 ) -> tuple[tuple[str, ...], bool | None]:
     """Average the shuffles of a protocol, and compare with its law and a reference."""
-    first = _among(found, README)
+    first = _among(found, TRIED)
     further = _among(found, FURTHER)
     error = _joint_error(first, "std_error")
     trained = _mean(first, "trained")

@@ -30,6 +30,7 @@ from learning.training.law import Problem, bias_and_gain, quadratic_problem
 from learning.training.paths import Paths, Watch, ignore_step
 from learning.training.plan import Plan
 from learning.training.task import Task
+from reproduction.item import NotPossible
 from reproduction.tables.records import Records, Table
 
 ROOM = 1.2  # the ball that the bound is taken in, over the largest public parameter
@@ -317,8 +318,16 @@ def deal_records(
 def spare_records(
     parts: Sequence[Records], rng: np.random.Generator
 ) -> tuple[list[Records], Records]:
-    """Split owners' records into those they keep and those the learner knows, drawn among all."""
+    """Split owners' records into those they keep and those the learner knows, drawn among all.
+
+    Raises
+    ------
+    NotPossible
+        If owners would keep none.
+    """
     sizes = np.cumsum([len(y) for _, y in parts])
+    if sizes[-1] <= KNOWN:
+        raise NotPossible(f"more than {KNOWN:,} records are needed, and there are {sizes[-1]:,}")
     taken = rng.choice(sizes[-1], KNOWN, replace=False)
     x, y = (np.concatenate(one) for one in zip(*parts, strict=True))
     kept = np.ones(len(y), dtype=bool)

@@ -26,8 +26,8 @@ COUNTED = 100
 def check_scenario(scenario: Scenario) -> MarketData:
     """The data of a scenario, if it can be run.
 
-    Only what takes a forecast to find is left to the run, but for a user's own policy, which is
-    asked for payments.
+    Faults that take a forecast to find are left to the run, except those of a user's own policy,
+    which is asked for payments here.
 
     Raises
     ------
@@ -51,9 +51,9 @@ def check_scenario(scenario: Scenario) -> MarketData:
 
 
 def check_market(scenario: Scenario, data: MarketData) -> None:
-    """Refuse owners and policies that cannot meet.
+    """Refuse a policy that cannot pay the owners, and owners whom privacy costs too much.
 
-    Payments of a user's function are tried at the forecast.
+    A user's function is asked for payments, which takes a forecast.
     """
     owners = market_owners(scenario, data)
     if is_written(scenario):

@@ -27,13 +27,13 @@ ROUNDS = 10  # where the learner chooses them
 def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> float:
     """Seconds of one processor core that a run of a scenario takes.
 
-    Fewer where rehearsals of an earlier one are kept.
+    It takes fewer where rehearsals of an earlier run are kept.
 
     Parameters
     ----------
     scenario : the scenario.
     data : its data.
-    reading : seconds that these took.
+    reading : seconds that reading the data took.
     """
     learning = scenario.learning
     rounds = learning.horizon

@@ -268,7 +268,7 @@ def open_result(folder: str | Path) -> Result:
     with saved.naming_damage(place):
         found = Result(_read_folder(place, content), changed)
         if changed or not (place / MANIFEST).is_file():
-            _use_name(found)
+            _try_views(found)
     return found
 
 
@@ -288,8 +288,8 @@ def _read_folder(place: Path, content: dict[str, Any]) -> saved.Result:
     return found
 
 
-def _use_name(result: Result) -> None:
-    """Make all that can be made of a result, so that damage is found when it is opened."""
+def _try_views(result: Result) -> None:
+    """Make every view of a result once, so that damage is found when it is opened."""
     for view in ("owners", "claims", "headline", "model"):
         getattr(result, view)
     result.to_frame()

@@ -102,7 +102,7 @@ def compare(
 
 
 def _as_toml(value: Any) -> str:
-    """A value as the command line has it: a text without quotes."""
+    """Write a value as on the command line: a text without quotes."""
     if isinstance(value, str):
         return value
     return toml_value(to_plain(value))
@@ -139,7 +139,7 @@ class Design:
     def frontier(self) -> pd.DataFrame:
         """A row for each policy tried.
 
-        It has what is paid, the model's relative fitness, and whether no other pays less for as
+        It has payments, the model's relative fitness, and whether no other policy pays less for as
         good a model.
         """
         return pd.DataFrame(self["frontier"])
@@ -185,8 +185,7 @@ def design(
     scenario, changes, data_folder: as of `scenarios.opened.run`.
     policies: kinds to try; all usual ones unless given.
     budget: money that may be paid at most; ``learner.budget`` unless given.
-    optimistic: of several equilibria the learner counts on the one worst for itself, or on the
-        best.
+    optimistic: whether the learner counts on the best of several equilibria, and not on the worst.
 
     Raises
     ------

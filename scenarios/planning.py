@@ -107,8 +107,8 @@ def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | 
 def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
     """Relative fitness of each owner's own model, as it can tell itself, (n_owners,).
 
-    Without public rows to try it on, an owner takes itself for one like the others: C/f* (1/n_l -
-    1/n).
+    Without public rows to try it on, an owner takes its records for ones like the others':
+    C/f* (1/n_l - 1/n), C/f* the dispersion of the forecast and n_l of n records its own.
     """
     if planner.bootstrap is None:
         return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
@@ -132,7 +132,7 @@ def check_size(
     ----------
     scenario : the scenario.
     n_owners, n_parameters : how many there are.
-    horizon : rounds; None: those that the scenario states.
+    horizon : rounds; unless given, those that the scenario states, or 1 where it states none.
 
     Raises
     ------

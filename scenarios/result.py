@@ -167,16 +167,16 @@ def _write_files(result: Result, folder: Path) -> None:
         from agents.networks.files import result_graph
 
         nx.write_graphml_xml(result_graph(result.content), folder / NETWORK)
-    _write_table(folder / "owners.csv", result.content["owners"])
-    _write_table(folder / "trajectory.csv", result.trajectory)
-    _write_table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
-    _write_table(folder / "payoff_curves.csv", result.payoff_curves)
+    write_table(folder / "owners.csv", result.content["owners"])
+    write_table(folder / "trajectory.csv", result.trajectory)
+    write_table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
+    write_table(folder / "payoff_curves.csv", result.payoff_curves)
     for name in ("periods", "paths", "talks"):
         if rows := getattr(result, name):
-            _write_table(folder / f"{name}.csv", rows)
+            write_table(folder / f"{name}.csv", rows)
 
 
-def _write_table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
+def write_table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         # The module quotes whatever holds a sign of its line ends: so names with a lone \r are,
         # which would end a line.

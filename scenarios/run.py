@@ -43,14 +43,14 @@ class Accounts:
 
     Parameters
     ----------
-    epsilon: the privacy budget sold, to all learners together.
+    epsilon: the privacy budget that it sells to all learners together.
     payments: what learners pay.
-    costs: what privacy is worth to it, lost, with taxes.
+    costs: what the privacy that it loses is worth to it, with taxes.
     taxes: what of that it pays the treasury.
     benefits: what the model is worth to it.
     transfers: what it gets from its union or ring.
     spillovers: what others' sales cost it whatever it does.
-    worth: what learners gain by their models over what they have for nothing, all together, money.
+    worth: money that all learners together gain by their models over what they have for nothing.
     """
 
     epsilon: np.ndarray
@@ -151,7 +151,7 @@ class Priced:
     written: the scenario as it is written.
     scenario: the same with the price kept.
     learned: the prices posted, and what the learner saw of each.
-    best: the best price, which takes every owner's cost to find and no learner knows.
+    best: the best price; no learner can find it, since that takes every owner's cost.
     """
 
     written: Scenario

@@ -32,9 +32,12 @@ class TrainedModel:
     @classmethod
     @check_arguments
     def read(cls, path: str | Path) -> TrainedModel:
-        """The model in a model.json, of a run or of an exchange.
+        """Read the model in a model.json, of a run or of an exchange.
 
-        An InputError if it is not whole.
+        Raises
+        ------
+        InputError
+            If it is not whole.
         """
         return cls(from_json(Path(path)))
 
@@ -74,17 +77,15 @@ class TrainedModel:
 
     @property
     def holdout(self) -> Mapping[str, Any] | None:
-        """Its error on rows that nobody trained on, or None.
+        """Its error on rows that nobody trained on, or None where no such rows were held out.
 
-        The mean squared error, or the share of labels that it gets wrong.
+        It is the mean squared error, or the share of labels that the model gets wrong.
         """
         return self.made.holdout
 
     @check_arguments
     def decision_function(self, frame: pd.DataFrame) -> pd.Series:
-        """The score of each row, above 0 for the second label.
-
-        The predicted number itself under squared loss.
+        """The score of each row: above 0 for the second label, or the predicted number.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class TrainedModel:
     def to_sklearn(self) -> Any:
         """A fitted estimator of scikit-learn, for its tools of inspection and its metrics.
 
-        Fitting it again is refused.
+        Its ``fit`` does nothing: another training would ask the owners again.
         """
         check_extra("to_sklearn", "sklearn", "sklearn")
         from scenarios.sklearn_model import estimator

@@ -26,7 +26,7 @@ WATCHED = 100  # rounds of a path at most, where each takes a pass over the reco
 def watching(
     scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray
 ) -> Paths | None:
-    """Recorder of the paths of a training; None where the scenario asks for none."""
+    """Make the recorder of a training's paths; None where the scenario asks for none."""
     if not scenario.validation.paths:
         return None
     rounds = len(planner.forecast.plan(epsilon).steps)
@@ -49,14 +49,19 @@ def train_at(
     ledger: Ledger | None = None,
     watch: Watch = ignore_step,
 ) -> Trained:
-    """Train at given budgets with the plan the learner forecasts to be best.
+    """Train at given budgets with the plan that the learner forecasts to be best.
 
-    Its own model where none is a gain.
+    Where no plan is a gain, nothing is asked, and the result is the learner's own model.
 
-    Noise is that of the ``learner`` of that number and of that ``period``, independent of the
-    others'. Owners answer as ``conducts`` has it, one for each; honestly unless given. What is
-    answered is entered in a ``ledger``, if one is given, before any noise is drawn. ``watch`` is
-    called after each step.
+    Parameters
+    ----------
+    scenario, planner : the scenario, owners in the order of its data, and its planner.
+    epsilon : array (n_owners,), the budgets.
+    learner : number of the learner; its noise is independent of the others'.
+    conducts : how each owner answers; honestly unless given.
+    period : number of the period, from 1; its noise is independent of the others'.
+    ledger : where the answers are entered before any noise is drawn.
+    watch : called after each step.
     """
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):

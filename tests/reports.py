@@ -8,9 +8,13 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from result_folders import calibrated, result, without_questions, write
 
+from scenarios.report.figure_page import STYLE
 from scenarios.report.page import FIGURES, render, write_report
 
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
@@ -260,3 +264,50 @@ def told(made, section: str = "") -> str:
 
 def plain(text: str) -> str:
     return re.sub(r"\s+", " ", unescape(text)).strip()
+
+
+def alternative(owners=("A",), **changes):
+    """A row of comparison.json."""
+    owner = {"epsilon": 1.0, "payment": 2.0, "privacy_cost": 1.0, "surplus": 1.0, "rational": True}
+    return {
+        "name": "a",
+        "payments": 10.0,
+        "scaled": None,
+        "trained_gain": None,
+        "trained_fitness": None,
+        "gain": 5.0,
+        "owners": [owner | {"name": name} for name in owners],
+        "gain_interval": [1.0, 9.0],
+        "relative_fitness": 0.1,
+        "chance_pays": 0.9,
+        "welfare": 6.0,
+        "owners_surplus": 1.0,
+        "treasury": 0.0,
+        "certified": True,
+        "equilibria": 1,
+        "asks": True,
+        "agrees": None,
+        "rules": {},
+        "policy": {"kind": "proportional", "budget": 10.0},
+    } | changes
+
+
+def compared(*rows, differences=None, **changes):
+    """The content of comparison.json."""
+    found = {"learner": 1.0, "owners": [2.0], "treasury": 0.0, "welfare": 3.0, "paired": False}
+    return {
+        "title": "T",
+        "aim": {"spending": None, "fitness": None},
+        "vote": None,
+        "alternatives": list(rows),
+        "differences": differences or [found] * (len(rows) - 1),
+    } | changes
+
+
+def left_end(draw, content):
+    """Where the leftmost text of a figure begins, in pixels from the edge of its page."""
+    with matplotlib.rc_context(STYLE):
+        figure = draw(content)
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        texts = [one for one in figure.findobj(Text) if one.get_text()]
+        return min(one.get_window_extent(renderer).x0 for one in texts)

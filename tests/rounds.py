@@ -34,9 +34,7 @@ def rounds_of(game, behaviour, rounds, seed=0, start=None):
     memory = behaviour.initial_memory(game.deviations(now))
     path = []
     for number in range(1, rounds + 1):
-        seen = Seen(
-            lambda m, at=number: draws.draw_uniform("rounds", at, len(owners), m), memory, number
-        )
+        seen = Seen(lambda m, at=number: draws.draw_uniform("rounds", at, len(owners), m), memory)
         now = behaviour.choose(game.deviations(now), seen)
         memory = behaviour.update_memory(game.deviations(now), seen)
         path.append(now)

@@ -47,22 +47,14 @@ class Seen:
         Uniform numbers of this round, each owner's own; repeated calls give the same.
     memory : dict of arrays (n, ...)
         The memory of their behaviour.
-    round : int
-        The number of the round, from 1.
     """
 
     draw: Callable[[int], np.ndarray] = refuse_draws
     memory: Memory = field(default_factory=dict)
-    round: int = 1
 
     def uniform(self, m: int = 1) -> np.ndarray:
         """Draw ``m`` numbers in [0, 1) of each owner's own in this round (n, m)."""
         return self.draw(m)
-
-    def take(self, rows: np.ndarray) -> Seen:
-        """Select the owners in the given rows (k,)."""
-        kept = {name: values[rows] for name, values in self.memory.items()}
-        return Seen(lambda m: self.draw(m)[rows], kept, self.round)
 
 
 class Behaviour(Declaration, ABC):
@@ -114,17 +106,17 @@ class Behaviour(Declaration, ABC):
         return HONEST
 
     def dares_to_cheat(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
-        """Return whether n owners keep to a dishonest conduct under audits (n,); by default yes.
+        """Return which of n owners cheat although they are audited, bool (n,); all by default.
 
         Parameters
         ----------
-        saved : (n,), privacy cost that each saves by it, money
-        at_stake : (n,), expected loss of each, money
+        saved : (n,), privacy cost that each saves by cheating, money
+        at_stake : (n,), loss that each expects from audits, money
         """
         return np.full(len(saved), True)
 
     def check_group(self, count: int) -> None:
-        """Refuse, with an InputError, too many owners of this behaviour; by default none are."""
+        """Refuse, with an InputError, too many owners of this behaviour; any number by default."""
 
     def divide_surplus(self, surplus: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Final surplus of all owners of this behaviour (k,), money; by default each its own.
@@ -142,7 +134,7 @@ class Behaviour(Declaration, ABC):
         return 1
 
     def initial_memory(self, deviations: Deviations) -> Memory:
-        """Memory of n owners as the market opens where ``deviations`` start; empty by default."""
+        """Memory of n owners as a market opens at the start of ``deviations``; none by default."""
         return {}
 
     def update_memory(self, deviations: Deviations, seen: Seen) -> Memory:

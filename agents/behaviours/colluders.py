@@ -10,7 +10,8 @@ import numpy as np
 from agents.behaviours.base import Behaviour, Memory, Seen
 from learning.declaration import Words
 from learning.errors import InputError
-from market.analysis.unions import LARGEST, JointMoves, divide_surplus
+from market.analysis.joint_moves import JointMoves
+from market.analysis.unions import LARGEST, divide_surplus
 from market.game.deviations import Deviations
 from market.game.game import CERTIFIED
 

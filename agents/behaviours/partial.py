@@ -33,7 +33,8 @@ class Neighbours(Behaviour):
     Source: Network games of incomplete information after Galeotti, Goyal, Jackson, Vega-Redondo and
         Yariv, Network games (2010), with beliefs that are a rule of thumb rather than Bayesian.
 
-    A sees B, B all others, C none: A takes C for another B, C both others for the average.
+    A sees B alone, and takes C for another B. B sees all others. C sees nobody, and takes both
+    others for the average.
 
     >>> import scipy
     >>> from market.costs.functions import Linear

@@ -117,7 +117,7 @@ def named_graph(
     ----------
     parties : Parties
     pairs : pairs of names
-    directed : bool, whether a pair differs from the reversed one
+    directed : bool, whether a pair of owners differs from the reversed one
     key : str, the scenario key of the pairs, for errors
 
     Raises
@@ -166,7 +166,7 @@ def named_graph(
 def check_everyone_named(
     parties: Parties, named: Iterable[str], alone: Iterable[str], key: str
 ) -> None:
-    """Refuse a list without a node that is not stated to be alone.
+    """Refuse a list of edges that lacks a node, unless the node is stated to be alone.
 
     Raises
     ------
@@ -181,7 +181,8 @@ def check_everyone_named(
         if name in there:
             found = f"{format_value(name)}, who has one"
             raise parties.make_error("must name who has no edge", found, key="alone")
-    missing = [name for name in parties.names if name not in there | lonely]
+    there |= lonely
+    missing = [name for name in parties.names if name not in there]
     if missing:
         remedy = "Add it, or name it in alone, who have no edge."
         found = f"no {format_value(missing[0])}"
@@ -194,7 +195,7 @@ def linked_graph(network: Network, parties: Parties, *, rng: np.random.Generator
     Raises
     ------
     InputError
-        As `Network.make_graph`, for edges of another use, or for trade in which no owner can sell.
+        As `Network.make_graph`; for edges of another use; or for trade in which no owner can sell.
     """
     import networkx as nx
 

@@ -34,13 +34,13 @@ COUNTS = ("records", "degree")
 
 @dataclass(frozen=True)
 class File(Network):
-    """A GraphML file, or a list of edges by line: two names and a tab, comma, semicolon or blank.
+    """A GraphML file, or a list: two names a line, with a tab, comma, semicolon or blank between.
 
     A node of GraphML is named by its attribute ``name`` or ``label``, else by its id. Where edges
     have an attribute ``use``, as in the `network.graphml` of a result, only those of this use
-    count.
+    count. In a list, a line that begins with # is a comment.
 
-    Source: networkx, read_graphml and parse_edgelist.
+    Source: networkx, read_graphml.
     """
 
     title = "as in a file"
@@ -60,8 +60,9 @@ class File(Network):
         uses = (None, parties.use)
         pairs = [(one, other) for one, other, use in found.edges(data="use") if use in uses]
         names = set(found.nodes)
-        for name in sorted(names - {*parties.owners, *parties.learners} - parties.left_out):
-            raise parties.unknown_name(name, "path")
+        unknown = names - {*parties.owners, *parties.learners} - parties.left_out
+        if unknown:
+            raise parties.unknown_name(min(unknown), "path")
         graph = named_graph(parties, pairs, directed=found.is_directed(), key="path")
         check_everyone_named(parties, names, self.alone or (), "path")
         return graph
@@ -94,14 +95,14 @@ def read_graph(path: Path, parties: Parties, *, directed: bool) -> Graph[str]:
     except Exception as error:  # of the XML parser, or of networkx for other XML: any kind
         found = " ".join(str(error).split()) or type(error).__name__
         raise made("must be GraphML", f"{path.name}: {found}") from None
-    names: dict[str, str] = {}
+    named: dict[str, str] = {}  # name -> node
     for node, given in graph.nodes(data=True):
         filled = (str(given.get(key, "")).strip() for key in NAMED_BY)
         name = next((text for text in filled if text), str(node).strip())
-        if name in names.values():
-            raise made("must name each node of its own", f"{format_value(name)} twice")
-        names[node] = name
-    return nx.relabel_nodes(graph, names)
+        if name in named:
+            raise made("must give each node a name of its own", f"{format_value(name)} twice")
+        named[name] = node
+    return nx.relabel_nodes(graph, {node: name for name, node in named.items()})
 
 
 def _parse_edge_list(text: str, parties: Parties, *, directed: bool) -> Graph[str]:
@@ -111,13 +112,15 @@ def _parse_edge_list(text: str, parties: Parties, *, directed: bool) -> Graph[st
     lines = [line for line in lines if line and not line.startswith("#")]
     shared = (sign for sign in SEPARATORS if lines and all(sign in line for line in lines))
     separator = next(shared, None)
+    graph: Graph[str] = nx.MultiDiGraph() if directed else nx.MultiGraph()
     for line in lines:
-        if len(line.split(separator)) != 2:
-            rule = "must have two names a line, apart by a tab, a comma or a semicolon where names "
-            raise parties.make_error(rule + "have blanks", format_value(line), key="path")
-    kind = nx.MultiDiGraph if directed else nx.MultiGraph
-    found = nx.parse_edgelist(lines, delimiter=separator, create_using=kind, data=False)
-    return nx.relabel_nodes(found, {name: name.strip().strip('"') for name in found.nodes})
+        names = [name.strip().strip('"') for name in line.split(separator)]
+        if len(names) != 2:
+            rule = "must have two names a line, with a tab, a comma or a semicolon between them "
+            rule += "where names have blanks"
+            raise parties.make_error(rule, format_value(line), key="path")
+        graph.add_edge(*names)
+    return graph
 
 
 def result_graph(result: Mapping[str, Any]) -> Graph[str]:

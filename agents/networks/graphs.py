@@ -70,21 +70,19 @@ class Generated(Network):
     seeded: ClassVar[bool] = False
     spared: ClassVar[dict[str, int]] = {}
 
-    @property
-    def part_of_edges(self) -> float:
-        """Part of all edges that is expected of a random graph."""
-        return float(getattr(self, "chance", 0.0))
+    def expected_edges(self, parties: Parties) -> float:
+        """Expected number of edges; 0 of a graph that has at most one for each owner."""
+        return float(getattr(self, "chance", 0.0)) * parties.most_edges
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         import networkx as nx
 
         for key, spare in self.spared.items():
             check_number(parties, key, getattr(self, key), spare)
-        expected = self.part_of_edges * parties.most_edges
+        expected = self.expected_edges(parties)
         if expected > MOST_EDGES:
             rule = f"must have at most {MOST_EDGES:,} edges"
-            found = f"about {expected:,.0f} with a chance of {self.part_of_edges:g}"
-            raise parties.make_error(rule, found, "Lower it.", "chance")
+            raise parties.make_error(rule, f"about {expected:,.0f}", "Ask for fewer.")
         options: dict[str, Any] = {"seed": rng} if self.seeded else {}
         if getattr(self, "directed", False):
             options["directed"] = True
@@ -200,6 +198,9 @@ class WattsStrogatz(Generated):
     rewired: Chance = parameter("Give the chance that an edge leads anywhere instead.")
     """The chance that an edge leads to any other owner instead."""
 
+    def expected_edges(self, parties: Parties) -> float:
+        return len(parties.owners) * (self.neighbours // 2)
+
 
 @dataclass(frozen=True)
 class BarabasiAlbert(Generated):
@@ -215,6 +216,9 @@ class BarabasiAlbert(Generated):
     spared = {"links": 1}
     links: Count = parameter("Give how many owners before it each links to.")
     """How many owners before it each links to."""
+
+    def expected_edges(self, parties: Parties) -> float:
+        return (len(parties.owners) - self.links) * self.links
 
 
 @dataclass(frozen=True)
@@ -255,9 +259,9 @@ class Groups(Generated):
     groups: Count = 2
     """How many groups."""
 
-    @property
-    def part_of_edges(self) -> float:
-        return max(self.inside / self.groups, self.across)
+    def expected_edges(self, parties: Parties) -> float:
+        chance = self.across + (self.inside - self.across) / self.groups
+        return chance * parties.most_edges
 
     def generator_arguments(self, parties: Parties) -> tuple[Any, ...]:
         sizes = [len(part) for part in np.array_split(parties.owners, self.groups)]

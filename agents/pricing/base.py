@@ -25,7 +25,7 @@ class Observation:
 
     Parameters
     ----------
-    price : float, times the money in the policy
+    price : float, the factor on the money in the policy
     epsilon : (n_owners,), the privacy budgets offered at that price
     payments : (n_owners,), money owed for them
     gain : float, forecast worth of the model over the learner's own, money

@@ -83,14 +83,20 @@ def nash_in_nash(
 ) -> Bargains:
     """Nash's bargain in every pair, given all others': a benchmark for which all costs are known.
 
-    Each pair maximises ``(its learner's part)^(1 - power) (its owner's part)^power``: the epsilon
-    of the largest joint surplus, and ``payment = gain - (1 - power) joint``.
+    Each pair maximises ``(the learner's part)^(1 - power) (the owner's part)^power``. It agrees on
+    the epsilon of the largest joint surplus, and on ``payment = gain - (1 - power) joint``.
 
     Parameters
     ----------
     game : Game, its own policy set aside
     rng : numpy.random.Generator
     power : float or (n_owners,), the owner's bargaining power, from 0 to 1
+    starts : int, as in `market.equilibrium.solver.solve`
+
+    Raises
+    ------
+    InputError
+        For a power out of range, or as `bargain_contracts`.
 
     Source: Nash, The Bargaining Problem (1950); Horn and Wolinsky (1988), Nash bargains in a Nash
         equilibrium of bargains.
@@ -194,7 +200,7 @@ def negotiate(
 ) -> Negotiation:
     """Let the learner and every owner bargain over fees, given the contracts of all others.
 
-    The learner begins by asking for all that an owner adds, the owner by offering next to nothing.
+    The learner begins by asking for all that an owner adds, the owner by offering 1 % of that.
 
     Parameters
     ----------
@@ -202,6 +208,12 @@ def negotiate(
     rules : AlternatingOffers
     rng : numpy.random.Generator
         For the search for the best epsilon of every pair; bargaining draws nothing.
+    starts : int, as in `market.equilibrium.solver.solve`
+
+    Raises
+    ------
+    InputError
+        As `bargain_contracts`.
     """
     found = bargain_contracts(game, rng=rng, starts=starts)
     dealing = found.joint > 0
@@ -214,7 +226,7 @@ def negotiate(
         worth = found.joint - fees  # to each owner, which alone knows it
         accepts = rules.owners * np.maximum(worth[1], 0.0)
         yes = np.array([worth[0] >= accepts, fees[1] >= rules.learner * fees[0]])
-        first = period % 2  # the side that opens: the learner, the owners
+        first = period % 2  # the side that opens: 0 the learner, 1 the owners
         second = 1 - first
         made = np.array([dealing, dealing])
         made[second] = dealing & ~yes[first]
@@ -231,7 +243,7 @@ def negotiate(
 
 @dataclass
 class Proposals:
-    """Proposals of one side to each of n others, moved by their answers.
+    """Proposals of one side for each of n pairs, moved by the other side's answers.
 
     Parameters
     ----------
@@ -247,7 +259,14 @@ class Proposals:
         self.last = np.zeros_like(self.fees)
 
     def move_fees(self, made: Array, direction: Array, top: Array) -> None:
-        """Raise or lower (direction, 1 or -1) the proposed (made) fees, up to ``top``."""
+        """Move the fees that were proposed.
+
+        Parameters
+        ----------
+        made : (n,), bool, whether a fee was proposed
+        direction : (n,), 1 to raise a fee and -1 to lower it
+        top : (n,), the largest fees, money
+        """
         self.turns += np.asarray(made, dtype=bool) & (direction * self.last < 0)
         self.last = np.where(made, direction, self.last)
         moved = self.fees * np.exp(direction * self.step / (1 + self.turns))

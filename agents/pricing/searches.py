@@ -58,12 +58,12 @@ class GoldenSection(Pricing):
 class Tatonnement(Pricing):
     """Moves the logarithm of the price by ``step/(1 + turns) * excess``, turns of its direction.
 
-    ``turns`` counts changes of direction. For "profit" the excess is that of the gain over the
-    spending between two prices around the present one, ``(rise of gain - rise of spending)/(|rise
-    of gain| + |rise of spending|)``: the price rises while the marginal gain exceeds the marginal
-    payment, with two posts a move. For "budget" it is ``(budget - spending)/budget``, not below -1:
-    the price at which the learner spends its budget. Excess demand is 1 where nothing is offered,
-    and -1 beyond the budget.
+    ``turns`` counts changes of direction. For "profit", two prices around the present one are
+    posted for each move. The excess is ``(rise of gain - rise of spending)/(|rise of gain| + |rise
+    of spending|)`` between them, so that the price rises while the marginal gain exceeds the
+    marginal payment; it is 1 where nothing is sold at the higher price, and -1 where that exceeds
+    the budget. For "budget" the excess is ``(budget - spending)/budget``, not below -1: the price
+    goes to where the learner spends its budget.
 
     Parameters
     ----------
@@ -109,7 +109,10 @@ class Tatonnement(Pricing):
 
 
 def excess_gain(below: Observation, above: Observation) -> float:
-    """Rise of the gain less that of the spending between two prices, over both, from -1 to 1."""
+    """Rise of the gain less that of the spending between two prices, over their sizes, in [-1, 1].
+
+    It is -1 where the higher price exceeds the budget, and 1 where nothing is sold at it.
+    """
     if above.over:
         return -1.0
     if not above.sold:

@@ -63,7 +63,9 @@ def collect(
     step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
     if step.is_done or step.wrote is not None:
         return 0
-    return {True: STUCK, False: WAITING}[step.is_stuck]
+    if step.is_stuck:
+        return STUCK
+    return WAITING
 
 
 def _collect_answers(
@@ -116,7 +118,7 @@ class StepPrinter:
         self.asked = 0
 
     def print_step(self, step: Step) -> None:
-        """Print the news; a question without answers is none just after it was written."""
+        """Print what is new; that a question just written has no answers yet is nothing new."""
         found = step.found
         query = step.open
         if step.wrote is not None and query is not None:

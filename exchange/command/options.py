@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-EVERY = 0.5  # seconds between two looks
+EVERY = 0.5  # seconds between two looks at a folder
 ContractArg = Annotated[
     Path, Argument(metavar="CONTRACT", help="The contract that all parties signed.")
 ]

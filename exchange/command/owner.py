@@ -88,12 +88,7 @@ def answer(
 
 
 def check_following(query: Path, others: dict[str, bool]) -> None:
-    """Refuse to follow what is no folder, or with options that answer once.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse, with an InputError, to follow what is no folder, or options that answer once."""
     for name, given in others.items():
         if given:
             raise InputError("--follow", "goes with neither --dry-run nor --out", name)

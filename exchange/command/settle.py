@@ -50,7 +50,7 @@ def settle(
     agreed = read_contract(contract)
     here = folder or contract.parent
     place = out or here
-    check_folder(place, {True: "--out", False: "FOLDER"}[bool(out)])
+    check_folder(place, "--out" if out else "FOLDER")
     with show_stages() as progress:
         progress("settling")
         exchange = read_exchange(here, agreed)
@@ -93,7 +93,7 @@ def judge_model(
         raise InputError("--aside", "takes the place of --public", "both", remedy)
     path = aside or public
     assert path is not None
-    rows = read_public_records(path, contract)
+    rows = read_public_records(path, contract, "--aside" if aside else "--public")
     theta = model.model.theta
     judged = judge_on_own_rows(contract, theta, rows.x, rows.y, kept_aside=bool(aside))
     return own_rows_part(judged)

@@ -53,9 +53,9 @@ class Loopback:
     Parameters
     ----------
     work: a folder for Flower's own files and everybody's logs.
-    port: of the learner's SuperLink.
-    keys: as above; None: connections are open to every user of this machine.
-    settings: of the relay.
+    port: the port of the learner's SuperLink.
+    keys: files of safe connections; None where every user of this machine may connect.
+    settings: the relay's.
     """
 
     work: Path
@@ -65,7 +65,7 @@ class Loopback:
 
     @property
     def address(self) -> str:
-        """Of the SuperLink."""
+        """Address of the SuperLink."""
         return f"{HOST}:{self.port}"
 
     def party_environment(self, who: str) -> dict[str, str]:
@@ -212,11 +212,10 @@ class Federation:
         command = supernode_command(self.at, owner, self.mailboxes[owner])
         self.nodes[owner] = self.at.start_program(command, who)
 
-    def start_relay(self) -> subprocess.Popen[bytes]:
+    def start_relay(self) -> None:
         """Start the relay, or start it again."""
         command = relay_command(self.at, self.folder)
         self.relay = self.at.start_program(command, "learner", "relay")
-        return self.relay
 
     def end_all(self) -> None:
         """End all of it, the SuperLink last: nodes say goodbye to it."""

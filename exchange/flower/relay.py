@@ -43,7 +43,7 @@ class Post(Protocol):
     """Carrier of messages."""
 
     def list_nodes(self) -> Mapping[int, str]:
-        """List the nodes that are there, by number, with their registered names, or empty."""
+        """List the nodes that are there: number -> registered name, empty where it has none."""
 
     def send_message(self, node: int, kind: str, content: Content, seconds: float) -> str:
         """Send a message that is void after some seconds; gives its name, or empty if refused."""
@@ -150,7 +150,7 @@ class Relay:
                 self.tell_once(f"question {query.round} waits for a node of {owner}")
 
     def offer_model(self) -> bool:
-        """Offer the model to nodes; True when all have it, or time is over."""
+        """Offer the model to nodes; True when all that are there have it, or time is over."""
         if self.ends is None:
             self.ends = self.clock() + self.settings.farewell
         left = self.owners.keys() - self.done
@@ -158,7 +158,8 @@ class Relay:
         content: Content = {file.stem: read_bytes(file) for file in files if file.is_file()}
         for node in left:
             self.send_to(node, OVER, {"contract": self.contract.digest, **content})
-        if left and self.clock() < self.ends:
+        naming = any(one.kind == NAME for one in self.sent.values())
+        if (left or naming) and self.clock() < self.ends:
             return False
         for node in left:
             refusal = f"the node of {self.owners[node]} did not take the model"

@@ -19,7 +19,7 @@ from scenarios.summary.announced import FORMAT
 LONGEST_NAME = 200
 AGAIN = "Run the scenario again."
 APART = ("format", "unsupported", "left_out")  # keys of a protocol that no contract has
-# Errors of a damaged protocol; some programs run with warnings as errors.
+# Errors of a damaged protocol; a RuntimeWarning where a program turns warnings into errors.
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, RuntimeWarning)
 
 
@@ -39,6 +39,7 @@ def missing_rule(
     Raises
     ------
     InputError
+        For another rule, a number or time out of range, or one that the rule does not take.
 
     >>> missing_rule("without", 3).at_least, missing_rule("wait", 3).at_least
     (2, 3)

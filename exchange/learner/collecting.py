@@ -20,7 +20,6 @@ from exchange.folder import (
     CLOSING,
     CONTRACT,
     MODEL,
-    POLL,
     REPLY,
     UnreadableFile,
     answer_name,
@@ -54,10 +53,10 @@ class Step:
 
     Parameters
     ----------
-    found: the state of questions and answers; None where the model had been there before.
+    found: the state of questions and answers; None where the model was there before.
     wrote: the file that was written: a question or the model; None where there was nothing to write
         yet.
-    open: the question that is answered now; None when the model is made.
+    open: the question that waits for answers; None when the model is made.
     unreadable: files of owners that are no answers.
     """
 
@@ -130,7 +129,7 @@ def admit_answers(answers: Mapping[Path, Answer], folder: Path) -> list[str]:
 
 
 def prepare_folder(contract: Contract, folder: Path) -> None:
-    """Make the exchange's folder, with the contract; refused where another contract lies there."""
+    """Make the exchange's folder, with the contract; an InputError where it holds another one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -261,7 +260,7 @@ def _write_model(
     if closing is None and not write_new(place, ending.raw):
         raise InputError(str(place), NOT_YET, AT_WORK, "Try again.")
     if closing is not None and closing.raw != ending.raw:
-        # The model of another processor's last digits was never written.
+        # It names a model with the last digits of another processor, which was never written.
         write_atomically(place, ending.raw)
     write_new(folder / MODEL, raw)
 
@@ -295,11 +294,11 @@ def follow_exchange(
     folder: Path,
     step: Step,
     *,
-    close: bool = False,
-    accepted: Collection[str] = (),
-    every: float = POLL,
+    close: bool,
+    accepted: Collection[str],
+    every: float,
     said: Callable[[Step], object],
-    held: Callable[[str], object] = lambda why: None,
+    held: Callable[[str], object],
 ) -> Step:
     """Look at the exchange's folder until the model is there; returns the last step.
 
@@ -312,7 +311,7 @@ def follow_exchange(
     accepted: owners whose suspicious answers count.
     every: seconds between two looks.
     said: called with each step.
-    held: called with each fault that keeps it from one.
+    held: called with each fault that keeps the learner from a step, in words.
 
     Raises
     ------
@@ -327,14 +326,14 @@ def follow_exchange(
         try:
             seen = list_files(folder)
             if seen != before or late:
-                # Where a disk is not mounted there is an empty folder, for no first question.
+                # A disk that is not mounted leaves an empty folder: no place for a first question.
                 _check_same_contract(contract, folder)
                 step = take_step(contract, folder, close=late, accepted=accepted, now=now)
                 said(step)
         except (InputError, OSError) as error:
             if time.monotonic() > readable + PATIENCE:
                 raise
-            held(f"{error} It is looked for again, for {PATIENCE:.0f} seconds.")
+            held(f"{error} The folder is read again, for {PATIENCE:.0f} seconds at most.")
             before = None
             time.sleep(every)
             continue

@@ -120,17 +120,10 @@ def collect_answers(
     queries = _in_order(contract, queries)
     _check_end(contract, queries, close, closing)
     came, told = sort_answers(contract, queries, answers)
-    settled = [query.answers for query in queries[1:]]
-    if closing is not None:
-        settled.append(closing.answers)
     walk = _start_walk(contract)
-    follows, used = _retrace_steps(contract, walk, queries, settled, came, told)
-    given = dict[str, Answer]()
-    is_open = len(queries) > len(settled)
-    if is_open:  # nothing was made from the answers to the last question yet
-        _check_question(queries[-1], follows)
-        given = _single_answers(queries[-1], came[-1], told)
-        follows = queries[-1]
+    follows, used = _retrace_steps(contract, walk, queries, closing, came, told)
+    is_open = len(queries) > len(used)
+    given = _single_answers(follows, came[-1], told) if is_open else {}
     told += find_suspicions(_gradients([*used, given]), noise_sold(contract))
     suspects = {one.owner for one in told if one.is_suspicious and one.round == len(used) + 1}
     doubted = tuple(name for name in given if name in suspects - {*accepted})
@@ -141,7 +134,6 @@ def collect_answers(
         used.append(counted)
         follows = _take_step(contract, walk, follows, counted)
         missing = ()
-    path = walk.path[: len(used) + 1]
     phi = None
     if len(used) == contract.rounds:
         phi = _returned_point(contract, walk)
@@ -151,7 +143,7 @@ def collect_answers(
         missing=missing,
         doubted=doubted,
         told=tuple(dict.fromkeys(told)),
-        path=path,
+        path=walk.path[: len(used) + 1],
         used=tuple(used),
     )
 
@@ -160,17 +152,28 @@ def _retrace_steps(
     contract: Contract,
     walk: Walk,
     queries: Sequence[Query],
-    settled: Sequence[Mapping[str, str]],
+    closing: Closing | None,
     came: Sequence[Came],
     told: list[Told],
 ) -> tuple[Query, list[Used]]:
-    """Retrace the steps whose answers are named; gives the question that follows."""
+    """Retrace the steps whose answers the next question, or the closing, names.
+
+    Returns
+    -------
+    The open question, or the one to ask next; and the answers of each step.
+    """
+    settled = [query.answers for query in queries[1:]]
+    if closing is not None:
+        settled.append(closing.answers)
     used = list[Used]()
     follows = Query(contract.digest, 1, walk.phi[0], contract.names)
     for query, chosen in zip(queries, settled, strict=False):
         _check_question(query, follows)
         used.append(_settled_answers(contract, query, came[query.round - 1], chosen, told))
         follows = _take_step(contract, walk, query, used[-1])
+    if len(queries) > len(settled):  # nothing was made from the answers to the last question yet
+        _check_question(queries[-1], follows)
+        follows = queries[-1]
     return follows, used
 
 
@@ -181,7 +184,7 @@ def noise_sold(contract: Contract) -> Sold:
 
 
 def noise_scales(contract: Contract) -> Array:
-    """Scale of each owner's noise in each round, (n_owners, rounds), to some parts in 10^7."""
+    """Scale of each owner's noise in each round, (n_owners, rounds), to about 1e-7 of itself."""
     plan = agreed_plan(contract)
     mechanism = contract.mechanism
     epsilon = [owner.epsilon for owner in contract.owners]
@@ -380,7 +383,7 @@ def _settled_answers(
 
 
 def _single_answers(query: Query, came: Came, told: list[Told]) -> dict[str, Answer]:
-    """Answers of owners that gave one; notices about two join ``told``."""
+    """Find the answers of owners that gave a single one; notices about others join ``told``."""
     several = "is there twice, with different numbers: neither is used"
     twice = [name for name, given in came.items() if len(given) > 1]
     told += [Told(name, query.round, "two answers", several) for name in twice]

@@ -21,7 +21,7 @@ from learning.losses.losses import LOSSES
 PARTS = 10  # parts that are left out in turn
 LEAST = 20  # rows from which a standard error is meaningful
 ALONE = 100  # rows up to which each is left out alone
-WIDE = 3.0  # standard errors by which a forecast's interval is widened, as everywhere here
+WIDE = 3.0  # standard errors by which a forecast's interval is widened
 TOLERANCE = 1e-6  # relative, of two models that count as the same
 
 
@@ -33,12 +33,12 @@ class OwnRows:
     ----------
     rows: number of rows.
     kept_aside: whether they had no part in anything that was agreed, as the learner says.
-    start_fits: whether the learner's own model is the fit of these rows; None where it starts from
-        none.
+    start_fits: whether the learner's own model is the fit of these rows; None where the learner
+        starts from no model.
     better: by how much relative fitness the model is better than the learner's own on these rows.
     crossed: the same by cross-validation of the learner's own model; None of rows that it was not
         fitted to.
-    forecast: by how much it was to be better.
+    forecast: by how much it was forecast to be better.
     interval: the forecast's interval of that; None at an end where there is none.
     """
 
@@ -79,12 +79,13 @@ def judge_on_own_rows(
     Raises
     ------
     InputError
-        If there are too few rows, or no error that they can be counted in; if the model is none of
-        the contract's; if the learner starts from no model and gives rows kept aside alone.
+        If there are too few rows, or the best possible error, in units of which errors are counted,
+        is not above 0; if the model has another shape than the contract's; if the learner starts
+        from no model and gives only rows kept aside.
     """
     start = contract.coordinates.centre
     started = bool(np.any(start))
-    _check_rows(contract, theta, y)
+    _check_rows(contract, theta, y, "--aside" if kept_aside else "--public")
     if kept_aside and not started:
         rule = "needs a model of the learner's own to compare with"
         remedy = "Name the rows that the learner's own model is fitted to, as --public."
@@ -103,10 +104,10 @@ def judge_on_own_rows(
     return OwnRows(len(y), kept_aside, fits, better, crossed, forecast, (low, high))
 
 
-def _check_rows(contract: Contract, theta: Array, y: Array) -> None:
+def _check_rows(contract: Contract, theta: Array, y: Array, option: str) -> None:
     if len(y) < LEAST:
         rule = f"must hold {LEAST} rows or more, as fewer show nothing"
-        raise InputError("--public", rule, len(y))
+        raise InputError(option, rule, len(y))
     if not contract.forecast.optimum > 0:
         rule = "must be above 0 for errors to be counted in it"
         remedy = "Leave --public and --aside out."

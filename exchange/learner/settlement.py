@@ -73,7 +73,8 @@ class Chain:
     ----------
     queries: the questions from the first on, as far as each names the one before and the answers
         that it rests on.
-    taken: of each of them, owner -> digest of the answer that was used; of the last, those there.
+    taken: for each of them, owner -> digest of the answer that was used; for an open last question,
+        of the answer that is there.
     faults: inconsistencies.
     whole: whether all questions are linked, so that the answers used are known.
     lost: (owner, round) of answers that were used and whose file is gone or altered.
@@ -220,7 +221,7 @@ def _check_used(
 
     Parameters
     ----------
-    is_used: whether it was made; else answers may still come.
+    is_used: whether a later question or the model was made; else answers may still come.
 
     Returns
     -------

@@ -199,7 +199,7 @@ def _chance_nearer(sold: Sold, lengths: Array, scales: Array, width: int) -> Arr
 def _improbable(
     sold: Sold, lengths: Array, scales: Array, level: float, width: int
 ) -> Iterator[tuple[int, float]]:
-    """Find lengths (n,) with a probability below ``level``, by their places, with it."""
+    """Find the lengths (n,) whose probability is below ``level``: yields (place, probability)."""
     shape, power = sold.mechanism.length_law(width)
     # Probabilities are expensive: only short lengths need one.
     short = (power * scipy.special.gammaincinv(shape, 2 * level)) ** (1 / power)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from exchange.contract import Contract
-from exchange.folder import POLL, answer_name, has_ended, latest_query
+from exchange.folder import answer_name, has_ended, latest_query
 from exchange.messages import Query, read_query
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
@@ -91,13 +91,17 @@ def open_ledger(path: Path, *, make: bool = False) -> LedgerFile:
 
 
 def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
-    """Read the question in a file, or the latest in the exchange's folder, and name the folder.
+    """Read the question in a file, or the latest in the exchange's folder if there is one.
+
+    Returns
+    -------
+    The question, None where the folder has none yet; and the folder.
 
     Raises
     ------
     InputError
-        If there is no such file or folder, or no question in it, or one of another contract in the
-        folder.
+        If the file is no question; or if the folder cannot be read, or its latest question is
+        damaged or of another contract.
     """
     if path.is_dir():
         return latest_query(path, contract), path
@@ -110,8 +114,8 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
     Raises
     ------
     InputError
-        If the question is refused, another file is in its place, or no file can be: before anything
-        is charged. If the disk refuses after the charge, which says so.
+        If the question is refused, or if its place holds another file or cannot hold one: nothing
+        was charged then. If the disk refuses after the charge, which the error says.
     """
     _check_asked(party, query)
     is_new = not path.exists()
@@ -134,7 +138,7 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
 
 
 def check_still_open(party: Party, query: Query, folder: Path) -> None:
-    """Refuse a question after the learner went on without this owner, by a later one in the folder.
+    """Refuse a question if a later one in the folder shows that the learner went on without it.
 
     An answer that was charged before may be given again.
     """
@@ -151,7 +155,7 @@ def check_still_open(party: Party, query: Query, folder: Path) -> None:
 
 
 def _check_asked(party: Party, query: Query) -> None:
-    """Refuse a question to others, with what the owner has delivered."""
+    """Refuse a question to others alone after one that this owner answered; says what to keep."""
     if party.name in query.asked or query.contract != party.contract.digest:
         return
     account = party.find_account()
@@ -176,8 +180,8 @@ def follow_questions(
     folder: Path,
     *,
     gave: Callable[[WrittenAnswer], object],
-    awaits: Callable[[int], object] = lambda number: None,
-    every: float = POLL,
+    awaits: Callable[[int], object],
+    every: float,
 ) -> Ending:
     """Answer every question of an exchange's folder as it comes.
 

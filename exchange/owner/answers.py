@@ -74,7 +74,7 @@ def find_account(contract: Contract, name: str, ledger: LedgerFile) -> Account |
 
 
 def _check_capitals(budget: Budget, accounts: list[Account], ledger: LedgerFile) -> None:
-    """Refuse the name of another account in other capitals."""
+    """Refuse a name that differs from another account's in capitals alone."""
     folded = [part.casefold() for part in budget.key]
     for account in accounts:
         if [part.casefold() for part in account.budget.key] == folded:
@@ -97,9 +97,9 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     Raises
     ------
     InputError
-        By the name of what is wrong: another contract; a round beyond those agreed; an owner not
-        asked, or others asked than the contract's; a point of another length or outside the ball,
-        or in the first round elsewhere than at the start; a chain that does not begin in the first
+        Under the key that is wrong: another contract; a round beyond those agreed; an owner not
+        asked, or others asked than the contract's; a point of another length, outside the ball, or
+        elsewhere than at the start in the first round; a chain that does not begin in the first
         round, or is broken in a later one.
     """
     contract.owner(name)
@@ -118,7 +118,7 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
 
 
 def _check_asked(contract: Contract, name: str, query: Query) -> None:
-    """Refuse owners that the contract does not allow to be asked alone."""
+    """Refuse a question to other owners than the contract allows."""
     asked = query.asked
     foreign = [other for other in asked if other not in contract.names]
     if foreign:
@@ -163,7 +163,7 @@ def _check_chain(name: str, query: Query) -> None:
         _refuse("previous", rule, "none")
     elif set(query.answers) != set(query.asked):
         rule = "must be those of all who are asked, and of nobody else: "
-        rule += "who is gone on without is out for good"
+        rule += "an owner that is left out stays out"
         _refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
 
 
@@ -173,7 +173,6 @@ def answer_query(
     query: Query,
     records: Records,
     ledger: LedgerFile,
-    kept: Path | None = None,
     *,
     now: datetime | None = None,
 ) -> ChargedAnswer:
@@ -188,7 +187,6 @@ def answer_query(
     query: the question.
     records: the owner's, by the rules of the contract.
     ledger: holds the owner's account, opened by `exchange.owner.accepting.accept_contract`.
-    kept: the folder of answers that goes with the ledger; ``<ledger>.answers`` unless given.
     now: the time, with a zone; the clock's unless given.
 
     Raises
@@ -200,7 +198,7 @@ def answer_query(
         given.
     """
     check_query(contract, name, query)
-    folder = kept_answers.kept_folder(ledger) if kept is None else kept
+    folder = kept_answers.kept_folder(ledger)
     with kept_answers.hold_folder(folder):
         account, _ = accepted_account(contract, name, ledger)
         digest = charged_answer(account, query)
@@ -280,7 +278,7 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
     Raises
     ------
     InputError
-        By the name of what is wrong.
+        Under the key that is wrong.
     """
     following = account.answered + 1
     if query.round != following:

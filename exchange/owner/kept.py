@@ -80,7 +80,7 @@ def check_uncharged(folder: Path, query: Query, owner: str) -> None:
     Raises
     ------
     InputError
-        That answer may have been given, on a ledger of which an older copy was put back.
+        If there is one: it may have been given before an older copy of the ledger was put back.
     """
     for other in kept_answers(folder):
         if (other.contract, other.owner) == (query.contract, owner) and other.round >= query.round:

@@ -35,7 +35,7 @@ from learning.privacy.release import mean_gradient
 
 @dataclass(frozen=True)
 class Preview:
-    """Consequences of a contract for an owner; for its own eyes: counts reveal its records.
+    """Consequences of a contract for an owner; for its eyes only, since counts reveal records.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ from learning.terminal import Terminal, titled
 ENDINGS: dict[Ending, str] = {
     "answered": "That was the last question of the contract.",
     "finished": "The model is there: nothing more is asked.",
-    "left out": "The learner goes on without: it is not asked any more. "
+    "left out": "The learner goes on without this owner, which is asked nothing more. "
     "What was delivered is paid: keep a statement.",
 }
 

@@ -22,7 +22,6 @@ from learning.privacy.registry import digest_rows
 from learning.table_file import read_as_written
 
 OPTION = "--data"
-PUBLIC_OPTION = "--public"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class OwnTable:
 
 
 def read_own_records(path: Path, contract: Contract, owner: str) -> Records:
-    """Read an owner's records, as `read_own_table`."""
+    """Read an owner's records, as `read_own_table` does."""
     return read_own_table(path, contract, owner).records
 
 
@@ -101,15 +100,21 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     return table
 
 
-def read_public_records(path: Path, contract: Contract) -> Records:
+def read_public_records(path: Path, contract: Contract, option: str) -> Records:
     """Read and encode the learner's own rows, however many.
+
+    Parameters
+    ----------
+    path: as `read_own_table`.
+    contract: the contract.
+    option: the option that named the file, for errors.
 
     Raises
     ------
     InputError
         If the file is no table or lacks a column.
     """
-    return _read_table(path, contract, PUBLIC_OPTION, None).records
+    return _read_table(path, contract, option, None).records
 
 
 def column_meaning(contract: Contract) -> Meaning:

@@ -27,9 +27,9 @@ ANSWER = ".answer.json"
 def compare_with_law(fitness: Array, result: Mapping[str, Any], simulated: Array) -> dict[str, Any]:
     """Compare the relative fitness of exchanged models (n,) with the simulator's law of the plan.
 
-    z = (mean - law) / sqrt(s^2/n + error of the law^2), s that of the simulated trainings; without
-    another law their mean and its error are the law. The p-value is that of ranks: under one law of
-    exchanged and simulated models it is uniform (Mann and Whitney).
+    z = (mean - law) / sqrt(s^2/n + e^2), with the standard deviation s of the simulated trainings
+    and the standard error e of the law, 0 where it has none. The p-value is that of Mann and
+    Whitney's test of ranks: it is uniform if exchanged and simulated models have one law.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ import numpy as np
 from learning.arrays import Array
 from learning.canonical import sha256_digest
 
-# A whole number, not some digits of a longer one or of a digest: among those, six digits of a cell
-# are found by chance.
+# A complete number, and no part of a longer one or of a digest: among such parts, six digits of a
+# cell are found by chance.
 NUMBER = re.compile(rb"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 HEX_FLOAT = re.compile(rb"[-+]?0x[01]\.?[0-9a-f]*p[-+]?\d+")
 HEX_BYTES = re.compile(rb"[0-9a-fA-F]{16,}")

@@ -33,14 +33,14 @@ Axis = int | tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers that depend on a record: each of T answers of kappa owners, or those that sample it.
+    """Answers that depend on a record: all T of kappa owners, or those of them that sample it.
 
     Parameters
     ----------
     rounds: T.
     overlap: kappa, equal owners that one record may sit with.
     chance: the probability that a round uses the record; 1 unless records are sampled.
-    factors: of the scale of the noise in each round, (T,); 1 unless given.
+    factors: factor on the scale of the noise in each round, (T,); 1 unless given.
     """
 
     rounds: int
@@ -90,9 +90,9 @@ class NoiseLaw:
     epsilon: Callable[[float, Answering, float], float] = field(repr=False)
 
     def measure_shortfall(self, noise: Array, axis: Axis = None) -> tuple[Array, Array]:
-        """Compute (measured over stated scale, exact probability of as little); nan is left out.
+        """Compute the measured over stated scale, and the exact probability of one as small.
 
-        ``noise`` is in units of its stated scale.
+        ``noise`` is in units of its stated scale; nan is left out.
         """
         counts = np.asarray((~np.isnan(noise)).sum(axis=axis), dtype=float)
         total = np.nansum(np.abs(noise) ** self.norm, axis=axis)
@@ -126,7 +126,9 @@ def gaussian_delta(epsilon: float, distance: Array) -> Array:
 
 
 def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> float:
-    """Compute the epsilon of Gaussian answers; distances add in squares, mixed over uses.
+    """Compute the epsilon of Gaussian answers; squared distances add up over uses of the record.
+
+    Where records are sampled, delta is the mean over the number of uses.
 
     Parameters
     ----------
@@ -199,7 +201,7 @@ class L2Law(NoiseLaw):
     width: int = field(default=1, kw_only=True)
 
     def measure_shortfall(self, noise: Array, axis: Axis = None) -> tuple[Array, Array]:
-        """Measure by the radius of answers, all or those of a round; a coordinate by its rarity."""
+        """Measure answers by their radius, and a single coordinate by its rarity."""
         if axis == (0, 1):
             return super().measure_shortfall(coordinate_rarity(self.width, np.abs(noise)), axis)
         lengths = self.independent_numbers(noise)[..., None] / self.width
@@ -217,7 +219,7 @@ def coordinate_rarity(width: int, size: Array) -> Array:
 
 @lru_cache(maxsize=8)
 def _rarity_table(width: int) -> tuple[Array, Array]:
-    """Tabulate rarity: a coordinate is Gaussian given a chi-squared variance, p + 1 degrees."""
+    """Tabulate rarity: given a chi-squared variance of p + 1 degrees, a coordinate is Gaussian."""
     roots, weights = np.polynomial.legendre.leggauss(NODES)
     low = chi2.ppf(RARE, width + 1)
     high = chi2.isf(1e-30, width + 1)
@@ -294,8 +296,9 @@ def scores_epsilon(
 ) -> float:
     """Compute the epsilon of second moments and scores, l2 noise on each, at the worst angle.
 
-    Long records of cosine a with scores of full length against each other lie sqrt(2 (1 + a)) h and
-    sqrt(2 (1 - a^2)) R^2 apart, a long record and a short one 2 h and R^2.
+    Two long records of cosine a with opposite scores of full length lie sqrt(2 (1 + a)) h apart in
+    scores and sqrt(2 (1 - a^2)) R^2 in moments; a long record and a short one lie 2 h and R^2
+    apart.
 
     Parameters
     ----------

@@ -43,15 +43,14 @@ class Finding:
     delta: the failure probability claimed.
     shown: the lower confidence bound on the epsilon of kappa equal owners, by the audit's own
         accountant.
-    charged: the epsilon that the answers asked of one owner may spend, jointly, as the mechanism
-        counts.
-    bound: the lower confidence bound on that, as the mechanism counts.
-    answer_charged: the epsilon that a single answer may spend, the one with the largest bound over
-        it where shares grow; inf where nothing is guaranteed of one.
+    charged: the epsilon that all answers asked of one owner may spend, by the mechanism's count.
+    bound: the lower confidence bound on that, by the same count.
+    answer_charged: the epsilon that a single answer may spend; where shares grow, that of the
+        answer whose bound is the largest part of it; inf where nothing is guaranteed of one.
     answer_bound: the lower confidence bound on that.
     most: the largest bound that the draws could have shown; larger claims cannot be refuted.
     answer_most: the same for a single answer.
-    answers: the number asked; of SGD1, the rounds seen.
+    answers: the number of answers asked; under SGD1, the rounds seen.
     draws: the number of draws of all answers under each data set.
     confidence: that of both bounds together.
     share: the part of the sensitivity that the worst pair found attains; below 1 the attack is that
@@ -107,13 +106,13 @@ def audit_owner(
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> Finding:
-    """Attack an owner's answers as training draws them, one record being either of the worst pair.
+    """Attack an owner's answers as training draws them, where one record is either of a worst pair.
 
     The better test statistic (`draw_statistics`) is chosen on the first half of the draws, with its
-    threshold, and tested on the second. The queries are those of the algorithm: T - 1 mean
-    gradients of T, or T; as many as an owner may give in asynchronous training; all local steps of
-    weighted training, which the server may see; the rounds of SGD1, samples known; the sums of
-    AdaSSP, once.
+    threshold, and tested on the second. The answers are those of the algorithm: T - 1 or T mean
+    gradients; as many as an owner may give in asynchronous training; all local steps of weighted
+    training, which the server may see; the rounds of SGD1, with known samples; the sums of AdaSSP,
+    once.
 
     Parameters
     ----------
@@ -136,21 +135,21 @@ def audit_owner(
     """
     answers = target.answers
     if answers < 1:
-        raise ValueError(
-            f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit"
-        )
+        raise ValueError(f"{name}: a horizon of {target.horizon} asks nothing to audit")
     made = guarantee_answers(target.mechanism, epsilon, target.horizon, answers, size=len(y))
     datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
     halves = [draw_statistics(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_ones), (testing, testing_ones) = halves
     error = (1 - confidence) / 2
-    charges = made.single / (target.factors if len(testing_ones) > 1 else np.ones(1))
-    single = _attack_single(choosing_ones, testing_ones, made, charges, error, draws)
+    single = _attack_single(choosing_ones, testing_ones, made, target, error, draws)
     claim = target.mechanism.claims(name, epsilon, target.horizon, size=len(y))[0]
     bound = lower_bound(choosing, testing, made.measure, error)
     spent = made.epsilon(bound)
     return Finding(
-        *(name, len(y), claim.epsilon, claim.delta),
+        owner=name,
+        records=len(y),
+        claimed=claim.epsilon,
+        delta=claim.delta,
         shown=_shown_epsilon(bound, spent, made, target.overlap, claim.delta),
         charged=made.epsilon(made.joint),
         bound=spent,
@@ -168,11 +167,13 @@ def _attack_single(
     choosing: Sequence[Observed],
     testing: Sequence[Observed],
     made: Guarantee,
-    charges: Array,
+    target: AuditTarget,
     error: float,
     draws: int,
 ) -> dict[str, Any]:
     """Attack single answers, and report the one with the largest bound over its charge."""
+    factors = target.factors if len(testing) > 1 else np.ones(1)
+    charges = made.single / factors
     each = error / len(testing)
     shown = [
         lower_bound(*pair, made.single_measure, each)
@@ -192,8 +193,8 @@ def _shown_epsilon(
 ) -> float:
     """Compute the epsilon of a bound on one owner's answers, for kappa equal owners.
 
-    Of pure and of Gaussian noise by the audit's own accountant; of other noise ``spent``, the
-    mechanism's number for one owner.
+    Pure and Gaussian noise is counted by the audit's own accountant; for other noise this is
+    ``spent``, the mechanism's number for one owner.
     """
     if made.measure is measure_pure:
         return overlap * bound

@@ -26,9 +26,9 @@ def make_canaries(
 ) -> tuple[Array, Array]:
     """Make records (m, q) and targets (m,) in and out of bounds, four to a direction and length.
 
-    Both ways along every coordinate and a few other directions, with either target. Of several
-    coordinates each has a part of all lengths where there would be too many records. Lengths are
-    counted in the radius, of a network in 1.
+    They lie both ways along every coordinate and a few other directions, with either target. Where
+    that would be too many records, each direction has a part of the lengths only. Lengths are
+    counted in units of the radius, and for a network in units of 1.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def compare_canary_pairs(
 ) -> tuple[float, int]:
     """Compute the largest distance of two canaries' gradients over the sensitivity; count pairs.
 
-    Four to a coordinate are compared with each other and with the worst pair; at queries asked in
-    training, at the worst query, and at the corners of the ball. Where gradients are clipped, the
-    move of a sum of many by one of them is compared too.
+    The four of each direction and length are compared with each other and with the worst pair: at
+    queries asked in training, at the worst query, and at the corners of the ball. Where gradients
+    are clipped, the move of a sum of many by the replacement of one is compared too.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def compare_canary_pairs(
         moves = [fours[:, i] - fours[:, j] for i in range(4) for j in range(i)]
         moves += [gradients[:-2] - last for last in gradients[-2:]]
         distances += np.linalg.norm(np.concatenate(moves), coordinates.norm, axis=1).tolist()
-    return rows * max(distances) / bound, len(distances)
+    return rows * float(np.max(distances)) / bound, len(distances)
 
 
 def _replacement_distance(coordinates: Coordinates, pair: Pair) -> float:

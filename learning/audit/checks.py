@@ -41,7 +41,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.clocks import talk_probabilities
 from learning.training.task import Task
 
-STATISTICAL = 12  # kinds of tests that may give a false alarm
+STATISTICAL = 13  # kinds of tests that may give a false alarm
 ROUNDS_APART = 32  # rounds tested one by one
 ALWAYS = (
     "bounds, prices and formulas that are wrong in the audit's own reading of them too",
@@ -70,20 +70,30 @@ def check_training(
 
     Parameters
     ----------
-    task: the training as a run makes it: its owners, coordinates, mechanism and streams. The number
-        of runs is chosen here.
+    task: the training, with the owners, coordinates, mechanism and streams of a run. The number of
+        runs is chosen here.
     overlap: kappa, the owners that one record may sit with, as the scenario states it.
     rows: k, the most rows of one person at an owner, as the scenario states it.
-    error: the probability that a sound training fails at any check.
+    error: an upper bound on the probability that a sound training fails any check.
     records: owners' encoded records (x, y), which their answers are compared with; owners that are
         not named are passed over.
+
+    Returns
+    -------
+    The checks that apply; a single failed one where the training ends in an error, and none where
+    no owner adds noise.
+
+    Raises
+    ------
+    InputError
+        If the task breaks a rule for inputs.
 
     Source: ours. The laws of |noise| are exact; Kolmogorov's distance by Massart, The Tight
         Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality; dependence as in
         `learning.audit.dependence`.
     """
     try:
-        seen = watch_training(replace(task, runs=replications_for(task, len(task.owners))))
+        seen = watch_training(replace(task, runs=replications_for(task)))
     except InputError:
         raise
     except (ValueError, IndexError, ArithmeticError) as error_met:
@@ -98,7 +108,7 @@ def check_training(
 
 
 def detectable_noise(checks: Sequence[Check]) -> float:
-    """Look up the measured over stated scale that is detected with 99 %; nan if untested."""
+    """Look up the measured over stated scale that is detected 99 times in 100; nan if untested."""
     return next((check.limit for check in checks if check.kind == "noise"), np.nan)
 
 
@@ -120,13 +130,14 @@ def list_unseen(
     error: the probability of a false alarm of all checks together.
     """
     least = detectable_noise(checks)
-    numbers = replications_for(task, len(task.owners)) * task.width * max(1, len(task.plan.steps))
+    numbers = replications_for(task) * task.width * max(1, len(task.plan.steps))
     rare = 1 - error ** (1 / max(1, numbers))
     law = law_of(task.mechanism.name, task.width)
     cut = np.nan
     if law is not None:
         cut = visible_cut(law, numbers, error / 1000)
     share = min((finding.share for finding in findings), default=1.0)
+    picked = ALGORITHMS[task.plan.algorithm].one_by_one
     unknown = "how much noise there is, which has no law that the audit knows: it was attacked only"
     short = f"noise of an owner that is short of what is stated by less than {1 - least:.1%}"
     said = {
@@ -140,9 +151,7 @@ def list_unseen(
         ),
         "records that move answers further than the worst found, "
         f"which reach {share:.0%} of the bound": share < 0.995,
-        "picks that are uneven among few records of an owner": ALGORITHMS[
-            task.plan.algorithm
-        ].one_by_one,
+        "picks that are uneven among few records of an owner": picked,
     }
     return (*(words for words, applies in said.items() if applies), *left_out, *ALWAYS)
 
@@ -182,10 +191,10 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
 
 
 def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Count how often each owner was asked, where lots decide by records or clocks.
+    """Count how often each owner was asked, where random picks or clocks decide.
 
-    Clocks may lose the last ticks of an owner, so that only an owner never asked counts against
-    them.
+    Ticks of an owner beyond those that its budget covers are lost, so that under clocks only an
+    owner that is never asked fails.
     """
     task = seen.task
     algorithm = ALGORITHMS[task.plan.algorithm]
@@ -206,7 +215,7 @@ def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleT
 
 
 def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
-    """Sum noise made in parts: of each owner and of the next ones, as many as make up the noise."""
+    """Sum the noise of each owner and of the next ones, as many as make up the whole noise."""
     if parts == 1:
         return noisy
     summed = []

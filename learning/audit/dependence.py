@@ -21,6 +21,7 @@ ROUNDS_APART = 16  # largest distance of two answers that are compared
 NUMBERS_APART = 8  # and of two coordinates of different answers
 USUAL = 0.9  # of the runs, where they are asked unequally often
 COLUMNS = 600  # numbers of a run that are tested together
+BINS = 20  # of equally many records, by their number
 
 
 def normal_scores(name: str, noise: Array) -> Array:
@@ -47,7 +48,7 @@ def normal_scores(name: str, noise: Array) -> Array:
 
 
 def size_scores(scores: Array) -> Array:
-    """Turn sizes of standard normal numbers into ones that do not depend on their signs."""
+    """Turn the sizes of standard normal numbers, whatever their signs, into such numbers."""
     beyond = 2 * ndtr(-np.abs(scores))
     return -ndtri(np.clip(beyond, 1e-300, 1 - 1e-16))
 
@@ -102,7 +103,7 @@ def _test_fair_sum(name: str, total: float, squares: float, places: int = 1) -> 
 
 
 def compare_pairs(scores: Sequence[Scores]) -> Iterator[SingleTest]:
-    """Compare every two numbers of a run, or of consecutive answers tested together."""
+    """Compare every two numbers of a run, or of the consecutive answers tested together."""
     rows = stack_numbers(scores)
     if min(rows.shape) > 1:
         squares = np.square(rows).T @ np.square(rows)
@@ -150,9 +151,6 @@ def stack_numbers(scores: Sequence[Scores]) -> Array:
     return rows[np.isfinite(rows).all(axis=1)]
 
 
-BINS = 20  # of equally many records, by their number
-
-
 def compare_picks(picks: Array, records: int) -> Iterator[SingleTest]:
     """Test picks (rounds, runs) among ``records``: their frequencies, order and repetitions.
 
@@ -173,7 +171,7 @@ def compare_picks(picks: Array, records: int) -> Iterator[SingleTest]:
 
 
 def _test_repeated_picks(picks: Array, records: int) -> Iterator[SingleTest]:
-    """Test that some record is picked twice in some run, unless none is likely."""
+    """Test that some record is picked twice in some run, where that is all but certain."""
     rounds, runs = picks.shape
     again = sum(rounds - len(np.unique(run)) for run in picks.T)
     none = -np.inf

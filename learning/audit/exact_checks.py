@@ -66,7 +66,7 @@ def check_exactly(
 
 
 def _check_asked(seen: Transcript, noisy: Sequence[Answers]) -> Check | None:
-    """Check that every owner was asked as often as the plan says, unless lots decide."""
+    """Check that every owner was asked as often as the plan says, unless owners are drawn."""
     algorithm = ALGORITHMS[seen.task.plan.algorithm]
     if algorithm.asks_at_random:
         return None
@@ -77,7 +77,7 @@ def _check_asked(seen: Transcript, noisy: Sequence[Answers]) -> Check | None:
 
 
 def _check_accounts(seen: Transcript) -> Check | None:
-    """Check the ledger for each owner's answers, of the run that asks most, and its budget."""
+    """Check the ledger: each owner's answers in the run that asks most, and its budget."""
     task = seen.task
     given = {one.owner.name: one.most for one in seen.answers}
     wrong = {}
@@ -120,7 +120,7 @@ def _check_sensitivity(seen: Transcript, rows: int) -> Iterator[Check]:
 
 
 def _train_loudly(task: Task) -> Transcript:
-    """Repeat the training under loud noise, which drives it out of its ball if possible."""
+    """Repeat the training under noise so loud that only a projection keeps it in its ball."""
     owners = tuple(replace(owner, scale=LOUD * np.asarray(owner.scale)) for owner in task.owners)
     return watch_training(replace(task, owners=owners, runs=LOUD_RUNS))
 

@@ -1,8 +1,8 @@
 """Worst pairs of labelled records: nearly opposite, and both misjudged by the query.
 
-A record of label y is the line t = a'phi + b with gradient loss'(t) a, a = y W x shortened to the
-radius, slopes in [-1, 0]: two of them differ by 2 B where a is opposite and both slopes are -1. The
-search is over public bounds alone.
+A record of label y is the line t = a'phi + b with gradient loss'(t) a, where a = y W x is shortened
+to the radius B and slopes lie in [-1, 0]. The gradients of two records differ by 2 B where their a
+are opposite and both slopes are -1. The search reads public bounds alone.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SEARCH_STEPS = 40
 
 
 def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
-    """Search two raw records of label +1, and a query, whose gradients differ most.
+    """Search two raw records of label +1 and a query at which their gradients differ most.
 
     From the best of `_list_opposites` a pattern search runs along every coordinate of both records
-    and of the query. The longest difference in 2-norm wins, which prefers few coordinates, the
-    easiest to see under Laplace noise. Under Gaussian noise it is the norm of the sensitivity.
+    and of the query. The longest difference in 2-norm wins. That norm prefers few coordinates, the
+    easiest to see under Laplace noise; under Gaussian noise it is that of the sensitivity.
     """
     back = np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
     tried = np.array(list(_list_opposites(coordinates, back)))
@@ -74,7 +74,7 @@ def _gradient_differences(coordinates: Coordinates, tried: Array, back: Array) -
 def _list_opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Array, Array, Array]]:
     """List (first W x, second W x, query), in several lengths, at queries that misjudge both.
 
-    t = a'phi + x'centre, and x'centre = (W x)'u with u = W^-1 centre: how far a raw record lies
+    t = a'phi + x'centre, and x'centre = (W x)'u with u = W^-1 centre: the distance of a raw record
     beyond the radius changes t, and not a.
     """
     start = back @ coordinates.centre
@@ -100,8 +100,9 @@ def _list_opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Arr
 def _list_ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, Array]]:
     """List unit (first, second, direction of misjudging both, direction that separates them).
 
-    (1 - l) e + l w and -(1 - l) e + l w, e a usual direction or the coordinate that the start says
-    least about; and in 1-norm, where those are as distant, along two coordinates.
+    The first is (1 - l) e + l w and the second -(1 - l) e + l w, with e a usual direction or the
+    coordinate that the start says least about. In 1-norm, records along two coordinates are as
+    distant, and listed too.
     """
     width = len(start)
     for e in (*unit_directions(width, norm)[::2], np.eye(width)[int(np.abs(start).argmin())]):

@@ -38,13 +38,13 @@ class AuditTarget:
     coordinates: the announced bounds.
     mechanism: the noise.
     horizon: T, the answers that budgets are split over (`Plan.priced`).
-    growth: each answer's share of a budget over that of the one before.
     algorithm: the name of the training algorithm.
     overlap: kappa, the owners that one record may sit with, as the scenario states it, whatever the
         mechanism counts.
     client: the class of owners.
     rows: k, the most rows of one person at an owner, all of which are replaced, as the scenario
         states it.
+    growth: each answer's share of a budget over that of the one before.
     """
 
     coordinates: Coordinates
@@ -127,11 +127,12 @@ def draw_statistics(
 ) -> tuple[Observed, list[Observed]]:
     """Draw test statistics of all answers together and of single ones, under both data sets.
 
-    |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, in
-    2-norm that of l2 noise, and (w - (a + b)/2)'(a - b), that of Gaussian noise; summed over the
-    answers. Of sums released at once, the last, in units of their noise, and under l2 noise the one
-    before. Single answers are pooled where all have the same noise, and kept by themselves where
-    shares of the budget grow.
+    An answer w has mean a or b. Its statistics are log likelihood ratios up to a factor: |w - b| -
+    |w - a|, in 1-norm that of Laplace noise and in 2-norm that of l2 noise; and (w - (a + b)/2)'(a
+    - b), that of Gaussian noise. Those of all answers are summed in units of their noise. Sums that
+    are released at once have the second statistic, and under l2 noise the first one too. Single
+    answers are pooled where all have the same noise, and kept apart where shares of the budget
+    grow.
     """
     draw = _draw_answers if datasets.target.trains_by.takes_steps else _draw_releases
     (one, ones), (two, twos) = (draw(datasets, i, draws, half) for i in range(2))
@@ -164,10 +165,10 @@ def _split_draws(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
 def _draw_answers(
     datasets: NeighbouringDatasets, which: int, draws: int, half: str
 ) -> tuple[Tests, list[Tests]]:
-    """Draw gradients at the worst query: means, or where records are sampled those of the one.
+    """Draw noisy gradients at the worst query: means, or those of one record where it is sampled.
 
-    Rounds that sample other records show nothing, and the attacker knows the samples, uniform over
-    all records of all owners as in training. A single answer is then one use.
+    Samples are uniform over all records of all owners, as in training, and known to the attacker.
+    Rounds that sample other records show nothing. A single answer is then one use.
     """
     owner = datasets.owners[which]
     target = datasets.target
@@ -205,7 +206,7 @@ def _draw_answers(
 def _draw_noise(
     owner: Client, mechanism: Mechanism, runs: int, streams: Streams, queries: int
 ) -> Array:
-    """Draw the noise on an owner's answers, with the other parts of noise made together."""
+    """Draw the noise on an owner's answers; all parts of it where owners make it together."""
     noise = owner.noise(mechanism, runs, streams).take(queries)
     for part in range(1, mechanism.parts):
         other = replace(owner, name=f"{owner.name}, part {part}")
@@ -222,7 +223,7 @@ def _query_gradient(records: Any, query: Array, sampled: bool) -> Array:
 
 @lru_cache(maxsize=4)
 def _count_uses(seed: int, key: str, total: int, rounds: int, draws: int) -> NDArray[np.intp]:
-    """Count the samples of a record in each draw of all rounds, (draws,), shared by all owners."""
+    """Count the samples of a record in each draw of all rounds, (draws,); alike for all owners."""
     rng = Streams(seed, f"audit {key} picks").rng("picks")
     counts = []
     for _, runs in _split_draws(draws, rounds):

@@ -22,7 +22,7 @@ MOST_LIKELY = 1000.0  # expected repeats beyond which no test is made
 
 
 def count_zeros(noisy: Sequence[Answers]) -> Iterator[SingleTest]:
-    """Count numbers without noise; a density of at most 1/2 on either side gives hardly one."""
+    """Count numbers without noise: hardly one is expected, as the density is at most 1/2."""
     for one in noisy:
         sizes = np.abs(one.relative)
         nothing = max(NOTHING, 10 * one.rounding)
@@ -109,9 +109,9 @@ def count_tails(law: NoiseLaw, noisy: Sequence[Answers]) -> Iterator[SingleTest]
 
 
 def visible_cut(law: NoiseLaw, numbers: int, error: float) -> float:
-    """Compute the size over scale at which truncated noise is detected; nan of laws by length.
+    """Compute the largest size over scale at which truncated noise is detected; nan for l2 noise.
 
-    Beyond it the expected count is so large that zero is too unlikely.
+    So many numbers are expected beyond it that none at all is too unlikely.
     """
     if isinstance(law, L2Law):
         return float("nan")

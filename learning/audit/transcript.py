@@ -43,13 +43,14 @@ class Answers:
     noise: array (answers, runs, width), the noise on its k-th answer of each run; nan where a run
         asked less often.
     scale: the stated scale of these numbers, in an answer with an even share of the budget.
-    asked: answers over all runs; for ``noisy`` of them noise was drawn.
+    asked: number of answers over all runs.
+    noisy: number of them for which noise was drawn.
     widths: numbers of each part of an answer, where parts have noise of their own.
-    factors: array (answers,), of the scale of each answer; None of even shares.
+    factors: array (answers,), factor on the scale of each answer; None for even shares.
     drawn: array (answers, runs, width), the noise that was drawn for these answers; None where it
         is unknown.
-    rounding: of the noise as seen, over its stated scale.
-    most: the answers of the run that asks most.
+    rounding: rounding error of the noise as seen, over its stated scale.
+    most: number of answers in the run that asks most.
     """
 
     owner: Client
@@ -91,7 +92,7 @@ class Transcript:
     Parameters
     ----------
     task: the training.
-    answers: of every owner that adds noise.
+    answers: the answers of every owner that adds noise.
     queries: array (m, p), some of the points asked.
     furthest: the length of the longest query, in the norm of the ball.
     ledger: the ledger that the training was charged to.
@@ -167,7 +168,7 @@ class WatchedNoise(Noise):
 
 @dataclass(frozen=True)
 class Watched(Client):
-    """Owner whose queries and noise are remembered."""
+    """An owner whose queries and noise are remembered."""
 
     inner: Any = None
     taken: list[list[Array]] = field(default_factory=list, repr=False)
@@ -209,7 +210,7 @@ class WatchedSteps:
 
 
 def _read_steps(steps: WatchedSteps, task: Task) -> tuple[list[Array] | None, float]:
-    """Noise of answers, owner by owner, as the algorithm reads it from its steps; its rounding."""
+    """Noise of each owner's answers as the algorithm reads it from its steps; its rounding."""
     shares = task.shares / task.shares.sum()
     points = (np.array(steps.asked[:-1]), np.array(steps.moved))
     shown = ALGORITHMS[task.plan.algorithm].noise_told(replace(task, weights=shares), *points)
@@ -218,9 +219,10 @@ def _read_steps(steps: WatchedSteps, task: Task) -> tuple[list[Array] | None, fl
     return shown, float(EXACT * furthest / (task.plan.steps.min() * weight.min()))
 
 
-def replications_for(task: Task, owners: int) -> int:
+def replications_for(task: Task) -> int:
     """Choose the number of runs that show enough numbers of each owner's noise."""
     algorithm = ALGORITHMS[task.plan.algorithm]
+    owners = len(task.owners)
     width = task.width
     if not algorithm.takes_steps:
         width = width * (width + 3) // 2
@@ -234,10 +236,10 @@ def replications_for(task: Task, owners: int) -> int:
 def watch_training(task: Task) -> Transcript:
     """Train as `learning.training.engine.train` does, and keep the noise on every answer.
 
-    Where all runs ask an owner at once, the noise is the answer less the gradient; where they ask
-    one by one, the noise drawn, which answers are compared with; where single records answer
-    (SGD1), the part of the steps. Of sums released at once it is the difference to the owner's
-    sums, in coordinates in which it has one scale.
+    Where all runs ask an owner at once, its noise is the answer less the gradient. Where they ask
+    it one by one, it is the noise drawn, which the answers are compared with. Where single records
+    answer (SGD1), it is read from the steps. Where sums are released at once, it is the difference
+    from the owner's own sums, in coordinates in which it has one scale.
     """
     task = ask_members_singly(task)
     ledger = Ledger()
@@ -290,7 +292,10 @@ def _match_picks(asked: list[Array], records: list[Any]) -> Array:
 
 
 def ask_members_singly(task: Task) -> Task:
-    """Let every owner answer for itself: members of a group, whose noise is each one's own."""
+    """Let the members of groups answer one by one, since each adds noise of its own.
+
+    Clocks that name no owners take the place of the groups'.
+    """
     owners = tuple(member for owner in task.owners for member in owner.asked)
     if len(owners) == len(task.owners):
         return task
@@ -308,7 +313,15 @@ def _watch_owner(owner: Client, norm: int, steps: WatchedSteps | None) -> Watche
 def _lay_out_answers(
     owner: Watched, shown: Array | None, factors: Array | None, rounding: float
 ) -> Answers:
-    """Lay the noise out by answer and run, ``shown`` where steps show it, to ``rounding``."""
+    """Lay the noise out by answer and run.
+
+    Parameters
+    ----------
+    owner: the owner that was watched.
+    shown: array (answers, runs, p), the noise that steps show; None where they show none.
+    factors: as in `Answers`.
+    rounding: rounding error of ``shown``.
+    """
     width = owner.records.n_parameters
     scale = float(np.max(owner.scale))
     taken = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]
@@ -343,7 +356,7 @@ def _count_carried(answered: Array, drawn: Array, scale: float) -> int:
 
 
 def _watch_release(task: Task, owner: Client) -> Answers:
-    """Watch noise on (diagonal of sum xx', sqrt(2) times above it, c sum xu), of one scale."""
+    """Watch noise of one scale on sum xx' (diagonal, sqrt(2) times above it) and c sum xu."""
     seen = release_statistics(task, owner, range(task.runs))
     held = owner.records
     assert isinstance(held, SquaredStatistics)

@@ -27,9 +27,9 @@ from learning.losses.network import Network
 from learning.training.adassp import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
-Record = tuple[Any, float]  # x (q,) and y
-
 UNITS = 8  # of a network that are singled out: those that weigh most
+
+Record = tuple[Any, float]  # x (q,) and y
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Pair:
     second: (x (p,), y) of the other.
     query: array (p,), phi inside the ball.
     distance: the norm of the difference of the two gradients, in the norm of the mechanism; at most
-        ``bound`` in sound training.
+        ``bound`` in a sound training.
     bound: the sensitivity, 2 Xi or 2 G of one record, or that of sums released at once.
     """
 
@@ -62,22 +62,21 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     """Search records and a query that move the gradient most, from the public bounds alone.
 
     The largest norm of the difference wins; among equals the one on fewest coordinates, the easiest
-    to see under the noise. Tried are:
+    to see under the noise. The search depends on the loss:
 
     squared: records along one coordinate, two, all, and none, each with the target at either bound,
-        all of them FAR beyond the bounds before clipping; in 2-norm at the angle of the proof too;
-        queries at the centre and at corners of the ball. Attains 2 Xi and 2 G.
-    hinge: opposite records, at queries that leave both within the margin: 2 B.
+        all of them FAR beyond the bounds before clipping; in 2-norm also at the angle of the proof;
+        queries at the centre and at corners of the ball. The pair attains 2 Xi and 2 G.
+    hinge: opposite records, at queries that leave both within the margin; the pair attains 2 B.
     logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two
         coordinates, at queries far out along the ball that misjudge both. A record misjudged by t
-        counts expit(-t) of B: all of 2 B only as the ball, or the raw records, grow.
-    gradients that are clipped, of any of these losses: one far record with either label, or targets
-    far to either side of
-        what the query says: opposite gradients, both of the full radius. Attains 2 c, whatever the
-        ball.
-    network: at the public start and a shift of its offset, the same record with either label, of
-        several lengths, and along what the hidden units see least: clipped, their gradients are
-        opposite. Any vector counts as a record, since clipping guarantees it.
+        counts expit(-t) of B, so the pair nears 2 B only as the ball, or the raw records, grow.
+    any of these with clipped gradients: one far record with either label, or with targets far to
+        either side of the prediction. The gradients are opposite and of the full radius c, and
+        attain 2 c for any ball.
+    network: the same record with either label, of several lengths, and along the directions that
+        hidden units see least, at the public start and a shift of its offset. The clipped gradients
+        are opposite. Any vector counts as a record, since clipping holds for any.
 
     Parameters
     ----------
@@ -129,9 +128,10 @@ def _worst_of_labels(coordinates: Coordinates) -> Pair:
 
 
 def _worst_of_gradients(coordinates: Coordinates) -> Pair:
-    """Search with clipped gradients of a linear model: W x = L e, predicted 0 by the query, nearly.
+    """Search with clipped gradients of a linear model, at records that the query predicts near 0.
 
-    Along one coordinate where the query can undo what the start says of it, else across the start.
+    W x is a multiple of e: a coordinate, where the query undoes what the start predicts of it, or a
+    direction across the start.
     """
     width = len(coordinates.centre)
     most = query_radius(coordinates)
@@ -164,9 +164,8 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     x = np.concatenate([np.zeros((1, width)), *(scale * seen for scale in LENGTHS)])
     held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
     most = query_radius(coordinates)
-    shift = float(
-        np.clip(-coordinates.centre[-1], -most, most)
-    )  # makes the labels of an unseen record even
+    # makes both labels of an unseen record equally likely
+    shift = float(np.clip(-coordinates.centre[-1], -most, most))
     queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]
     gradients = np.concatenate([each_gradient(held, query, 2 * len(x)) for query in queries])
     differences = gradients[1::2] - gradients[::2]
@@ -187,8 +186,8 @@ def _measured_pair(
 def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
     """List directions of records of a network: usual ones, and those that units see least.
 
-    A long record that one unit does not see and all others are sure of has its gradient in that
-    unit's row alone, along the record itself: there, along one coordinate nearly.
+    Of a long record that one unit does not see and all others are sure of, the gradient is in that
+    unit's row alone, along the record: for the directions here, nearly along one coordinate.
     """
     inner = phi[: hidden * width].reshape(hidden, width)
     outer = phi[hidden * width : -1]
@@ -204,11 +203,12 @@ def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
 def worst_sums(coordinates: Coordinates) -> Pair:
     """Search records that move sums released at once furthest, in units of their noise.
 
-    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof:
-    the cosine between them is min(1, k/2), k = (c Y/B)^2
-    (`learning.training.adassp.release_sensitivity`). There is no query. Of second moments and
-    scores, opposite ones of a long record and a short one, or two long ones at the angle of the
-    proof (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further.
+    For (sum xx', c sum xu), the records have full length and opposite targets, and lie at the angle
+    of the proof: the cosine between them is min(1, k/2), k = (c Y/B)^2
+    (`learning.training.adassp.release_sensitivity`). For second moments and scores, the scores are
+    opposite; the records are a long one and a short one, or two long ones at the angle of the proof
+    (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further. There is
+    no query.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:

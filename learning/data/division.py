@@ -127,6 +127,8 @@ def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
 
 def large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
     """Select owners with ``min_records`` records; one without any is an error at ``key``."""
+    if not taken:
+        raise InputError(key, "needs at least one owner", "none", "Say whose the rows are.")
     empty = [name for name, rows in taken.items() if not len(rows)]
     if empty and min_records == 1:
         raise InputError(
@@ -138,7 +140,7 @@ def large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[
     kept = {name: rows for name, rows in taken.items() if len(rows) >= min_records}
     if not kept:
         rule = f"at least one owner must have {min_records:,} records"
-        found = f"at most {max(map(len, taken.values())):,}" if taken else "no owner"
+        found = f"at most {max(map(len, taken.values())):,}"
         raise InputError("data.min_records", rule, found, "Lower it.")
     return kept
 

@@ -104,7 +104,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def _label_target(name: str, columns: Columns, public: Rows) -> Target:
-    """Make the target of labels -1 and +1; public rows must show both."""
+    """Make the target of labels -1 and +1; public rows must show both, if there are any."""
     shown = columns[name][public]
     if len(set(shown.tolist())) == 1:
         raise InputError(
@@ -160,7 +160,7 @@ def _fit_components(raw: Array, components: int) -> Components:
 def _public_range(
     name: str, columns: Columns, public: Rows, bounds: Bounds, outermost: float
 ) -> tuple[float, float]:
-    """Public range of a column: as stated, or of the public rows without ``outermost`` shares.
+    """Public range of a column: as stated, or of public rows but a share ``outermost`` at each end.
 
     Outliers among many public rows would set the scale of a whole column; where nothing is left
     without them (a rare yes among noes), the whole range counts.

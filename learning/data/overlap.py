@@ -67,8 +67,8 @@ def count_overlap(owners: Sequence[OwnerData]) -> Overlap:
     sufficient for being the same person's: a person may be coded differently by two hospitals, and
     in coded data (few columns, few categories) different people often share a row. So a kappa found
     here is a warning, never a reason to refuse a run, and never enters a price by itself: noise
-    scaled to the records would itself reveal something of them. A scenario states that one person's
-    record may be with several owners as ``learning.data.overlap``.
+    scaled to the records would itself reveal something of them. A scenario states as
+    ``learning.overlap`` how many owners one person's record may sit with.
 
     Parameters
     ----------

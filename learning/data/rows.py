@@ -19,7 +19,7 @@ class RowLabels:
 
     Parameters
     ----------
-    names : different texts, sorted; "" of rows without owner.
+    names : the distinct texts, sorted; "" stands for no owner.
     of_row : (n_rows,), the place of each row's text among them.
     """
 
@@ -39,7 +39,7 @@ class RowLabels:
         return cls(tuple(names), np.fromiter(map(place.__getitem__, texts), kind, len(texts)))
 
     def coded(self, codes: NDArray[np.integer]) -> RowLabels:
-        """Label rows (n_rows,) by codes, of which these are the labels; -1 is the last."""
+        """Label rows by codes (n_rows,): code k takes the label of row k here, -1 of the last."""
         return RowLabels(self.names, self.of_row[codes])
 
     def texts(self, rows: Rows) -> NDArray:

@@ -1,7 +1,8 @@
 """Forecasts of the model's quality before anything is asked, and their uncertainty.
 
 inputs, public_sample, pooled: settings, public facts and rows; all records, for the oracle basis
-weighting, fitness: weights of the answers; the forecast as a function of all budgets
+weighting, shared_noise: weights of the answers; those under one noise that owners make together
+fitness: the forecast as a function of all budgets
 law, exact_planner: plans by the exact law
 rehearsal, calibration, calibrated_planner: plans by rehearsal, where no law is known; kept on disk
 protocol, one_step: bounds and ball that are announced; tail: gradients longer than the rows show

@@ -1,10 +1,8 @@
-"""Bootstrap samples of the public rows, and intervals of forecasts from them.
+"""Bootstrap samples of the public rows.
 
-The public rows are taken for the population, and a bootstrap sample of them for what the learner
-knew: it has its own model, start and scale. All samples are computed at once, in blocks that stay
-in the processor's cache. In each possible world the ratio of what then comes true to what the
-learner then forecast is the error of the method; times the forecast from all public rows, it is one
-value that the truth may have.
+The public rows are taken for the population, and each bootstrap sample for the rows of a learner in
+one possible world: it has its own model, start and scale. All samples are computed at once, in
+blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from learning.forecast.public_sample import PublicSample, curved_dispersion, dis
 from learning.losses.coordinates import Coordinates
 from learning.training.law import Problem, concatenate_problems
 
-LEAST = 1e-6  # of f*: floor of that of a bootstrap sample, whose rows may be fitted without error
+LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
 BLOCK = 2**17  # numbers handled at once
 
 
@@ -37,7 +35,7 @@ class BootstrapSamples:
     sample : the public rows themselves.
     models : array (m, p), the public model of each sample, spread as theta_pub is around the pooled
         optimum.
-    start : "public" or "zero", where training starts.
+    start : "public" (each sample's own model) or "zero", where training starts.
     transforms : array (m, p, p), the scale W of each.
     optimum : f* of the population.
     rows : array (m, n), rows of the population that each sample is made of.
@@ -65,7 +63,7 @@ class BootstrapSamples:
         return {}
 
     def first_samples(self, count: int) -> BootstrapSamples:
-        """First samples only."""
+        """Select the first ``count`` samples."""
         return self._known.setdefault(count, self._select_samples(slice(count)))
 
     def _select_samples(self, which: slice) -> BootstrapSamples:
@@ -76,8 +74,8 @@ class BootstrapSamples:
     def draw_resamples(self, count: int, *, rng: Generator) -> list[BootstrapSamples]:
         """Draw ``count`` bootstrap samples of each sample, as its learner would.
 
-        Its forecast, against the outcome of its plan on the population, shows the error of such
-        forecasts: the population has records that its own rows do not show.
+        The learner's forecast from them, against the outcome of its plan on the population, shows
+        the error of such forecasts: the population has records that the learner's rows do not show.
         """
         x, y = self.sample.population()
         learners = []
@@ -106,8 +104,8 @@ class BootstrapSamples:
     def dispersion(self) -> float:
         """C of the population.
 
-        With labels it is the mean loss of the samples' models times n_pub: that needs no curvature,
-        which hinge loss does not have.
+        Under another loss than the squared one it is n_pub times the mean excess of the samples'
+        models: that needs no second derivative, which hinge loss does not have.
         """
         x, y = self.sample.population()
         if self.sample.loss.quadratic:
@@ -183,16 +181,16 @@ class BootstrapSamples:
     ) -> Problem:
         """Training problem of each sample, its records clipped to the given bounds.
 
-        With ``corrected``, the offset of the optimum by clipping is shrunk by the part that is
-        chance (`chance_share`): uncorrected, it is overstated, which suits the choice of bounds and
-        no forecast.
+        Chance in few rows overstates how far clipping moves the optimum. A forecast is made with
+        ``corrected``, which shrinks that offset by its share of chance (`chance_share`); bounds are
+        chosen without.
         """
         return self.training_problems(radius, [target_bound], corrected=corrected)[0]
 
     def training_problems(
         self, radius: float, target_bounds: Sequence[float], *, corrected: bool = False
     ) -> list[Problem]:
-        """Problems for several bounds on targets: features are clipped once."""
+        """Training problems for several bounds on targets: features are clipped once."""
         asked = radius, *target_bounds, corrected
         if asked not in self._known:
             size = max(1, BLOCK // self.sample.x.size)
@@ -240,9 +238,8 @@ def draw_bootstrap(
     """Resample the public rows with replacement, ``resamples`` times.
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g
-    H^-1, the samples' models miss theta_pub by 1/n_pub of it: their distance is stretched
-    accordingly. Where there is curvature, each sample estimates C by its own: few rows are fitted
-    so well that gradients and curvature look smaller than they are, and a sample shows by how much.
+    H^-1. The samples' models miss theta_pub by 1/n_pub H^-1 Sigma_g H^-1 only, so their distances
+    from it are stretched by sqrt(1 + n_pub/n).
 
     Samples may be of a kind of their own. Their models then lie further off; and where that is
     further than by chance alone, their rows are those of one part of the population, within which a
@@ -250,6 +247,13 @@ def draw_bootstrap(
 
     Parameters
     ----------
+    sample : the public rows.
+    start : "public" or "zero", where training starts.
+    precondition : True if the scales whiten.
+    total_size : n, records of all owners.
+    resamples : number of bootstrap samples.
+    rng : of the draws.
+    norm : 1 or 2, in which records are clipped.
     distances : array (resamples,), increase of 1/n_pub + 1/n by the kind of each sample
         (`kind_distance`); 0 unless given.
     """

@@ -40,18 +40,18 @@ from learning.training.engine import Trained, train
 from learning.training.task import Task
 
 RESAMPLES = 24
-COMPARED = 1200  # trainings with owners' own noise, and with equal noise, over all starts
+COMPARED = 1200  # trainings with owners' own noise, and as many with equal noise, over all starts
 EQUAL = 1e-3  # relative difference of noise terms up to which they are equal
 MEASURED_ONCE = 120  # draws on the oracle basis, which has one start
 MEASURED_CHEAPLY = 300  # the same where sums suffice, and a round costs next to nothing
-PERMUTATIONS = 16  # of the records among the owners, on the oracle basis, and runs in all
-RUNS = 240
+PERMUTATIONS = 16  # draws of the records that each owner has
+RUNS = 240  # trainings over all permutations, on the oracle basis
 REPEATS = 6  # draws per start, of the interval
 REPEATS_RESAMPLED = 2  # draws per bootstrap sample of a bootstrap sample
 FACTORS = (0.0, 0.4, 0.8, 1.25, 2.5)  # of the noise power, at which the oracle is trained
 ORACLE_RUNS = 40  # at each of them
-PARTS = 36  # parts of the pooled records, and records of each, from which C is estimated
-PART = 1000
+PARTS = 36  # parts of the pooled records, from which C is estimated
+PART = 1000  # records of each
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,20 @@ class CalibratedPlanner(Planner):
 
     Parameters
     ----------
-    rehearsal : of the training.
+    rehearsal : of the training where all owners share.
     """
 
     rehearsal: Rehearsal = field(repr=False)
 
     def at(self, epsilon: Array) -> float:
-        """Forecast of the market, corrected for unequal noise where the aggregate is no sum."""
+        """Relative fitness forecast, corrected for unequal noise where the aggregate is no sum."""
         return self.forecast.at(epsilon) * self._inequality_at(epsilon)
 
     def noise_part(self, epsilon: Array) -> float:
         return self.forecast.noise_part(epsilon) * self._inequality_at(epsilon)
 
     def _inequality_at(self, epsilon: Array) -> float:
-        """Relative fitness with each owner's own noise and weight, over that with equal noise."""
+        """Relative fitness with the noise and weight of each owner, over that of the rehearsal."""
         if self.rehearsal.aggregation.sums or not self.asks(epsilon):
             return 1.0
         epsilon = np.asarray(epsilon, dtype=float)
@@ -212,9 +212,15 @@ def calibrated_planner(
 ) -> CalibratedPlanner:
     """Protocol and forecast by rehearsal, on the learner's own rows and on bootstrap samples.
 
-    Without public rows on the pooled records: the simulator's privilege, assumed known. Where there
-    is a law that does not quite hold, the plans that are best by it at some noise are measured too:
-    its grid is finer than that of rehearsals.
+    Without public rows both come from the pooled records, which only a simulator knows. Where a law
+    holds nearly, the plans that are best by it at some noise are measured too: its grid is finer
+    than that of rehearsals.
+
+    Parameters
+    ----------
+    inputs : of the forecast.
+    mechanism : mechanism of the answers.
+    law : candidate plans by a law that holds nearly; None without such a law.
     """
     bootstrap = None
     if inputs.sample is None:

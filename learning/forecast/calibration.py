@@ -34,7 +34,7 @@ SCREENED = 2  # replications per start when every plan is tried
 MEASURED = 12  # replications per start of the plans that remain
 STARTS_SCREENED = 6
 LEVELS = 13  # of noise, in addition to none
-FINE_SCREENED = 4  # replications from every start: few plans differ by much
+FINE_SCREENED = 4  # the same on a finer grid, from every start: its plans differ by little
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def fit_curve(levels: ArrayLike, values: ArrayLike, errors: float | Array = 0.0)
 
 
 def _rising_functions(levels: Array) -> Array:
-    """Rising functions at the levels (k, m): the form's, the square, and ones that level off."""
+    """Rising functions at the levels, (k, m): of the form, the square, and ones that level off."""
     with np.errstate(divide="ignore", over="ignore"):  # no noise, or levels far from each other
         ratio = levels[1:, None] / levels
         off = np.stack([1 / (1 + ratio), 1 / (1 + ratio**2)])
@@ -119,10 +119,10 @@ def _rising_functions(levels: Array) -> Array:
 
 
 def _fit_nonnegative(columns: Array, values: Array, spread: Array) -> Array:
-    """Coefficients >= 0 of the columns (k, m) nearest to values (k,) of relative errors (k,).
+    """Coefficients (m,) >= 0 of columns (k, m), fitted to values (k,) by least squares.
 
-    Errors are relative to the fit, not to the measurement: values too small by chance would count
-    for more.
+    ``spread`` (k,) is the relative error of each value. It is relative to the fit, not to the
+    measurement: values too small by chance would count for more.
     """
     scale = np.maximum(columns.max(axis=0), 1e-300)
     about = values
@@ -217,19 +217,25 @@ def calibrate(
 ) -> Curves:
     """Fit curves of the plans that are best at some level of noise.
 
-    All plans are screened with few replications from a few starts at every other level; those that
-    are best at one of them are measured again, with more at every level, and fitted. Measurements
-    are kept on disk.
+    All plans are screened with few replications, from a few starts at every other level (on a finer
+    grid from all starts at every level). Those that are best at one of them are measured again,
+    with more replications at every level, and fitted. Measurements are kept on disk.
 
     Parameters
     ----------
+    rehearsal : of the training.
     levels : array (k,), aggregated noise, the first 0, rising.
     settings : fixed parts of the plan; the learner chooses the others.
     ceiling : relative fitness above which the learner would not train; curves are fitted up to the
-        second level beyond it, and to five levels at least.
+        second level beyond it, and up to the fifth at least.
     measured : replications per start of the plans that remain.
     also : plans that are measured unscreened.
     progress : called with the progress of the rehearsals.
+
+    Raises
+    ------
+    InputError
+        If training diverges under every plan.
     """
     unscreened = [(plan.returned, plan.horizon, plan.step_size, plan.growth) for plan in also]
 
@@ -256,7 +262,7 @@ def calibrate(
 
 
 def count_levels(ceiling: float, values: Array) -> int:
-    """Number of levels up to the second at which values are beyond the ceiling, at least five."""
+    """Number of levels up to one after the first whose value is beyond the ceiling, >= 5."""
     beyond = np.flatnonzero(values > ceiling)
     return max(5, int(beyond[0]) + 2) if len(beyond) else len(values)
 
@@ -300,9 +306,9 @@ def _measure_plans(
     repeats: int,
     progress: Progress,
 ) -> dict[str, Array]:
-    """Measure plans at every level, those of as many rounds together: they share all draws.
+    """Measure plans at every level; those that diverge are left out.
 
-    Plans are (returned point, rounds, step size, growth); those that diverge are left out.
+    Plans of the same rounds and growth are measured together: they share all draws.
     """
     starts = len(rehearsal.starts)
     work = sum({key[1:]: key[1] for key in keys}.values()) * len(levels) * repeats * starts

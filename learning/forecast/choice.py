@@ -9,7 +9,6 @@ priced for the same number of rounds only the one of least noise is tried.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import product
@@ -65,7 +64,7 @@ class Way:
 
     @property
     def settings_and_norm(self) -> tuple[Settings, int]:
-        """Settings and norm of records, which forecasts of one shape share."""
+        """Settings and norm of records: ways that share both differ in their noise alone."""
         return self.inputs.settings, int(self.mechanism.norm)
 
     def make_planner(self, like: Planner | None = None) -> Planner:
@@ -76,7 +75,7 @@ class Way:
         return planner_under(replace(self.inputs, settings=settings), self.mechanism, like)
 
     def noise_level(self, horizon: int, growth: float) -> float:
-        """Noise on the last of some answers at the reference budgets, for a gradient bound of 1."""
+        """Noise on the last of ``horizon`` answers at the reference budgets, at a bound of 1."""
         mechanism = self.mechanism
         widened = 1.0
         if self.inputs.settings.trains_by.scores:
@@ -91,7 +90,7 @@ class Way:
         return owners.noise_at(owners.reference, mechanism, self.inputs.base_weighting)
 
     def forecast_at(self, horizon: int, growth: float) -> QuickForecast:
-        """Quick forecast with some rounds and a growth of shares: the best of some steps."""
+        """Quick forecast for a number of rounds and a growth of shares: the best of some steps."""
         rehearsal = self.own_rehearsal
         settings = self.inputs.settings
         level = np.array([self._noise_of(rehearsal.mechanism)])
@@ -106,8 +105,10 @@ class Way:
         return QuickForecast(lowest, horizon, growth, self, plan)
 
     def forecast_in_doubt(self, plan: Plan) -> float | None:
-        """Mean relative fitness under a plan over the kinds that records may be of.
+        """Geometric mean of relative fitness under a plan over the kinds that records may be of.
 
+        Ways are so compared by factors: one that may end ten times worse than another is not worth
+        a gain of a third, and kinds under which all ways fail do not decide.
         The plan is the best one if all records are of one kind: nothing shows before the owners
         answer that they are not. None where no doubt is left that they are, or training starts at
         zero, which is as far from records of any kind.
@@ -126,7 +127,7 @@ class Way:
         starts = moved.start_coordinates(rehearsal.starts[0])
         level = np.array([self._noise_of(rehearsal.mechanism)])
         found = replace(rehearsal, starts=starts).rehearse_plan(plan, level, REPEATS)
-        return float(found.mean())
+        return float(np.exp(np.mean(np.log(found.mean(axis=2)))))
 
     @cached_property
     def own_rehearsal(self) -> Rehearsal:
@@ -151,7 +152,7 @@ class QuickForecast(NamedTuple):
     """Forecast of a way to train at the reference budgets, quick or full.
 
     ``horizon`` is the best number of rounds, ``growth`` that of the shares of a budget, ``plan``
-    the best plan of a quick forecast; ``in_doubt`` is its relative fitness on average over the
+    the best plan of a quick forecast; ``in_doubt`` is the geometric mean of its relative fitness over the
     kinds that records may be of, None where all are known to be of one kind.
     """
 
@@ -174,7 +175,7 @@ class QuickForecast(NamedTuple):
 
     @property
     def choice(self) -> Choice:
-        """Way to train, as it is told."""
+        """Facts of the way to train, for reports."""
         settings = self.way.inputs.settings
         mechanism = self.way.mechanism
         return Choice(
@@ -326,15 +327,18 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
 def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     """Make a quick forecast of each way that may be the best, the lowest first.
 
-    First of those that are priced for any number of rounds. Noise that is accounted for one number
-    of rounds is dear to compute, and less by a third or so: it is tried where the same settings
-    without it come near the lowest forecast, and at numbers of rounds near those that are best
-    there.
+    First come ways that are priced for any number of rounds. Noise that is accounted for one number
+    of rounds is smaller by a third or so, but slow to compute. It is tried only where the same
+    settings without it come near the lowest forecast, from the number of rounds that is best there.
     """
     free = least_noisy([way for way in ways if way.mechanism.horizon is None])
     found: list[QuickForecast] = []
+    refused: list[InputError] = []
     for way in free:
-        found += [one.count_doubt() for one in _climb_down(_places_open_to(way), FIRST)]
+        try:
+            found += _climb_down(_places_open_to(way), FIRST)
+        except InputError as error:
+            refused.append(error)
         did(0.8 / len(free))
     near = WITHIN_REACH * min((one.expected for one in found), default=np.inf)
     kinds: dict[Any, list[Way]] = {}
@@ -347,9 +351,13 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
         named = [one for one in family if one.way.mechanism.name == name] or family
         if not family or family[0].expected <= near:
             start = named[0][1:3] if named else FIRST
-            with suppress(InputError):
-                found += [one.count_doubt() for one in _climb_down(_places_priced(rivals), start)]
+            try:
+                found += _climb_down(_places_priced(rivals), start)
+            except InputError as error:
+                refused.append(error)
     did(0.2)
+    if not found:
+        raise refused[0]
     return _sort_lowest_first(found)
 
 
@@ -359,14 +367,11 @@ def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
 
 
 def _places_open_to(way: Way) -> dict[Place, Way]:
-    """Rounds and growths that are open to a way; empty where it is inconsistent."""
+    """Map the rounds and growths that are open to a way to it."""
     settings = way.inputs.settings
     horizons: Sequence[int] = (settings.horizon or 1,)
     if settings.horizon is None:
-        try:
-            horizons = way.own_rehearsal.horizons()
-        except InputError:
-            return {}
+        horizons = way.own_rehearsal.horizons()
     growths = open_growths(settings.growth, 2) if settings.trains_by.takes_steps else (1.0,)
     return {
         (horizon, growth): way
@@ -376,16 +381,16 @@ def _places_open_to(way: Way) -> dict[Place, Way]:
 
 
 def _places_priced(rivals: Sequence[Way]) -> dict[Place, Way]:
-    """Rounds and growths that ways are priced for."""
+    """Map the rounds and growth that each way is priced for to it."""
     settings = [price_rounds(way.inputs, way.mechanism).settings for way in rivals]
     places = [(one.horizon or 1, one.growth or 1.0) for one in settings]
     return dict(zip(places, rivals, strict=True))
 
 
 def _climb_down(ways: dict[Place, Way], start: Place) -> list[QuickForecast]:
-    """Search the lowest forecast by single steps in rounds or growth, from the nearest place.
+    """Search the lowest forecast by single steps in rounds or growth, from the place nearest start.
 
-    Empty where no place is open.
+    The result has the one forecast that was found; it is empty where no place is open.
     """
     if not ways:
         return []
@@ -412,7 +417,7 @@ def _climb_down(ways: dict[Place, Way], start: Place) -> list[QuickForecast]:
                 j += across
                 moved = True
     assert best is not None
-    return [best]
+    return [best.count_doubt()]
 
 
 def least_noisy(ways: Sequence[Way]) -> list[Way]:

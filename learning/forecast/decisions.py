@@ -1,4 +1,10 @@
-"""Costs of decisions by a model's score: wrong labels, or money."""
+"""Costs of decisions by a model's score: wrong labels, or money.
+
+No law gives them, so they are estimated on the rows that the learner rehearses on. Models are
+trained at many levels of noise, each by the plan that is best there, and a rising curve is fitted
+to their mean relative fitness and their mean cost of wrong decisions. It includes the effect of
+noise on decisions, which a straight line from the learner's own model to the best one would not.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +42,9 @@ class Decisions:
 
     Parameters
     ----------
-    false_alarm, miss : cost of +1 where the label is -1, and of -1 where it is +1, above 0; both 1:
-        wrong labels are counted.
+    false_alarm : cost of deciding +1 where the label is -1, above 0.
+    miss : cost of deciding -1 where the label is +1, above 0. Wrong labels are counted where both
+        costs are 1.
     moved : True if the threshold of +1 is moved to where the learner's rows cost least; else it is
         0.
     """
@@ -76,8 +83,8 @@ class Decisions:
 class RisingCurve:
     """c + sum a psi/(psi + s) + sum b psi^2/(psi^2 + s^2) over several s, with coefficients >= 0.
 
-    It is smooth, as a market that is searched by slopes needs it: steps and bends by chance in the
-    measurements would be places for owners to settle at.
+    It is smooth, since a market is searched by its slopes: owners would settle at the steps and
+    bends that chance leaves in measurements.
 
     Parameters
     ----------
@@ -129,10 +136,11 @@ class DecisionCost(Measure):
     loss : the loss that is trained.
     rows : the rows (x, y) that the learner chooses a threshold by.
     curve : cost by relative fitness, from rehearsed models.
-    worlds : the same in possible worlds.
-    own_there : arrays (m,) and (m,), relative fitness of the learner's own model in each, and the
-        cost of a case with it.
-    own_known : the same on average: few records bias a model otherwise than noise does.
+    worlds : the same in each possible world; one of them where the records are known.
+    own_there : arrays (m,) and (m,), relative fitness of the learner's own model in each world, and
+        the cost of a case with it.
+    own_known : both on average. They need not lie on the curve: few records bias a model otherwise
+        than noise does.
     """
 
     decisions: Decisions
@@ -154,7 +162,7 @@ class DecisionCost(Measure):
         return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=True)])
 
     def own(self, fitness: ArrayLike) -> Array:
-        """Curve, and off it as the learner's own model is; a better one in proportion."""
+        """Curve plus the distance of the learner's own model from it; less for a better model."""
         known, cost = self.own_known
         share = np.zeros(())
         if known > 0:
@@ -162,7 +170,7 @@ class DecisionCost(Measure):
         return self(fitness) + (cost - self(known)) * share
 
     def own_in_worlds(self, fitness: Array) -> Array:
-        """Curve, and off it as the own model of that world is."""
+        """Curve of each world plus the distance of the learner's own model there from it."""
         off = self.own_there[1] - self.in_worlds(self.own_there[0])
         return self.in_worlds(fitness) + off
 
@@ -225,10 +233,11 @@ class DecisionStudy:
         )
 
     def _rehearse_decisions(self, levels: Array, best: NDArray[np.intp]) -> dict[str, Array]:
-        """Mean relative fitness of models and cost of a case: in all (k,), and by start (m, k).
+        """Measure relative fitness of models and the cost of a case with them.
 
-        Of the models trained at each level of noise, and of the best there is; separately of the
-        learner's own models, (m,). By start, costs are counted on the rows of another start.
+        The models are those trained at each level of noise, and the best there is: means over all
+        starts (k,), and by start (m, k), where costs are counted on the rows of another start. The
+        same of the learner's own models, (m,), and their means.
         """
         cost = self.rehearsal.cost
         models: list[list[Array]] = [[] for _ in self.chosen]
@@ -271,9 +280,9 @@ class DecisionStudy:
         }
 
     def draw_unseen(self, costs: Array) -> Array:
-        """Draw the true cost of decisions over that on rows that cost (n,), in each world, (m,).
+        """Draw the true cost of decisions over their cost (n,) on the rows, in each world, (m,).
 
-        Few rows show few wrong decisions, whose rate is a gamma variable by Jeffreys' prior.
+        Few rows show few wrong decisions; their rate is a gamma variable under Jeffreys' prior.
         """
         worlds = len(self.chosen)
         if worlds == 1 or not costs.any():
@@ -284,7 +293,7 @@ class DecisionStudy:
         return rng.gamma(shown + 0.5, size=worlds) / shown
 
     def _train_models(self, plan: Plan, levels: Array) -> Iterator[Array]:
-        """Models rehearsed from each start under a plan, (levels, repeats, p)."""
+        """Yield the models rehearsed under a plan, (levels, repeats, p), start by start."""
         repeats = REPEATS if len(self.chosen) > 1 else REPEATS_FROM_ONE
         step = np.array([plan.step_size])
         runs = self.rehearsal.trainings(plan.horizon, step, levels, repeats, plan.growth)
@@ -293,9 +302,10 @@ class DecisionStudy:
                 yield coordinates.model(done.point(plan.returned)).reshape(len(levels), repeats, -1)
 
     def row_costs(self, models: Array, rows: NDArray[np.intp]) -> Array:
-        """Mean cost of the decision on each row, (n,), by models (k, p), thresholds by some rows.
+        """Mean cost of the decisions of models (k, p) on each row, (n,).
 
-        With several starts each row represents others like it (`alarm_chances`).
+        Each model's threshold is chosen on ``rows``. With several starts each row represents others
+        like it (`alarm_chances`).
         """
         y = self.rehearsal.y
         total = np.zeros(len(y))
@@ -310,10 +320,15 @@ class DecisionStudy:
 
 
 def alarm_chances(beyond: Array, y: Array) -> Array:
-    """Probability that a row like each is decided to be +1, by its score less a threshold, (k, n).
+    """Probability that a row like each is decided to be +1, (k, n).
 
     Scores of a label have a normal kernel density. So two models that decide all rows equally may
-    differ on others, and a model that was fitted to them is not taken to be always right.
+    differ on others, and a model that was fitted to the rows is not taken to be always right.
+
+    Parameters
+    ----------
+    beyond : array (k, n), score of each row less the threshold, by model.
+    y : array (n,), labels, -1 or 1.
 
     Source: Silverman, Density Estimation, 3.28 (the width).
     """

@@ -13,10 +13,7 @@ from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import SMALLEST, PlanningInputs
 from learning.forecast.law import oracle_problem, with_printed_step
 from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.prediction import (
-    predict_permuted,
-    predict_trained,
-)
+from learning.forecast.prediction import predict_permuted, predict_trained
 from learning.forecast.protocol import design_by_law
 from learning.forecast.public_sample import affordable_count, dispersion
 from learning.losses.coordinates import Coordinates
@@ -35,8 +32,8 @@ from learning.training.plan import Plan
 
 RESAMPLES = 200
 LEAST_RESAMPLES = 8  # of a wide model
-PERMUTATIONS = 40  # of the pooled records among the owners, of the interval on the oracle basis
-PROFILES = 9  # of budgets, from all smallest to all largest
+PERMUTATIONS = 40  # of the records among the owners, for the interval on the oracle basis
+PROFILES = 9  # of budgets, from the smallest of all owners to the largest of all
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class ExactPlanner(Planner):
     problem: Problem = field(repr=False)
 
     def _training_at(self, epsilon: Array) -> tuple[Plan, float, Array]:
-        """Plan at given budgets, S, and the deviation of each answer's noise over that of S."""
+        """Plan at given budgets, S, and the deviation of each answer's noise over sqrt(S)."""
         plan = self.forecast.plan(epsilon)
         return plan, self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
 
@@ -62,7 +59,7 @@ class ExactPlanner(Planner):
 
     @cached_property
     def hindsight_problems(self) -> tuple[Problem, Problem]:
-        """Problems of each bootstrap sample on the public rows, and of its learner's forecast."""
+        """Problem of each bootstrap sample on all public rows, and those its learner plans by."""
         assert self.bootstrap is not None
         bounds = self.coordinates.radius, self.coordinates.target_bound
         forecast = [
@@ -82,7 +79,7 @@ class ExactPlanner(Planner):
         return predict_permuted(np.array(found), point)
 
     def _fit_pooled(self, epsilon: Array, inputs: PlanningInputs) -> tuple[float, float, float]:
-        """Bias, noise and f* of training on pooled records."""
+        """Parts of the excess cost by bias and by noise, and f*, of training on pooled records."""
         plan, power, relative = self._training_at(epsilon)
         weights = self.forecast.weights(epsilon)
         problem = pooled_problem(inputs, self.coordinates, weights)
@@ -102,8 +99,8 @@ class ExactPlanner(Planner):
     def ball_binds(self) -> bool:
         """True if the projection matters at budgets that owners may choose: no law holds there.
 
-        Where the scenario states the ball, at any budgets between the smallest and the largest;
-        else at the reference, for which the learner has made it wide enough if it could.
+        Where the scenario states the ball, budgets between the smallest and the largest are tried;
+        else only the reference, for which the learner has made the ball wide enough if it could.
         """
         owners = self.inputs.owners
         profiles = [owners.reference]
@@ -133,13 +130,13 @@ def exact_planner(
 ) -> ExactPlanner:
     """Protocol and forecast by the exact law, from the learner's public rows.
 
-    Without public rows from the pooled records: the simulator's privilege, assumed known.
+    Without public rows both come from the pooled records, which only a simulator knows.
 
     Parameters
     ----------
     inputs : of the forecast.
     mechanism : mechanism of the answers.
-    drawn : bootstrap samples of its rows where another planner of as many records has drawn them.
+    drawn : bootstrap samples of the same rows, where another planner has drawn them.
     """
     bootstrap = None
     outside = None

@@ -99,7 +99,7 @@ class FitnessForecast:
         return bool(np.isfinite(self.envelope.ceiling))
 
     def part(self, owners: Array) -> FitnessForecast:
-        """Forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows."""
+        """Forecast whose `terms` and `slopes` have the rows of some owners only, numbered (k,)."""
         weighting = self.weighting.select_owners(owners)
         return replace(self, sizes=self.sizes[owners], records=self.total, weighting=weighting)
 
@@ -109,10 +109,10 @@ class FitnessForecast:
         """Forecast with other weights, chosen at the reference budgets.
 
         The balance of precision weights is the cost of a unit of noise there over that of a unit of
-        1/n, under the plan in use. Noise that no weights hold down may leave only a plan for much
-        noise, under which a unit of it costs little: so few weights on noise are consistent, and
-        bad. Where budgets differ, others are tried, from weights by noise alone down, each balance
-        that of the plan the one before leads to; the best is taken.
+        1/n, under the plan in use. Under much noise the plan may be one for much noise, by which a
+        unit of it costs little: then weights that hardly heed noise are consistent, and bad. So
+        where budgets differ, other balances are tried, first that of weights by noise alone, then
+        each time that of the plan which the one before leads to. The best is taken.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class FitnessForecast:
         )
 
     def _corrected_term(self, term: Array, sizes: Array) -> Array:
-        """Noise terms, corrected where noise is not scaled to an owner's own records."""
+        """Correct noise terms where noise is not scaled to an owner's own records."""
         scaled_to = self.mechanism.noise_denominator(sizes)
         return term if scaled_to is sizes else term * (sizes / scaled_to) ** 2
 
@@ -163,8 +163,8 @@ class FitnessForecast:
     def beside(self, epsilon: Array, others: Array) -> Columns:
         """Sums where each owner is at its candidates (n_owners, m), given the others' sums.
 
-        These are (n_owners, 1, k). By column, and (n_owners, 1) where candidates do not differ:
-        far less work than ``others + terms``.
+        ``others`` is (n_owners, 1, k). The result is by column, (n_owners, 1) where candidates do
+        not differ: far less work than ``others + terms``.
         """
         columns = self.weighting.sum_columns(self.answers_at(epsilon))
         return tuple(others[..., k] + column for k, column in enumerate(columns))
@@ -186,11 +186,11 @@ class FitnessForecast:
         return self.weighting.noise_factor(self.mechanism, columns)
 
     def excess(self, sums: ArrayLike | Columns) -> Array:
-        """Relative fitness psi from the summed terms, (..., k) -> (...), or from their columns."""
+        """Relative fitness psi, (...), from the summed terms (..., k) or from their columns."""
         return self._add_parts(_split_columns(sums), self.envelope.value(self.noise(sums)))
 
     def _add_parts(self, columns: Columns, enveloped: Array) -> Array:
-        """Relative fitness, given the envelope's value (...)."""
+        """Add the costs beside noise to the envelope's value (...); the result is `excess`."""
         value = enveloped + (self.partial_cost(columns) + self.unlike)
         between = self.weighting.between
         if between:
@@ -209,7 +209,7 @@ class FitnessForecast:
         return float(self.partial_cost(self.sums_at(epsilon)))
 
     def asks(self, sums: ArrayLike | Columns) -> Mask:
-        """True where the learner asks anything, from the summed terms, (..., k) -> (...)."""
+        """True where the learner asks anything, (...), from the summed terms (..., k)."""
         if self.may_abstain:
             return self.excess(sums) < self.outside
         return self.weighting.has_answers(_split_columns(sums))
@@ -249,7 +249,7 @@ class FitnessForecast:
         return self.at(epsilon) < self.outside
 
     def plan(self, epsilon: ArrayLike) -> Plan:
-        """Plan of the lowest line at these budgets, or no training (T = 1) where it is no gain."""
+        """Plan of the lowest line at these budgets; no training (T = 1) where it is no gain."""
         best = self.plan_set.plan_at(self.plan_set.best_plan(self.noise_at(epsilon)))
         shared = bool(np.any(np.asarray(epsilon) > 0))
         unanswered = shared and not self.weighting.has_answers(self.sums_at(epsilon))
@@ -258,7 +258,7 @@ class FitnessForecast:
         return best
 
     def noise_part(self, epsilon: ArrayLike) -> float:
-        """Part of the relative fitness at a profile that the noise adds; 0 without training."""
+        """Part of relative fitness at a profile that the noise adds; 0 without training."""
         if not self.plan(epsilon).asks:
             return 0.0
         noise = self.noise_at(epsilon)
@@ -287,7 +287,7 @@ def forecast_fitness(
     basis: str,
     outside: float | None = None,
 ) -> FitnessForecast:
-    """Forecast from a training problem: every plan open to the learner, and their envelope.
+    """Forecast from a training problem, by every plan that is open to the learner.
 
     Parameters
     ----------
@@ -299,6 +299,11 @@ def forecast_fitness(
     dispersion : C, in units of fitness (made relative here).
     basis : "public" or "oracle".
     outside : relative fitness of the learner's own model; None where that is the start of training.
+
+    Raises
+    ------
+    InputError
+        If training diverges under every plan.
 
     >>> from learning.privacy.laplace import Laplace
     >>> rows = ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])
@@ -324,19 +329,19 @@ def epsilon_worth(forecast: FitnessForecast, epsilon: ArrayLike) -> Array:
     """Budget of each owner beyond which its noise costs less than its sampling noise, (n_owners,).
 
     With q the owner's weight, its noise adds K q^2 v(epsilon) to the forecast and its sampling
-    noise (C/f*) q^2/n, so that more than the epsilon with K v(epsilon) = (C/f*)/n moves the model
-    by less than another sample of its records would. K is the cost of a unit of noise under the
-    plan in use at the profile (`FitnessForecast.noise_slope`).
+    noise (C/f*) q^2/n. Beyond the epsilon with K v(epsilon) = (C/f*)/n, noise moves the model by
+    less than another sample of the owner's records would. K is the cost of a unit of noise under
+    the plan in use at the profile (`FitnessForecast.noise_slope`).
 
     Parameters
     ----------
     forecast : exact or calibrated.
-    epsilon : array (n_owners,), the profile, such as an equilibrium. Of an owner that shares
-        nothing, the budget that would be worth buying with the others' at the profile.
+    epsilon : array (n_owners,), the profile, such as an equilibrium.
 
     Returns
     -------
     array (n_owners,); nan where nothing is asked, inf where no budget brings the noise down so far.
+    Of an owner that shares nothing, the budget that would be worth buying while the others stay.
 
     Source: ours; the same threshold is in the best weights, q proportional to 1/(K v + C/n)
         (`PrecisionWeighting`).
@@ -360,7 +365,7 @@ def epsilon_worth(forecast: FitnessForecast, epsilon: ArrayLike) -> Array:
 
 
 def _budgets_of(mechanism: Mechanism, terms: Array) -> Array:
-    """Compute `Mechanism.budget` of terms (n,); of many by a curve through some, in logs."""
+    """Compute `Mechanism.budget` of terms (n,); of many terms by a curve through some, in logs."""
     distinct, index = np.unique(terms, return_inverse=True)
     if len(distinct) <= NODES or distinct[0] == 0:
         return mechanism.budget(distinct)[index]
@@ -376,12 +381,12 @@ def worth_of_all(forecast: FitnessForecast, least: ArrayLike, most: ArrayLike) -
     """Budgets worth buying where every owner sells just that, (n_owners,).
 
     The more others sell, the more a unit of noise matters, and the more of an owner's budget is
-    worth buying. So from the upper ends of the intervals, repeated `epsilon_worth` falls to a fixed
-    point, the largest there is.
+    worth buying. So `epsilon_worth`, repeated from the upper ends of the intervals, falls to the
+    largest fixed point.
 
     Parameters
     ----------
-    forecast : as there.
+    forecast : exact or calibrated.
     least, most : arrays (n_owners,), the ends of the owners' intervals.
 
     Returns

@@ -48,7 +48,7 @@ class Homogeneity:
 
 
 def permutation_p_value(found: float, null: Sequence[float] | Array) -> float:
-    """Share of draws of a statistic, itself among them, that are as large."""
+    """P-value of a statistic: share of its draws, itself among them, that are as large."""
     return float((1 + np.count_nonzero(np.asarray(null) >= found)) / (1 + len(null)))
 
 
@@ -76,7 +76,7 @@ def gradients_at(loss: Loss, x: Array, y: Array, theta: Array) -> Array:
 
 
 def homogeneity_of_records(gradients: Array, sizes: Sequence[int], *, rng: Generator) -> float:
-    """P-value of mean gradients as far from each other, if all records are of one kind.
+    """P-value of mean gradients that lie so far from each other, if all records are of one kind.
 
     The statistic is sum_l n_l |mean_l|^2, with gradients whitened; its law is that of permuted
     records, so the test is exact under any tails.
@@ -84,7 +84,7 @@ def homogeneity_of_records(gradients: Array, sizes: Sequence[int], *, rng: Gener
     Parameters
     ----------
     gradients : array (n, p), of every record at one model, group after group.
-    sizes : number of records of each group.
+    sizes : number of records of each group, above 0.
     rng : of `PERMUTATIONS` permutations.
 
     Source: permutation tests, Lehmann and Romano, Testing Statistical Hypotheses, 15.2; the
@@ -137,10 +137,10 @@ class BetweenOwners:
     def draw_shifts(self, away: Array, count: int, *, rng: Generator) -> Array:
         """Draw |sum_l away_l g_l|^2, g the owners' mean gradients, over a record's variance.
 
-        The ratio is as uncertain as the permutations leave it. In every other draw the owners'
-        means then vary by it, independently of each other and of the weights; in the others, since
-        owners of small weight may well be of one kind, they are posterior means given their own
-        rows (normal prior of that ratio).
+        The ratio of each draw is one that the permutations leave possible. In every other draw the
+        owners' means vary by it, independently of each other and of the weights. But owners of
+        small weight may well be of one kind: in the other draws the means are drawn from their
+        posterior given the owners' own rows, under a normal prior of that ratio.
 
         Parameters
         ----------
@@ -213,10 +213,10 @@ def analyse_variance(
 
 
 def kind_distance(ratio: Array, sizes: Array) -> Array:
-    """Increase ratio (1 + sum (n_l/n)^2) of 1/m + 1/n if the m public rows are one more kind.
+    """Increase of 1/m + 1/n by ratio (1 + sum (n_l/n)^2) if the m public rows are one more kind.
 
     The optimum of rows that are a group like the others lies as far from that of all records as one
-    group's mean from the mean of all.
+    group's mean lies from the mean of all.
 
     Parameters
     ----------

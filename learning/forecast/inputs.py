@@ -15,13 +15,8 @@ from learning.errors import InputError
 from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.weighting import (
-    Answers,
-    RecordWeighting,
-    SharedWeighting,
-    SizeWeighting,
-    Weighting,
-)
+from learning.forecast.shared_noise import MOST_OWNERS, SharedWeighting
+from learning.forecast.weighting import Answers, RecordWeighting, SizeWeighting, Weighting
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
@@ -38,7 +33,7 @@ from learning.training.conduct import Conduct
 from learning.training.law import Returned
 
 REFERENCE_EPSILON = 1.0  # customary budget, at which clipping bounds are designed
-SMALLEST = 1e-3  # budget in the place of 0, where the most noise is asked for
+SMALLEST = 1e-3  # budget that takes the place of 0 where an owner is to share
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Settings:
         proved bound.
     horizon : number of rounds.
     step_size : constant of the step sizes.
-    printed_step : True if it is the one that the algorithm's paper states.
+    printed_step : True if steps are to be those that the algorithm's paper states.
     step_decline : power of the round that steps fall with; the algorithm's own if None.
     returned : points that training may return.
     regularisation : r >= 0.
@@ -132,7 +127,7 @@ class PublicOwners:
     sizes : array (n_owners,), records of each.
     epsilon_min, epsilon_max : arrays (n_owners,), the interval that each chooses its budget from.
     clocks : rates of answers in asynchronous training.
-    groups : owners that answer as one: numbers of the members of each group; each owner is in one.
+    groups : numbers of the owners in each group that answers as one; every owner is in one group.
     rows_per_person : k, the most records of one person at an owner, which noise hides together.
     """
 
@@ -153,7 +148,7 @@ class PublicOwners:
         return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
 
     def noise_at(self, epsilon: Array, mechanism: Mechanism, weighting: Weighting) -> float:
-        """Aggregated noise where all owners that may share do, at budgets (n_owners,)."""
+        """Aggregated noise where all that may share do, at budgets (n_owners,) or `SMALLEST`."""
         budgets = np.where(epsilon > 0, epsilon, SMALLEST)
         sizes = self.sizes.astype(float)
         term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
@@ -170,7 +165,7 @@ class PublicOwners:
     def clocks_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> Clocks:
         """Clocks of those who share.
 
-        A group ticks at its members' mean rate, and answers where all of them do.
+        A group ticks at the mean rate of its members, and answers when all of them do.
         """
         groups = self.groups_among(sharing)
         rates = self.clocks.rates
@@ -219,15 +214,28 @@ class PlanningInputs:
 
     @property
     def base_weighting(self) -> Weighting:
-        """Weighting by records, before other weights are chosen."""
-        if self.trust.secure:
-            sizes = tuple(self.owners.sizes.tolist())
-            return SharedWeighting(owners=sizes, colluders=self.trust.colluders)
-        return RecordWeighting() if self.settings.trains_by.one_by_one else SizeWeighting()
+        """Weighting by records, before other weights are chosen.
+
+        Raises
+        ------
+        InputError
+            If owners are too many for the weights that are to be chosen.
+        """
+        if not self.trust.secure:
+            return RecordWeighting() if self.settings.trains_by.one_by_one else SizeWeighting()
+        kind = self.settings.weights
+        count = len(self.owners)
+        if kind != "precision" and count > MOST_OWNERS:
+            rule = (
+                f'must be "precision" under secure aggregation with more than {MOST_OWNERS} owners'
+            )
+            raise InputError("learning.weights", rule, f"{kind} with {count} owners")
+        sizes = tuple(self.owners.sizes.tolist())
+        return SharedWeighting(owners=sizes, colluders=self.trust.colluders)
 
     @property
     def public(self) -> PublicSample:
-        """Learner's own rows, where it is known to have some."""
+        """The learner's own rows, where it has some."""
         assert self.sample is not None
         return self.sample
 

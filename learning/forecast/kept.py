@@ -36,8 +36,8 @@ def cache_folder() -> Path | None:
 def source_identity(plug_in: object) -> str:
     """Identity of a plug-in in a key: its parameters, and its source text where it is foreign.
 
-    Results of a class that has been edited are so computed anew. Where the text is unknown, the
-    identity differs every time.
+    So results of a class that has been edited are computed anew. Where the text is unknown, the
+    identity is different every time.
     """
     kinds = [one for one in type(plug_in).__mro__ if one not in (ABC, Generic, Protocol, object)]
     foreign = [kind for kind in kinds if not kind.__module__.startswith("learning.")]
@@ -50,10 +50,10 @@ def source_identity(plug_in: object) -> str:
 def load_or_compute(function: Callable[[], dict[str, Array]], *key: Any) -> dict[str, Array]:
     """Load what function() gave before for the same key, arrays by name, or call it.
 
-    The key, all that the result depends on, is hashed with this program's release. Nothing but
-    arrays is read, and these only with the checksum that they were kept with. A folder that cannot
-    be written, a full disk or a damaged or foreign file cost the time that keeping would have
-    saved, nothing else.
+    The key must hold all that the result depends on; it is hashed with this program's release. Only
+    arrays are read, and only with the checksum that they were kept with. A folder that cannot be
+    written, a full disk or a damaged or foreign file costs nothing but the time that keeping would
+    have saved.
     """
     folder = cache_folder()
     if folder is None:

@@ -1,4 +1,4 @@
-"""Exact law of training on clipped records: problems, lines of plans, lower envelope.
+"""Exact law of training on clipped records: training problems, lines of plans, their envelope.
 
 For a plan the law gives relative fitness = bias + slope * noise. The lower envelope of the lines is
 what the learner can reach at each noise.
@@ -91,7 +91,8 @@ def chance_share(
 
     The offset is a difference of two means over the n public rows; its variance is mean_i d_i'G
     d_i/n, with d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the
-    influence of row i, and G the counted Hessian. For a wide model the mean is over some rows.
+    influence of row i. H is the Hessian that training sees, G that of the fitness which counts. For
+    a wide model the mean is over some rows.
 
     Parameters
     ----------
@@ -133,8 +134,8 @@ class Candidates(Protocol):
 class PlanSet:
     """Candidate plans and their lines: relative fitness = bias + slope * noise.
 
-    ``noise`` is sum q^2 term/n^2 over those who share (`Weighting`); slope = gain Xi^2
-    growth(T)/f*, averaged over the resamples.
+    ``noise`` is sum q^2 term/n^2 over those who share (`Weighting`); slope = gain Xi^2 K(T)/f*,
+    averaged over the resamples, with K(T) the `Mechanism.horizon_factor` of the answers.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def make_plan_set(
     problem : Problem, one row per resample; lines are averages over the rows.
     settings : fixed parts of the plan; a horizon, step size or growth left open is chosen from a
         grid.
-    mechanism : gives the growth of the noise with T.
+    mechanism : says how noise grows with the number of answers.
     gradient_bound : Xi.
     horizons : numbers of rounds that are open where the settings fix none.
 
@@ -242,7 +243,7 @@ def with_printed_step(
     """Inputs with the step size of the algorithm's paper, where the settings ask for it.
 
     The noise is that at the reference budgets, since steps are announced before any owner chooses
-    one.
+    its budget.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def with_printed_step(
     Raises
     ------
     InputError
-        If the paper leaves it open.
+        If the paper leaves the step size open.
     """
     settings = inputs.settings
     if not settings.printed_step:

@@ -68,7 +68,7 @@ class LossQuery:
         return np.clip(np.asarray(found, dtype=float), 0.0, self.bound)
 
     def scale(self, sizes: Array) -> Array:
-        """Noise scale of reports on given numbers of records."""
+        """Scale of the noise of reports on given numbers of records (k,)."""
         sizes = np.asarray(sizes, dtype=float)
         return self.overlap * self.bound / (sizes * self.epsilon)
 
@@ -77,7 +77,7 @@ class LossQuery:
 
         Parameters
         ----------
-        owner : its records.
+        owner : the records.
         rng : source of the noise.
         """
         noise = rng.laplace(scale=self.scale(np.array(owner.n_records)))
@@ -96,7 +96,7 @@ class LossReports:
 
     Parameters
     ----------
-    query : the question.
+    query : the query.
     sizes : array (n_owners,), records of each.
     losses : array (n_owners,), the reports.
     expected : their mean if owners were of the kind of the public rows.
@@ -128,13 +128,13 @@ class LossReports:
         return self.test.p_value <= SIGNIFICANT
 
     def between_owners(self, width: int) -> BetweenOwners:
-        """Differences of gradients (p,), which kinds are taken to move as much as losses."""
+        """Differences of gradients (p,): kinds are taken to move them as much as losses."""
         count = len(self.losses)
         none = np.zeros(count)
         return BetweenOwners(self.test, self.ratio, self.ratios, none, np.zeros((count, width)))
 
     def _odds_of(self, ratio: Array) -> Array:
-        """Likelihood of ``off`` at a ratio, over that of a sample of all records."""
+        """Likelihood of ``off`` at a ratio (...), over that of a sample of all records."""
         wide = self.by_chance + kind_distance(ratio, self.sizes)
         exponent = self.off / 2 * (1 / self.by_chance - 1 / wide)
         return np.sqrt(self.by_chance / wide) * np.exp(exponent)
@@ -156,7 +156,7 @@ class LossReports:
 
     @property
     def likely_distance(self) -> float:
-        """`kind_distance` where a kind of their own is likelier than not; else 0."""
+        """`kind_distance` where the learner's rows are likelier of their own kind; else 0."""
         if self.chance_of_own_kind(self.ratio) <= 0.5:
             return 0.0
         return float(kind_distance(np.array(self.ratio), self.sizes))
@@ -164,7 +164,7 @@ class LossReports:
     def draw_distances(self, width: int, worlds: int, *, rng: Generator) -> Array:
         """Draw `kind_distance` for a trained model and the learner's own, (2, worlds).
 
-        Independently, where a difference is found.
+        Both are drawn independently; they are 0 where no difference is found.
 
         Parameters
         ----------
@@ -194,10 +194,11 @@ def fresh_losses(sample: PublicSample) -> Array:
 def loss_query(
     sample: PublicSample, lost: Array, sizes: Array, epsilon: float, overlap: int
 ) -> LossQuery:
-    """Question to all owners, with the bound that shows differences between owners best.
+    """Query to all owners, with the bound that shows differences between owners best.
 
-    Were an owner's losses larger by a small share, a report with bound B would move by the mean of
-    losses below B; it is uncertain by var(min(loss, B))/n and the noise, which grows with B.
+    Were an owner's losses larger by a small share, its report with bound B would move by that share
+    of the mean of losses below B. Its variance is var(min(loss, B))/n and that of the noise, which
+    grows with B.
 
     Parameters
     ----------
@@ -234,14 +235,15 @@ def read_reports(
         Q = sum_l (r_l - mu)^2/v_l,    v_l = s^2/n_l + 2 b_l^2,    ratio = (Q - (k - 1))/(sum 1/v -
         sum 1/v^2/sum 1/v)/s^2,
 
-    with mu their mean weighted by 1/v_l, s^2 the variance of a record's loss on the m public rows,
-    b_l the scale of the noise, and the public rows one more group, of variance s^2/m, where
-    ``nameless``. The null distribution of Q comes from draws: bootstrap samples of the public rows,
-    whose own s^2 is used, Gaussian means of records, Laplace noise.
+    with k groups, mu their mean weighted by 1/v_l, s^2 the variance of a record's loss on the m
+    public rows, and b_l the scale of the noise. Each owner is a group; the public rows are one
+    more, of variance s^2/m, where ``nameless``. The null distribution of Q comes from draws:
+    bootstrap samples of the public rows, each with its own s^2, Gaussian means of records, Laplace
+    noise.
 
     Parameters
     ----------
-    query : the question.
+    query : the query.
     losses : array (n_owners,), the reports.
     sizes : array (n_owners,), records of each.
     lost : array (m,), of `fresh_losses`.
@@ -258,12 +260,15 @@ def read_reports(
     spread = max(float(shown.var(ddof=1)), LEAST * query.bound**2)
     groups = len(sizes) + nameless
     variance = np.append(spread / sizes + noise, spread / rows)[:groups]
-    found = float(_weighted_deviation(np.append(losses, shown.mean())[:groups], variance))
-    null = _null_of_reports(shown, sizes, noise, groups, rng)
+    found = 0.0  # of a single group
+    if groups > 1:
+        found = float(_weighted_deviation(np.append(losses, shown.mean())[:groups], variance))
+    null = _null_of_reports(shown, query.bound, sizes, noise, groups, rng)
     p_value = permutation_p_value(found, null)
     dof = max(groups - 1, 1)
     precision = np.sum(1 / variance)
-    each = (precision - np.sum(variance**-2.0) / precision) / dof * spread
+    each = float((precision - np.sum(variance**-2.0) / precision) / dof * spread)
+    each = max(each, 1e-300)  # 0 of a single group as well
     shares = sizes / sizes.sum()
     pooled = float(p_value <= CHANCE)
     return LossReports(
@@ -281,13 +286,12 @@ def read_reports(
 
 
 def _null_of_reports(
-    shown: Array, sizes: Array, noise: Array, groups: int, rng: Generator
+    shown: Array, bound: float, sizes: Array, noise: Array, groups: int, rng: Generator
 ) -> Array:
-    """Draws of the statistic if all are of one kind, (draws,)."""
+    """Draw the statistic where all are of one kind, (draws,)."""
     rows = len(shown)
     resampled = shown[rng.integers(rows, size=(DRAWS, rows))]
-    least = LEAST * float(shown.max()) ** 2
-    spread = np.maximum(resampled.var(axis=1, ddof=1), least)[:, None]
+    spread = np.maximum(resampled.var(axis=1, ddof=1), LEAST * bound**2)[:, None]
     drawn = np.sqrt(shown.var(ddof=1) / sizes) * rng.standard_normal((DRAWS, len(sizes)))
     drawn += np.sqrt(noise / 2) * rng.laplace(size=(DRAWS, len(sizes)))
     means = np.column_stack([drawn, resampled.mean(axis=1) - shown.mean()])[:, :groups]

@@ -1,11 +1,8 @@
-"""Measures of a model in a user's own terms: root mean squared error, wrong labels, money.
+"""Measures of a model in a user's own terms, such as root mean squared error.
 
-Money may be counted per unit of relative fitness itself, or of a `Measure` of it. Squared loss has
-an exact law for its root mean squared error. Labels have none, so the measure is estimated on the
-rows that the learner rehearses on: models are trained at many levels of noise, each by the plan
-that is best there, and a rising curve goes through their mean relative fitness and their mean cost
-of wrong decisions. It includes the effect of noise on decisions, which a straight line from the
-learner's own model to the best one would not.
+Money may be counted per unit of relative fitness itself, or of a `Measure` of it. The root mean
+squared error follows from relative fitness exactly; wrong decisions are rehearsed
+(`learning.forecast.decisions`).
 """
 
 from __future__ import annotations
@@ -123,7 +120,8 @@ class MeasuredForecast:
     def excess(self, sums: ArrayLike) -> Array:
         """Measure given the summed terms: (..., k) -> (...)."""
         found = self.fitness.excess(sums)
-        return np.where(found < self.fitness.outside, self.measure(found), self.outside)
+        own = found == self.fitness.outside  # of a model that nothing is asked for
+        return np.where(own, self.outside, self.measure(found))
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
         """Derivative of `excess` by an owner's own epsilon (n_owners, m), included in the sums."""

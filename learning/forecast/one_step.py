@@ -17,8 +17,8 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, count_progress
 
-RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over root mean square of public ones
-SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that root times that of residuals
+RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over the root mean square length
+SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that length times residuals' own
 SHARES = tuple(np.geomspace(0.08, 0.9, 11))  # of the noise on scores
 TYPICAL = 0.3  # share, at which mechanisms are compared by their noise
 LEAST_BOUNDS = 4  # of a wide model
@@ -121,8 +121,8 @@ def one_step_protocol(
     whole : the coordinates, without bounds.
     ball : radius that the step is kept in.
     clip : the bound on a record's gradient, twice its score, where the scenario states it.
-    noise : array (shares,), for each of `noise_shares`: the variance of the owners' noise on a mean
-        gradient, for a bound on gradients of 1.
+    noise : array (shares,), variance of the owners' noise on a mean gradient for each of
+        `noise_shares`, at a bound on gradients of 1.
     did : called with 1 for each bound that was tried.
 
     Raises

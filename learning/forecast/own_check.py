@@ -1,4 +1,4 @@
-"""The learner's own checks: what first noisy answers, and rows that it kept aside, show it."""
+"""Checks by the learner itself, on first noisy answers and on rows that it kept aside."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from learning.training.engine import Trained
 from learning.training.task import Task
 
 LEAST_DRAWS = 99
-LEAST_COVARIANCES = 8  # of a wide model, which the draws take in turn
-NUMBERS_DRAWN = 8_000_000  # up to which there are that many
-SHOWN = 0.1  # least curvature of a direction that is not drowned by noise, over the largest
+LEAST_COVARIANCES = 8  # of a wide model; the draws take them in turn
+NUMBERS_DRAWN = 8_000_000  # in all draws together, up to which there are `DRAWS` of them
+SHOWN = 0.1  # least curvature of a direction that is looked at, over the largest
 
 
 def homogeneity_of_answers(task: Task, public: Array, *, rng: Generator) -> dict[str, Homogeneity]:
@@ -39,8 +39,8 @@ def homogeneity_of_answers(task: Task, public: Array, *, rng: Generator) -> dict
 
     Returns
     -------
-    dict : "owners", among the owners; "public", among them and the public rows. Nothing is said
-        about one mean alone, and of owners who share a noise only their sum is tested.
+    dict : test "owners", among the owners, and "public", among them and the public rows. A test of
+        one mean alone is left out. Of owners who make one noise together only their sum is tested.
 
     Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by
         Monte Carlo.
@@ -80,7 +80,7 @@ def homogeneity_of_answers(task: Task, public: Array, *, rng: Generator) -> dict
 def _principal_axes(rows: Array) -> Array:
     """Principal axes of rows (m, p), (p, p) by column; the largest number of each is positive.
 
-    A library may return either of two opposite axes, and draws along an axis depend on which.
+    A library may return either of two opposite axes, and draws along an axis depend on its sign.
     """
     axes = np.linalg.eigh(np.atleast_2d(np.cov(rows, rowvar=False)))[1]
     largest = np.abs(axes).argmax(axis=0)
@@ -138,7 +138,7 @@ def estimate_start(trained: Trained, sample: PublicSample) -> Seen | None:
 
         (g'A g)/2 = E (a'A a)/2 - S tr(A)/2,    A = H^-1 G H^-1,
 
-    over directions that the public rows show well (`SHOWN`). The bias of clipping does not show in
+    over directions that the public rows show well (`SHOWN`). The bias of clipping cannot be seen in
     clipped answers, and is not counted.
 
     Parameters
@@ -148,8 +148,9 @@ def estimate_start(trained: Trained, sample: PublicSample) -> Seen | None:
 
     Returns
     -------
-    Seen, below 0 where noise makes it so; None where no owner was asked, the loss, the first step
-    or the aggregate is another, gradients are clipped, or the ball bent the step.
+    Seen, below 0 where noise makes it so. None where this does not hold: no owner was asked, the
+    loss is not squared, the algorithm is not linear in its noise, answers are not summed up,
+    gradients are clipped, or the ball bent the step.
     """
     task = trained.task
     steps = trained.plan.steps
@@ -180,9 +181,9 @@ def estimate_start(trained: Trained, sample: PublicSample) -> Seen | None:
 
 
 def compare_models(sample: PublicSample, x: Array, y: Array, models: Array) -> Seen:
-    """Estimate the gain in relative fitness of the second of two models (2, p) over the first.
+    """Estimate how much lower the relative fitness of the second of two models (2, p) is.
 
-    On public rows kept aside, (n, p) and (n,), which had no part in either model.
+    It is estimated on public rows kept aside, (n, p) and (n,), which had no part in either model.
     """
     loss = sample.loss
     penalty = 0.5 * sample.regularisation * np.sum(models**2, axis=1)
@@ -191,7 +192,7 @@ def compare_models(sample: PublicSample, x: Array, y: Array, models: Array) -> S
 
 
 def fitness_gain(first: Array, second: Array, optimum: float) -> Seen:
-    """Difference in relative fitness by two models' losses on the same rows, each (n,).
+    """Relative fitness of a first model less that of a second, by losses on the same rows, (n,).
 
     >>> fitness_gain(np.array([2.0, 3.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0, 2.0]), 0.5)
     Seen(relative_fitness=1.5, std_error=0.9574271077563381)

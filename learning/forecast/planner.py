@@ -1,6 +1,6 @@
 """Planners: announced protocol, forecast of the market, and its uncertainty.
 
-`ExactPlanner` plans by the exact law: squared loss under an algorithm that is linear in its noise.
+`ExactPlanner` plans by the exact law, `CalibratedPlanner` by rehearsal; each is in its own file.
 """
 
 from __future__ import annotations
@@ -25,11 +25,7 @@ from learning.forecast.homogeneity import (
 )
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.measures import Measure, RootMeanSquare
-from learning.forecast.prediction import (
-    Prediction,
-    chance_of_parts,
-    predict_outside,
-)
+from learning.forecast.prediction import Prediction, chance_of_parts, predict_outside
 from learning.forecast.public_sample import affordable_count
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
@@ -135,7 +131,7 @@ class Planner(ABC):
 
     @abstractmethod
     def predict_known(self, epsilon: Array, point: float) -> Array:
-        """Relative fitness of the trained model where only the owners of records are unknown."""
+        """Relative fitness in each world, (m,), where only the owners of records are unknown."""
 
     @abstractmethod
     def projected(self, epsilon: Array) -> float:
@@ -158,7 +154,7 @@ class Planner(ABC):
         return self.forecast.plan(epsilon).asks and bool(np.any(np.asarray(epsilon) > 0))
 
     def reach(self, epsilon: Array) -> float | None:
-        """Distance from the start that training may reach under the exact law; else None."""
+        """Distance from the start that training may reach; None where no law tells it."""
         return None
 
     def decision_cost(self, decisions: Decisions) -> Measure:
@@ -173,8 +169,8 @@ class Planner(ABC):
     def predict(self, epsilon: Array) -> Prediction:
         """Predict both models at given budgets (n_owners,) in every possible world.
 
-        On the oracle basis the records are known, but not their owners: one world where these do
-        not matter.
+        On the oracle basis the records are known, but not their owners; where these do not matter,
+        there is one world.
         """
         point = self.at(epsilon)
         points = point, self.forecast.outside
@@ -198,7 +194,7 @@ class Planner(ABC):
         return prediction
 
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
-        """Cost of owners of several kinds at given budgets: forecast, and draws (worlds,)."""
+        """Cost of owners of several kinds at given budgets: its forecast, and draws (worlds,)."""
         if self.between is None or not self.forecast.plan(epsilon).asks:
             return 0.0, np.zeros(worlds)
         sizes = self.inputs.owners.sizes
@@ -243,7 +239,7 @@ class Planner(ABC):
         return Decomposition(float(fitness.relative(self.own_model)), 0.0, fitness.optimum)
 
     def mechanism_at(self, epsilon: Array) -> Mechanism:
-        """Mechanism as it is priced for the owners that share at given budgets (n_owners,)."""
+        """Mechanism priced for those owners who share at given budgets (n_owners,)."""
         sharing = np.asarray(epsilon) > 0
         mechanism = self.mechanism
         if sharing.any():
@@ -251,9 +247,9 @@ class Planner(ABC):
         return self.inputs.trust.share_noise(mechanism, int(sharing.sum()))
 
     def hidden(self, epsilon: Array) -> Array:
-        """Budgets (n_owners,) that the noise in use really gives: those sold, or less.
+        """Budgets (n_owners,) that the noise in use really spends: those sold, or less.
 
-        Less where other owners need more of one noise.
+        Less is spent where other owners need more of the noise that all make together.
         """
         epsilon = np.asarray(epsilon, dtype=float)
         term = self.mechanism.noise_term(epsilon)
@@ -267,7 +263,7 @@ class Planner(ABC):
         return np.where(lower, np.minimum(epsilon, less), epsilon)
 
     def _whole_need(self, epsilon: Array) -> float:
-        """max q^2 t/n^2 of the joint noise, or more where it is announced so."""
+        """Joint noise of honest owners alone: max q^2 t/n^2, or more where more is announced."""
         count = int((np.asarray(epsilon) > 0).sum())
         return self.forecast.noise_at(epsilon) * (count - self.inputs.trust.colluders) / count
 
@@ -334,8 +330,9 @@ def bootstrap_of(
 def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: int) -> list[Array]:
     """Draw the cost of public rows of another kind than the owners', over C/f*, (2, worlds) each.
 
-    For a trained model and the learner's own. First the cost of kinds that nothing excludes, whose
-    draws do not depend on reports that differ; then that of kinds in the reports.
+    Each has a row for the trained model and one for the learner's own. The first is of kinds that
+    nothing excludes, and does not depend on reports that differ; the second is of kinds that
+    reports show. Either may be missing.
     """
     sample = inputs.sample
     reports = inputs.reports
@@ -359,7 +356,10 @@ def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: i
 
 
 def compare_owners(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
-    """Differences between owners by names on public rows, where these differ, else by reports."""
+    """Differences between owners by public rows with names, or by loss reports if there are any.
+
+    Reports are used where no row has a name, or names show no difference.
+    """
     sample = inputs.sample
     reports = inputs.reports
     between = None
@@ -375,7 +375,7 @@ def compare_owners(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenO
 def add_kinds(
     forecast: FitnessForecast, inputs: PlanningInputs, coordinates: Coordinates
 ) -> tuple[FitnessForecast, BetweenOwners | None]:
-    """Forecast under the settings' weights with the likely cost of kinds, and these differences."""
+    """Forecast with the settings' weights and the likely cost of kinds, and owners' differences."""
     between = compare_owners(inputs, coordinates)
     unlike = 0.0
     if inputs.reports is not None:

@@ -36,8 +36,8 @@ class PooledRecords:
     ----------
     owners : records of each owner.
     fitness : training cost on all of them, and its minimum.
-    filled : number of their cells that count as the public fill.
-    counted_overlap : overlap of the owners' records, where that is known already.
+    filled : number of the records' cells that count as the public fill.
+    counted_overlap : overlap of the owners' records, where it was counted before.
     """
 
     owners: tuple[OwnerData, ...] = field(repr=False)
@@ -76,10 +76,9 @@ class PooledRecords:
         return sum(rest, first)
 
     def own_models(self, loss: Loss) -> Array:
-        """Best model on each owner's own records, as they are, (n_owners, p).
+        """Best model on each owner's own records, unclipped, (n_owners, p).
 
-        Its quality is judged on the records of all: a model fitted to one kind of records may be
-        far off on others.
+        It is judged on the records of all: a model of one kind of records may be far off on others.
 
         Source: Farokhi et al., The Cost of Privacy, Fig. 10.
         """
@@ -103,7 +102,8 @@ class PooledRecords:
         ends = np.cumsum([owner.n_records for owner in self.owners])
         parts = np.split(rng.permutation(len(y)), ends[:-1])
         pairs = zip(self.owners, parts, strict=True)
-        return replace(self, owners=tuple(replace(one, x=x[i], y=y[i]) for one, i in pairs))
+        owners = tuple(replace(one, x=x[i], y=y[i]) for one, i in pairs)
+        return replace(self, owners=owners, counted_overlap=None)
 
 
 class Block(NamedTuple):
@@ -121,7 +121,7 @@ class Block(NamedTuple):
 
 @dataclass
 class Counting:
-    """Counts over the owners' records as they are, block by block."""
+    """Counts over the owners' unclipped records, block by block."""
 
     n_owners: int
     filled: int = 0
@@ -140,7 +140,7 @@ class Counting:
 
 
 class Whole(NamedTuple):
-    """Facts of records as they are: sums by owner and of held-out rows, fills, overlap."""
+    """Facts of unclipped records: sums by owner and last of held-out rows, fills, overlap."""
 
     sums: list[SquaredStatistics]
     filled: int
@@ -149,10 +149,10 @@ class Whole(NamedTuple):
 
 @dataclass(eq=False)
 class PooledSums:
-    """Records that stay in the file: under squared loss sums suffice, made in one pass.
+    """Records that stay in their file: under squared loss sums suffice, made in one pass.
 
-    Sums are made block by block, so they differ from those of records in memory by rounding, 1e-12
-    of themselves at most.
+    Sums are made block by block, so that they differ by rounding from those of records in memory,
+    by at most 1e-12 of themselves.
 
     Parameters
     ----------
@@ -174,13 +174,13 @@ class PooledSums:
     )
 
     def expect(self, coordinates: Coordinates, progress: Progress = ignore_progress) -> None:
-        """Read all records once: sums of the clipped ones, and facts of them as they are."""
+        """Read all records once, for sums of the clipped ones and facts of the unclipped."""
         count = sum(one.n_records for one in self.owners)
         self._read_once(coordinates, count_progress(progress, "summing up the records", count))
 
     @property
     def whole_facts(self) -> Whole:
-        """Facts of the records as they are."""
+        """Facts of the unclipped records."""
         if self._whole is None:
             self._read_once(None)
         assert self._whole is not None
@@ -294,11 +294,17 @@ def some_records(
 
 
 def check_imperfect(fitness: TrainingCost, mean_square: float) -> None:
-    """Refuse records that some model predicts without error; their targets have a mean square.
+    """Refuse records that some model predicts without error.
+
+    Parameters
+    ----------
+    fitness : training cost on the records, and its minimum.
+    mean_square : of their targets.
 
     Raises
     ------
     InputError
+        If the minimum is 0 but for rounding.
     """
     if fitness.optimum <= 1e-12 * max(1.0, mean_square):
         rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"

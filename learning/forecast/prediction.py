@@ -20,17 +20,18 @@ from learning.training.plan import Plan
 
 WORLDS = 200  # values of equal chance that represent a distribution
 NOTHING = 1e-12  # floor of relative fitness in logs
-CHANCE = 0.95  # share of bootstrap samples that an owner of another kind loses more than
+CHANCE = 0.95  # level of the quantile beyond which an owner is of another kind
 
 
 def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) -> Array:
     """Relative fitness, on all records, of models trained alone, as their owners can estimate it.
 
     An owner tries its model on the m public rows. It loses Q_l more there than the learner's own
-    model, which was fitted to them and so looks C/m better than the best: Q_l - C/m is unbiased,
-    whatever kind of records the owner has. Where Q_l is no more than 95 % of the bootstrap samples
-    would lose if all owners were of one kind, the few rows show nothing, and the owner expects C
-    (1/n_l - 1/n).
+    model, which was fitted to them and so looks C/m better than the best model is. So Q_l - C/m is
+    unbiased, whatever kind of records the owner has. If all owners are of one kind, a model of n_l
+    records loses (1/m + 1/n_l)/(1/m + 1/n) times as much as that of a bootstrap sample. Where Q_l
+    is within the 95 % quantile of that, the few rows show nothing, and the owner expects C (1/n_l -
+    1/n).
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ class Prediction:
     ----------
     trained : array (m,), of the trained model, on average over trainings.
     outside : array (m,), of the learner's own model.
-    points : the forecasts of both, trained and outside, which their intervals contain; None: the
-        medians.
+    points : the forecasts of both, trained and outside, which their intervals are widened to
+        contain; None where they are not.
     without_doubt : the same worlds, were all records known to be of one kind; None where they are.
     """
 
@@ -177,7 +178,7 @@ def predict_trained(
 
     Parameters
     ----------
-    problem : the training problem of each bootstrap sample, (m) rows, under the coordinates in use.
+    problem : the training problem of each bootstrap sample, (m) rows, under the bounds in use.
     hindsight : problems that its learner would forecast from, (m k) rows, under the same bounds.
     plan : the plan in use.
     noise_power : S, variance per coordinate of one round's aggregated noise.
@@ -201,7 +202,7 @@ def law_fitness(problem: Problem, plan: Plan, noise_power: float, relative: Arra
 
 
 def scale_by_hindsight(point: float, outcome: Array, forecast: Array) -> Array:
-    """Point times outcome over forecast in each world, (m,); the point where nothing can be off.
+    """Point times outcome over forecast in each world, (m,); the point where no ratio is known.
 
     In a world whose learner would not take the plan, since training diverges on its own rows (or,
     with a network, its fitness is below 0), the mean outcome replaces its forecast.
@@ -213,10 +214,10 @@ def scale_by_hindsight(point: float, outcome: Array, forecast: Array) -> Array:
 
 
 def chance_of_parts(bootstrap: BootstrapSamples) -> Array:
-    """Cost, on all records, of the optimum of some, in each world, (m,), over its mean.
+    """Cost, on all records, of the optimum of the owners who share, in each world, over its mean.
 
-    Records of the owners who share are drawn as the public rows were, independently of them: the
-    excess of a public model in another world represents theirs.
+    (m,). Their records are drawn as the public rows were, and independently of them: the excess of
+    the public model of another world represents that cost.
     """
     missed = np.roll(bootstrap.outside_excess, 1)
     return missed / missed.mean() if missed.mean() > 0 else np.ones(len(missed))
@@ -225,8 +226,8 @@ def chance_of_parts(bootstrap: BootstrapSamples) -> Array:
 def predict_permuted(measured: Array, point: float) -> Array:
     """Relative fitness in possible worlds, (m,), where only the owners of the records are unknown.
 
-    A gamma variable: its mean is that of the measurements; its variance is that between worlds, the
-    error of the mean, and the square of the forecast's error.
+    It is a gamma variable. Its mean is that of the measurements. Its variance is the sum of that
+    between worlds, that of the mean, and the square of the forecast's error.
 
     Parameters
     ----------

@@ -51,10 +51,12 @@ def design_protocol(
 ) -> Coordinates:
     """Choose clipping bounds and ball for the smallest forecast at the reference budgets.
 
-    By the exact law for squared loss (that of the averaged algorithm for others that take steps);
-    by the tail of public gradients where each record's gradient is clipped (`best_radius`); else by
-    rehearsal: of the averaged algorithm for labels, of the release itself for AdaSSP, which
-    clipping biases more than it does a few steps.
+    - By the exact law for squared loss, and by that of the averaged algorithm where another one
+      without a law takes steps.
+    - By the law of one step for algorithms that release scores (`design_one_step`).
+    - By the tail of public gradients where each record's gradient is clipped (`best_radius`).
+    - Else by rehearsal: of the averaged algorithm for others that take steps, and of the release
+      itself for AdaSSP, which clipping biases more than a few steps.
     """
     settings = inputs.settings
     algorithm = settings.trains_by
@@ -135,7 +137,7 @@ def design_by_law(
 def _design_by_stand_in(
     inputs: PlanningInputs, bootstrap: BootstrapSamples, mechanism: Mechanism
 ) -> Coordinates:
-    """Bounds by the law of another algorithm, which also tries rounds that are not priced."""
+    """Bounds by the law of another algorithm, which may take rounds that no noise is priced for."""
     settings = replace(
         inputs.settings,
         algorithm=STAND_IN,
@@ -152,7 +154,10 @@ def _design_by_stand_in(
 def _try_balls(
     problem: Problem, settings: Settings, mechanism: Mechanism, noise: Array, balls: Sequence[float]
 ) -> Iterator[tuple[float, float, int]]:
-    """Forecast of each ball at a noise (balls,); 2 if it holds the path with noise, 1 without."""
+    """Yield each ball, the forecast at its noise, and 2 if it holds the path with that noise.
+
+    1 if it holds only the path without noise, else 0.
+    """
     plans = make_plan_set(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
     chosen = np.array([plans.best_plan(one) for one in noise])
     value = plans.bias[chosen] + plans.slope[chosen] * noise
@@ -172,9 +177,9 @@ def _try_balls(
 def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     """Aggregated noise at the reference budgets, for a gradient bound of 1.
 
-    It is that of weights by size. Precision weights leave hardly any of the noise of owners whose
-    intervals keep their budgets far below others': where the reference budgets differ, it is the
-    least under any weights, 1 / sum n^2/term.
+    It is that of weights by size, with one exception. Precision weights leave hardly any of the
+    noise of owners whose intervals keep their budgets far below others': where the reference
+    budgets differ, it is the least under any weights, 1 / sum n^2/term.
     """
     reference = inputs.owners.reference
     sharing = reference > 0
@@ -192,7 +197,7 @@ def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
 
 
 def reference_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
-    """Aggregated noise where all share at the reference budgets."""
+    """Aggregated noise of weights by size where all owners share at the reference budgets."""
     weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
     return inputs.owners.noise_at(inputs.owners.reference, mechanism, weighting)
 
@@ -274,10 +279,10 @@ def _furthest_start(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
 
 
 def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
-    """Variance per coordinate of the last answer for a gradient bound of 1, at the reference.
+    """Variance per coordinate of the last answers, for a gradient bound of 1, at the reference.
 
-    With few rounds, and shares that grow, where they are open; of many rounds the last few make up
-    the model together.
+    Rounds are few, and shares grow, where they are open. The last few of many rounds make up the
+    model together, which lowers the variance.
     """
     settings = inputs.settings
     rounds = settings.horizon or mechanism.horizon or ROUNDS

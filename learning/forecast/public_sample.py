@@ -17,8 +17,8 @@ from learning.losses.squared import Squared
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
-ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high
-WIDE = 100  # columns, up to which nothing is computed less of
+ROWS_PER_PARAMETER = 5  # with fewer, the error of the public model is forecast far too high
+WIDE = 100  # columns up to which as much is computed as wanted
 
 
 def affordable_count(most: int, least: int, width: int, power: float = 1.0) -> int:
@@ -41,7 +41,7 @@ def affordable_count(most: int, least: int, width: int, power: float = 1.0) -> i
 
 
 def thin_out(values: Array | Sequence[float], least: int, width: int) -> Array:
-    """Affordable number of some values (k,), both ends among them.
+    """Select an affordable number of values (k,), both ends among them.
 
     >>> [thin_out([1.0, 2.0, 3.0, 4.0, 5.0], 2, width).tolist() for width in (100, 200)]
     [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0]]

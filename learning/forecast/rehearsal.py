@@ -38,9 +38,9 @@ from learning.training.task import Task, Trajectory
 
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, over 1/curvature
-FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # rounds: as few as noise that is small leaves worth asking for
+FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, even where it is small
 EVENED = 0.5  # part of the chance in the square of a clipping bias that is removed
-CLEAR = 12.0  # deviations of the noise's length: none reaches so far once in ten million
+CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
     *("norm", "noise_bound", "clipping"),
@@ -170,7 +170,7 @@ class Rehearsal:
 
     @property
     def fine(self) -> bool:
-        """True if plans are tried on a finer grid: where gradients of squared loss are clipped."""
+        """True if gradients of squared loss are clipped: plans are tried on a finer grid."""
         return self.loss.quadratic and self.starts[0].clipping == RECORD and self.trains_by.exact
 
     def asks_once(self, horizon: int) -> bool:
@@ -188,9 +188,9 @@ class Rehearsal:
         """Proxies of the owners, which all hold the population, with noise of a level per run.
 
         Where answers only enter as their weighted sum, or single records are sampled, one proxy
-        with the noise of all is as good as many. Where the aggregate is no sum, the distances of
-        the owners' own gradients matter: each proxy's is shifted as that of records drawn from the
-        population is at the start.
+        with the noise of all is as good as many. Where the aggregate is no sum, distances between
+        the owners' gradients matter: each proxy's gradient is shifted as that of records drawn from
+        the population is at the start.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Rehearsal:
     def _spread_owners(
         self, coordinates: Coordinates, held: GradientOracle, number: int
     ) -> list[GradientOracle]:
-        """Population shifted to each owner's draw of records; all draws together are unshifted."""
+        """Shift the population to each owner's draw of records; the shifts have a mean of 0."""
         start = np.zeros((1, held.n_parameters))
         streams = Streams(self.seed, "stand-ins")
         shifts = []
@@ -258,7 +258,7 @@ class Rehearsal:
         repeats: int,
         growth: float = 1.0,
     ) -> Iterator[tuple[Coordinates, Trajectory]]:
-        """Train from start to start: runs are steps, levels and repeats, the last fastest."""
+        """Train from each start in turn: runs are steps, levels and repeats, the last fastest."""
         plan = self.make_plan("last", horizon, 1.0, growth)
         runs = len(levels) * repeats
         steps = np.repeat(constants, runs)
@@ -295,9 +295,10 @@ class Rehearsal:
     ) -> Array:
         """Measure relative fitness, (returned, steps, levels, starts, repeats).
 
-        Its mean, where one query makes that known. Every step size meets the same draws, so that
-        differences between plans are no chance. Every level of noise has draws of its own, so that
-        a curve through the levels evens chance out.
+        After a single query its expectation is known, and is given for every repeat
+        (`expected_step_fitness`). Every step size meets the same draws, so that differences between
+        plans are not due to chance. Every level of noise has draws of its own, so that a curve
+        through the levels evens chance out. Trainings that diverge have inf.
 
         Parameters
         ----------
@@ -305,6 +306,7 @@ class Rehearsal:
         constants : array (m,), step sizes.
         levels : array (k,), aggregated noise.
         repeats : draws per start.
+        returned : points that are measured.
         growth : each answer's share of a budget over that of the one before.
         """
         shape = (len(returned), len(constants), len(levels), repeats, len(self.starts))

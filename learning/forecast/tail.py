@@ -28,7 +28,7 @@ SHAPES = np.arange(-0.39, 0.62, 0.05)  # none of them 0, where the formulas need
 SCALES = np.geomspace(0.35, 2.5, 40)  # in units of the mean excess
 FURTHEST = 60.0  # end of the tail, in those units
 CELLS = 64  # quantiles that the mean of one row's share of the tail is taken over
-MOST_LEVERAGE = 0.8  # of a row on its own model, beyond which it hardly shows a fresh row's length
+MOST_LEVERAGE = 0.8  # of a row: beyond it, it hardly shows the length of a fresh row
 FURTHER_OUT = 3.0  # squared mean direction of what is clipped, over that at the threshold
 RADII = np.geomspace(0.05, 50.0, 400)  # tried, in units of the threshold
 
@@ -71,7 +71,7 @@ class Tail:
         return replace(self, odds=odds.reshape(self.odds.shape))
 
     def expected_lengths(self) -> Array:
-        """Mean length of each row of the tail, (count,), which divide it by quantiles."""
+        """Mean length in each of ``count`` parts of the tail of equal probability, (count,)."""
         grid = np.concatenate([[0.0], np.geomspace(1e-3, FURTHEST, 400)])
         survives = np.einsum("ab,abk->k", self.odds, _pareto_powers(grid, -1 / SHAPES))
         cells = self.count * CELLS
@@ -134,9 +134,10 @@ def fresh_gradients(sample: PublicSample, coordinates: Coordinates) -> Array:
 def best_radius(sample: PublicSample, coordinates: Coordinates, noise: float) -> float:
     """Clipping radius of gradients that balances noise, which grows with it, and clipping bias.
 
-    Both pass through the same curvature on their way to the model, so that it plays no part. What
-    is clipped is a bias as far as its mean direction on the public rows beyond the threshold goes,
-    more so further out.
+    Both pass through the same curvature on their way to the model, so that it plays no part.
+    Clipping biases the mean only as far as what it takes off points in one direction: its squared
+    mean direction is measured on the public rows beyond the threshold, and taken to be larger
+    further out (`FURTHER_OUT`).
 
     Parameters
     ----------

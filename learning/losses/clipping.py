@@ -266,7 +266,8 @@ def noise_stretch(share: float) -> float:
 def distance_frontier(pairs: int) -> Array:
     """Pairs (score, moments), (pairs, 2), one of which bounds both distances of any two records.
 
-    For one record each: sums over several may lie between the pairs, which are not convex.
+    This holds of single records. The distances of two sums over several records may lie between the
+    pairs, whose set is not convex.
 
     In units of 2 h for scores and R^2 for moments. By the proof of `noise_stretch` two records lie
     at most (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for some a in [0, 1]: (1, 1) covers

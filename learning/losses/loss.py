@@ -67,7 +67,7 @@ class Loss(Slopes):
     kinked : whether its slope jumps, so that a mean over few records is unlike one over many;
         `smooth_kinks` then gives another.
     costly : whether a round costs so much that fewer plans are rehearsed.
-    measure : meaning of "error" in a report.
+    measure : the error that it measures, as reports name it.
     """
 
     where: ClassVar[str] = "learning"
@@ -290,9 +290,11 @@ class FreshRecords:
 
 @dataclass(frozen=True)
 class FreshSums:
-    """Rows that are not trained on, as ``told`` sums under squared loss.
+    """Rows that are not trained on, as sums under squared loss.
 
-    The last column of x is the constant 1.
+    Parameters
+    ----------
+    told: returns the sums; the last column of x is the constant 1.
 
     >>> from learning.losses.losses import make_loss
     >>> from learning.losses.statistics import squared_statistics

@@ -213,18 +213,13 @@ def smoothed_hinge_optimum(
     return _check_gap("smoothed hinge", _newton(z, regularisation, start, 1.0, scale))
 
 
-def check_shapes(x: Array, y: Array) -> None:
-    """Refuse records that are not x (n, p) and y (n,)."""
-    if x.ndim != 2 or y.shape != x.shape[:1] or not len(y):
-        raise ValueError(f"x must be (n, p) and y (n,) with n >= 1, got {x.shape} and {y.shape}")
-
-
 def _signed_rows(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
-    """The rows y_i x_i, all that either loss reads of a record."""
+    """Rows y_i x_i, all that a loss of labels reads of a record."""
     given = np.asanyarray(x)
     x = np.asarray(x, dtype=float)
     y = np.asarray(y, dtype=float)
-    check_shapes(x, y)
+    if x.ndim != 2 or y.shape != x.shape[:1] or not len(y):
+        raise ValueError(f"x must be (n, p) and y (n,) with n >= 1, got {x.shape} and {y.shape}")
     if not np.all(np.abs(y) == 1) or not all(
         np.isfinite(x[rows]).all() for rows in row_blocks(len(y))
     ):

@@ -1,9 +1,8 @@
 """A network of one hidden layer: mean clipped gradients of an owner's records for many runs.
 
 s(x) = a'tanh(V x) + c, loss log(1 + exp(-y s)). Training is not convex and public ranges give no
-useful bound on gradients, so each record's gradient is clipped. Its norm factorises
-over the layers, so no record's gradient is ever formed: a round costs two matrix products per block
-of records.
+useful bound on gradients, so each record's gradient is clipped. Its norm factorises over the
+layers, so a round forms no record's gradient: it costs two matrix products per block of records.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class NetworkRecords:
     bound : largest norm of one record's gradient; inf for no clipping, and then no promise.
     norm : 1 (Laplace noise) or 2 (Gaussian noise).
     precision : of the products inside `gradient`; its sums over blocks and its results are float64.
-        Float32 saves about a third of the time, and rounds by some 1e-9 of ``bound``: at n = 90,000
-        that is 1e-4 of what replacing one record may do, so it is for pilot runs.
+        Training takes float32, which saves about a third of the time and rounds by some 1e-9 of
+        ``bound``: at n = 90,000 that is 1e-4 of what replacing one record may do.
     block : records at a time.
     centre : (P,), the origin of phi.
 

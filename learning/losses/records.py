@@ -168,7 +168,7 @@ class LinearRecords:
         return self.slopes(t, rows)[:, None] * lines[:, :-1]
 
     def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
-        """Slopess at t (runs,) of one record each, (runs,)."""
+        """Slopes at t (runs,) of one record each, (runs,)."""
         return np.asarray(self.loss.derivative(t))
 
 
@@ -211,16 +211,6 @@ class ClippedRecords(LinearRecords):
             reach = np.divide(radius, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0)
             limits[rows] = np.nextafter(reach.astype(np.float32), np.float32(0))
         return cls(loss, lines, limits)
-
-    @property
-    def shortened_at_start(self) -> int:
-        """Number of gradients clipped at the public start of training, for the owner only.
-
-        At later points the number would depend on all owners' noise; no number of records leaves
-        the owner.
-        """
-        t = self.lines[:, -1].astype(np.float64)
-        return int(np.count_nonzero(np.abs(self.loss.derivative(t)) > self.limits))
 
     def gradient(self, phi: Array) -> Array:
         """Mean clipped gradient at phi: (runs, p) -> (runs, p); runs at one point cost one."""

@@ -40,9 +40,7 @@ HALVINGS = 10
 
 
 class CountedComposition(FixedHorizon):
-    """Mechanism of one ratio r on at most ``horizon`` answers, counted exactly.
-
-    (epsilon, delta)-DP.
+    """Mechanism of one ratio r on at most ``horizon`` answers: (epsilon, delta)-DP over all.
 
     r(epsilon, delta) is the largest ratio at which the privacy-loss distribution of all answers
     keeps to (epsilon, delta), less 1e-4, above the error of interpolation. It depends on T in no
@@ -105,10 +103,7 @@ class CountedComposition(FixedHorizon):
         return -2 * self.noise_term(epsilon) * elasticity / epsilon
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        """Epsilon of all answers of all owners.
-
-        Never more than basic composition or the largest budget.
-        """
+        """Epsilon of all owners' answers: at most basic composition, and the largest budget."""
 
         def compose_budgets(budgets: tuple[float, ...]) -> float:
             losses = self._losses_of_budgets(budgets, horizon)
@@ -149,7 +144,7 @@ def compose_equal(ratio: float, answers: int) -> ComposedLoss:
 def compose_uneven(ratios: tuple[float, ...], times: int = 1) -> ComposedLoss:
     """Compose answers of any ratios, each given ``times``.
 
-    Pessimistic where a ratio is no whole number of cells.
+    The result is pessimistic where a ratio is no whole number of cells.
     """
     largest = max(ratios)
     least = max(CELLS, int(np.ceil(largest / WIDEST)))
@@ -161,10 +156,7 @@ def compose_uneven(ratios: tuple[float, ...], times: int = 1) -> ComposedLoss:
 
 @lru_cache(maxsize=256)
 def compose_owners(ratios: tuple[float, ...], answers: int) -> ComposedLoss:
-    """Compose answers of several owners.
-
-    Smaller ratios are rounded up to a whole number of cells.
-    """
+    """Compose answers of several owners; smaller ratios are rounded up to whole cells."""
     if len(set(ratios)) == 1:
         return compose_equal(ratios[0], answers * len(ratios))
     cells = max(CELLS, np.ceil(max(ratios) / WIDEST))
@@ -277,9 +269,7 @@ def _refine_table(
 
 @dataclass(frozen=True)
 class AccountedLaplace(LaplaceNoise, CountedComposition):
-    """Laplace noise of one scale on at most ``horizon`` mean-gradient answers.
-
-    (epsilon, delta)-DP over all of them.
+    """Laplace noise on at most ``horizon`` mean-gradient answers: (epsilon, delta)-DP over all.
 
     Each answer moves by at most D = 2 Xi/n in 1-norm when one record is replaced, and gets noise of
     scale b = D/r on each coordinate (`learning.privacy.composition.CountedComposition`). Where
@@ -344,9 +334,7 @@ class AccountedLaplace(LaplaceNoise, CountedComposition):
 
 @dataclass(frozen=True)
 class AccountedL2(L2Noise, CountedComposition):
-    """L2 noise on at most ``horizon`` mean-gradient answers, counted exactly.
-
-    (epsilon, delta)-DP over all of them.
+    """L2 noise on at most ``horizon`` mean-gradient answers: (epsilon, delta)-DP over all.
 
     Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced, and gets noise of
     scale b = D/r (`learning.privacy.composition.CountedComposition`,

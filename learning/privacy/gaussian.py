@@ -1,7 +1,4 @@
-"""Gaussian noise on mean-gradient answers.
-
-Approximate (epsilon, delta)-DP, accounted by zCDP or exactly.
-"""
+"""Gaussian noise on mean-gradient answers: (epsilon, delta)-DP, accounted by zCDP or exactly."""
 
 from __future__ import annotations
 
@@ -21,9 +18,8 @@ from learning.privacy.claims import bound_belief
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import NoiseLaw, check_covered, tabulate_distance, where_noisy
 
-SMALLEST = (
-    1e-3  # budgets of the exact table; smaller ones get the noise of 0, and none remains of them
-)
+# budgets of the exact table; smaller ones get the noise of 0, and none remains of them
+SMALLEST = 1e-3
 LARGEST = 1e3
 NODES = 3000
 BISECTIONS = 100
@@ -52,7 +48,7 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
 def gaussian_belief(distance: ArrayLike, chance: float) -> Array:
     """Bound beliefs (`learning.privacy.claims`) under a Gaussian mechanism.
 
-    Phi(m - z)/M where Phi(-z) + Phi(m - z) = M.
+    The bound is Phi(m - z)/M, with z such that Phi(-z) + Phi(m - z) = M.
 
     Parameters
     ----------
@@ -89,10 +85,7 @@ def zcdp_distance(epsilon: ArrayLike, delta: float) -> Array:
 
 
 def zcdp_epsilon(distance: ArrayLike, delta: float) -> Array:
-    """Compute the epsilon of a distance, m^2/2 + m sqrt(2 ln(1/delta)).
-
-    The inverse of `zcdp_distance`.
-    """
+    """Compute the epsilon of a distance, m^2/2 + m sqrt(2 ln(1/delta)); inverts `zcdp_distance`."""
     distance = np.asarray(distance, dtype=float)
     return distance**2 / 2 + distance * np.sqrt(2 * np.log(1 / delta))
 
@@ -100,7 +93,7 @@ def zcdp_epsilon(distance: ArrayLike, delta: float) -> Array:
 def zcdp_growth(epsilon: Array, delta: float) -> Array:
     """Compute d ln m/d epsilon of `zcdp_distance`.
 
-    1/(2 sqrt(r)(sqrt(r) - sqrt(l))), l = ln(1/delta), r = l + epsilon.
+    It is 1/(2 sqrt(r)(sqrt(r) - sqrt(l))), with l = ln(1/delta) and r = l + epsilon.
     """
     log = np.log(1 / delta)
     root = np.sqrt(log + epsilon)
@@ -156,9 +149,13 @@ def exact_growth(epsilon: Array, delta: float) -> Array:
 
 
 class GaussianAccountant(NamedTuple):
-    """Accountant of Gaussian noise at a delta.
+    """Accountant of Gaussian noise; each function takes delta as its second argument.
 
-    Epsilon -> distance m, its inverse, and d ln m/d epsilon.
+    Attributes
+    ----------
+    distance: epsilon -> the distance m.
+    epsilon: the inverse of ``distance``.
+    growth: epsilon -> d ln m/d epsilon.
     """
 
     distance: Callable[[ArrayLike, float], Array]
@@ -270,12 +267,13 @@ class Gaussian(GaussianNoise, Mechanism):
         return self.epsilon_at(self._joint_distance(held) / np.sqrt(self.overlap))
 
     def composed_epsilon(self, sold: Array) -> Array:
-        """Epsilon of distances added in squares.
+        """Epsilon of distances added in squares: consecutive trainings are one Gaussian mechanism.
 
-        Consecutive trainings are one Gaussian mechanism.
+        It is inf where one of them gets no noise.
         """
         distance = np.linalg.norm(where_noisy(sold, self.distance), axis=0)
-        return np.where(sold.any(axis=0), self.epsilon_at(distance), 0.0)
+        spent = np.where(sold.any(axis=0), self.epsilon_at(distance), 0.0)
+        return np.where(np.isinf(sold).any(axis=0), np.inf, spent)
 
     def composed_delta(self, trainings: ArrayLike) -> Array:
         """Delta, for any number of trainings."""
@@ -283,7 +281,7 @@ class Gaussian(GaussianNoise, Mechanism):
 
     def remaining_epsilon(self, limit: Array, sold: Array, parts: int = 1) -> Array:
         """Epsilon of the remaining squared distance, in equal parts; 0 below the table."""
-        spent = where_noisy(sold, self.distance)
+        spent = np.where(np.isinf(sold), np.inf, where_noisy(sold, self.distance))
         left = self.distance(limit) ** 2 - (spent**2).sum(axis=0)
         found = self.epsilon_at(np.sqrt(np.maximum(left, 0.0) / parts))
         return np.where(found > SMALLEST, found, 0.0)

@@ -44,7 +44,8 @@ class Guarantee:
         far sharper target than one point (epsilon, delta).
     joint: the bound for all answers asked, in ``measure``.
     single: the bound for one answer with an even share of the budget, in ``single_measure``; inf
-        where nothing is guaranteed of one. Over `Mechanism.relative_scales`, that of each answer.
+        where nothing is guaranteed of one. Where shares grow, each answer has this bound divided by
+        its entry of `Mechanism.relative_scales`.
     epsilon: bound in ``measure`` -> epsilon at the mechanism's delta.
     claimed: the epsilon claimed over all answers that the budget covers.
     single_measure: the measure of a single answer.
@@ -263,11 +264,12 @@ def _subsampled_measure(distance: float, rounds: int, chance: float) -> Measure:
 
 @guarantee_kind.register
 def _(mechanism: GivenBound, asked: Asked) -> Guarantee:
-    """Guarantee of the budget that holds; a ValueError where none does."""
+    """Guarantee of the budget that holds; a ValueError where none is known."""
     held = float(mechanism.valid_budget(asked.epsilon))
     if not 0 < held < np.inf:
         raise ValueError(
-            f"no privacy holds of a budget of {asked.epsilon:g}: no bound on gradients is proved"
+            f"no privacy is known to hold of a budget of {asked.epsilon:g}: no bound on gradients "
+            "is proved, or the accountant does not reach so far"
         )
     return guarantee_kind(mechanism.mechanism, replace(asked, epsilon=held))
 

@@ -19,8 +19,8 @@ from learning.privacy.noise import NoiseLaw
 Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
 
 CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
-WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
 MORE_CHOICES = 64  # the same where budgets add
+WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
 
 
 class L2Noise(NoiseLaw):
@@ -60,12 +60,9 @@ class L2Noise(NoiseLaw):
     ) -> Array:
         """Draw a Gaussian vector times sqrt(W), W ~ Gamma((p + 1)/(2 parts), 2).
 
-        Such vectors add up.
-
-        All numbers are made of gamma variables, vector by vector, so that drawing in pieces gives
-        the same noise as drawing at once: twice a Gamma(1/2) is the square of a Gaussian number,
-        and
-        a Gamma(1) decides its sign.
+        ``parts`` such vectors add up to the noise. All numbers are made of gamma variables, vector
+        by vector, so that drawing in pieces gives the same noise as drawing at once: twice a
+        Gamma(1/2) is the square of a Gaussian number, and a Gamma(1) decides its sign.
         """
         freedom = np.concatenate(
             [[(self.width + 1) / (2 * parts)], np.full(self.width, 0.5), np.ones(self.width)]

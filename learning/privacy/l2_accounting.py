@@ -7,8 +7,8 @@ the density exp(-r (u + v)/2), and the privacy loss (|z - s| - |z|)/b = -r v. It
 and u integrates to two Bessel functions K: at v = -cos(t), 0 < t < pi, the loss is r cos(t) and t
 has the density
 
-    exp(r cos(t)/2) sin(t)^(p - 2) (c + sin(t)^2),    c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z),    z
-    = r/2,
+    exp(r cos(t)/2) sin(t)^(p - 2) (c + sin(t)^2),
+    c = (p - 1)/z K_{p/2}(z)/K_{p/2 - 1}(z),  z = r/2,
 
 up to a factor, for p >= 2; for p = 1, Laplace noise, both ends have a probability of their own. By
 the triangle inequality the loss lies in [-r, r]; it has the same law under either data set, for z
@@ -35,9 +35,8 @@ from learning.arrays import Array
 from learning.privacy.claims import bound_belief, bound_profile_belief
 from learning.privacy.l2 import Parts
 
-ROUNDING = (
-    1e-13  # of delta, for each answer: given away to rounding in the accountant's Fourier transform
-)
+# of delta, for each answer: given away to rounding in the accountant's Fourier transform
+ROUNDING = 1e-13
 FEWEST = 100  # cells per standard deviation of a loss, r/sqrt(p) where r is small; none wider
 MOST = 400
 WIDEST = 0.02
@@ -65,7 +64,7 @@ class ComposedLoss:
     total_ratio: float
 
     def epsilon(self, delta: float) -> float:
-        """Compute an epsilon at delta, never below the smallest, nor above basic composition."""
+        """Compute an epsilon at delta: never below the smallest, nor above basic composition."""
         left = delta - ROUNDING * self.answers
         if left <= 9 * ROUNDING * self.answers:
             return self.total_ratio

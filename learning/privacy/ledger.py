@@ -1,8 +1,8 @@
 """The ledger: every answer of every account is counted, and one that would overspend is refused.
 
 It counts in units of the mechanism: ``horizon`` answers together spend the whole budget, whatever
-the composition behind the price (`spent_budget`). This ledger lives as long
-as the program, for simulations; one for release is a `learning.privacy.ledger_file.LedgerFile`.
+the composition behind the price (`spent_budget`). This ledger lives as long as the program, for
+simulations; one for release is a `learning.privacy.ledger_file.LedgerFile`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pydantic import Field
 from learning.declaration import Count, Declaration, Positive, check_value, format_value
 from learning.errors import InputError
 from learning.losses.clipping import RECORD, PublicCoordinates
+from learning.privacy.claims import REPLACE
 from learning.privacy.noise import answer_shares
 
 Key = tuple[str, str]
@@ -39,9 +40,8 @@ class Budget(Declaration):
     Parameters
     ----------
     owner: the name of who answers.
-    epsilon: the budget over all answers; inf of an owner that adds no noise: nothing is claimed,
-    and
-        it answers without limit; None of noise whose budget was not stated.
+    epsilon: the budget over all answers; inf of an owner that adds no noise, for which nothing is
+        claimed and which answers without limit; None of noise whose budget was not stated.
     horizon: T, the answers that the noise was priced for.
     delta: the failure probability over all answers.
     mechanism: the noise and its accounting, as claims name them.
@@ -76,7 +76,7 @@ class Budget(Declaration):
     data: str = ""
     n_records: Count | None = None
     unit: str = "one record"
-    adjacency: str = "replace one record"
+    adjacency: str = REPLACE
     bounds: str = ""
     growth: Positive = 1.0
 
@@ -103,7 +103,7 @@ class Budget(Declaration):
         return "epsilon" if self.delta == 0 and self.epsilon is not None else "answers"
 
     @cached_property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """Key of the account: owner and data set, without blanks."""
         return visible_name(self.owner), visible_name(self.data)
 
@@ -196,10 +196,7 @@ class Account:
 
     @property
     def spent(self) -> float:
-        """Spent so far, in the unit of account.
-
-        Inf of an epsilon once an owner without noise has answered.
-        """
+        """Spent so far, in the unit of account; inf once an owner without noise has answered."""
         return spent_budget(self.budget, self.answered)
 
     @property
@@ -210,7 +207,7 @@ class Account:
         return spent_budget(self.budget, self.budget.horizon) - self.spent
 
     def add_answers(self, purpose: str, answers: int) -> Account:
-        """Account with further answers; consecutive ones to one purpose share an entry."""
+        """Add answers, as a new account; consecutive ones to one purpose share an entry."""
         kept = self.entries
         first = self.answered + 1
         if kept and kept[-1].purpose == purpose:
@@ -412,8 +409,9 @@ class Ledger:
         if limit is None:
             return
         of = f" about {budget.data}" if budget.data else ""
+        budgeted = "no stated budget" if budget.epsilon is None else f"{budget.epsilon:g}"
         raise BudgetExceeded(
             self.where,
             f"{budget.owner} may spend an epsilon of {limit:g} over all trainings: "
-            f"one more{of}, of {budget.epsilon:g}, is refused ({purpose})",
+            f"one more{of}, of {budgeted}, is refused ({purpose})",
         )

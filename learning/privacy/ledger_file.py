@@ -30,8 +30,8 @@ from learning.privacy.ledger import Account, Budget, Key, Ledger, SpendingLimit
 from learning.privacy.registry import Accepted
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
-PLAIN = b"dpmarket ledger 1"  # the first line; with a key, and what was accepted
-KEYED = b"dpmarket ledger 2"
+PLAIN = b"dpmarket ledger 1"  # the first line
+KEYED = b"dpmarket ledger 2"  # that of a ledger with a key, and with what was accepted
 KEY = 32  # bytes
 
 
@@ -136,10 +136,14 @@ class LedgerFile(Ledger):
             yield
 
     def _save_accounts(self) -> None:
+        """Replace the file; the growth of an even split is left out."""
         lines = []
         for key, account in self._accounts.items():
             answers = [(entry.purpose, entry.last) for entry in account.entries]
-            line: dict[str, Any] = {"budget": budget_to_json(account.budget), "lines": answers}
+            budget = asdict(account.budget)
+            if account.budget.growth == 1:
+                del budget["growth"]
+            line: dict[str, Any] = {"budget": budget, "lines": answers}
             if key in self._accepted:
                 line["accepted"] = self._accepted[key].to_json()
             lines.append(json.dumps(line))
@@ -174,11 +178,3 @@ class LedgerFile(Ledger):
         self._accounts[account.budget.key] = account
         if "accepted" in kept:
             self._accepted[account.budget.key] = Accepted.from_json(kept["accepted"])
-
-
-def budget_to_json(budget: Budget) -> dict[str, Any]:
-    """Content of a budget in the file, without the growth of an even split."""
-    kept = asdict(budget)
-    if budget.growth == 1:
-        del kept["growth"]
-    return kept

@@ -147,9 +147,11 @@ def compose_trainings(
 ) -> list[Claim]:
     """Compose the claims of owners whose records several trainings ask about.
 
-    Own claims by `Lifetime.total`; joint ones, and those of an owner with several, one against each
-    kind of onlooker, by basic composition. Where each training asks about records of its own, the
-    weakest claim of any holds of all.
+    An owner's own claims compose by `Lifetime.total` if they are of the budgets that it sold. Basic
+    composition serves joint claims, claims above what was sold, and those of an owner with several,
+    one against each kind of onlooker. Where each training asks about records of its own, the
+    weakest claim of any holds of all. Nothing is claimed for an owner that added no noise in some
+    training.
 
     Parameters
     ----------
@@ -172,15 +174,21 @@ def compose_trainings(
     found = []
     totals = lifetime.total(sold)
     deltas = lifetime.delta(sold)
-    for party, *total in zip(lifetime.names, totals.tolist(), deltas.tolist(), strict=True):
+    for party, budgets, *total in zip(lifetime.names, sold.T, totals, deltas, strict=True):
+        if np.isinf(budgets).any():
+            continue
         parts = [claim for one in made for claim in one if claim.party == party]
         kinds = dict.fromkeys((claim.joint, claim.protects_against) for claim in parts)
         for kind in kinds:
             own = [one for one in parts if (one.joint, one.protects_against) == kind]
             whole = max(own, key=lambda claim: claim.epsilon)
             if lifetime.composition != "fresh" and len(own) > 1:
-                counted = not kind[0] and sum(not joint for joint, _ in kinds) == 1
-                whole = _add_claims(own[0], own, total if counted else _sum_epsilons(own))
+                spent = _sum_epsilons(own)
+                as_sold = spent[0] <= budgets.sum() * (1 + ROUNDING)
+                only_own = [one for one in kinds if not one[0]] == [kind]
+                if as_sold and only_own:
+                    spent = float(total[0]), float(total[1])
+                whole = _add_claims(own[0], own, spent)
             found.append(_cover_periods(whole, arriving))
     return found
 

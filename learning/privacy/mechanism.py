@@ -206,18 +206,15 @@ class Mechanism(PricedNoise):
     def epsilon_of_parts(self, epsilon: ArrayLike, share: float) -> Array:
         """Compute the epsilon of noise made of ``share`` times the parts that make up all of it.
 
-        More parts than that cost no more than was sold; of fewer, by default, nothing is known:
-        inf.
+        More parts than that cost no more than was sold; of fewer, by default, nothing is known, and
+        the epsilon is inf.
         """
         epsilon = np.asarray(epsilon, dtype=float)
         return np.where((share >= 1) | (epsilon == 0), epsilon, np.inf)
 
     @property
     def but_for(self) -> float:
-        """Probability that a belief exceeds `belief_bound`.
-
-        Delta, or 2 delta of an unknown profile.
-        """
+        """Probability that a belief exceeds `belief_bound`; 2 delta if the profile is unknown."""
         return self.delta if self.profile_known else 2 * self.delta
 
     def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
@@ -234,10 +231,7 @@ class Mechanism(PricedNoise):
         return bound_belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """Budget of one answer for release: epsilon in 1-norm, rho (zCDP) in 2-norm.
-
-        None: refused.
-        """
+        """Budget of one answer for release, epsilon (pure DP) or rho (zCDP); None if refused."""
         return None
 
     # Construction
@@ -307,10 +301,7 @@ class BasicComposition(Mechanism):
 
     @property
     def total_ratio(self) -> float:
-        """Sum of all owners' ratios of one answer, in units of one.
-
-        Kappa of answers of a single part.
-        """
+        """Sum of all owners' ratios in one answer, in units of one; kappa if it has one part."""
         parts = (sum(ratio for ratio, _ in each) for each in self.pairs)
         return self.overlap * max(parts, default=1)
 

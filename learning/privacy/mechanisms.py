@@ -50,7 +50,7 @@ def list_accountings(name: str, formula: str = "") -> tuple[str, ...]:
 
 
 def needs_delta(name: str, accounting: str | None = None) -> bool:
-    """Check for a failure probability of a mechanism under an accounting, or under its default one.
+    """Test whether a mechanism takes a failure probability under an accounting, or by default.
 
     >>> needs_delta("laplace"), needs_delta("laplace", "pld"), needs_delta("best")
     (False, True, False)
@@ -66,7 +66,7 @@ def _takes_delta(kind: type[Mechanism]) -> bool:
 
 
 def title_of(name: str) -> str:
-    """Name of noise in reports, of a mechanism known or no longer."""
+    """Name of a mechanism's noise in reports, also of a mechanism that is no longer known."""
     return MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
 
 
@@ -78,9 +78,8 @@ def norm_of(name: str) -> int:
 def candidate_mechanisms(name: str, settings: NoiseSettings) -> list[Mechanism]:
     """Make the mechanisms that a name leaves open to the learner.
 
-    One, several horizons, or all compared.
-
-    Under "best" without a delta, only those of pure DP.
+    There may be several: of different horizons or growths, or under "best" all that are compared.
+    Under "best" without a delta these are only those of pure DP.
 
     Raises
     ------

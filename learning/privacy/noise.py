@@ -204,10 +204,7 @@ class PricedNoise(NoiseLaw):
 
     @abstractmethod
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """Term of an owner in the noise power.
-
-        0 at epsilon = 0, where nothing is shared, and at inf.
-        """
+        """Term of an owner in the noise power; 0 at inf, and at 0, where nothing is shared."""
 
     @abstractmethod
     def horizon_factor(self, horizon: ArrayLike) -> Array:
@@ -339,13 +336,17 @@ def tabulate_distance(
     lowest: float,
     bisections: int,
 ) -> scipy.interpolate.PchipInterpolator:
-    """Tabulate the largest distance that keeps to delta, by bisection at all nodes at once.
+    """Tabulate log distance by log epsilon: the largest distance that keeps to delta.
+
+    It is found by bisection, at all nodes at once.
 
     Parameters
     ----------
     nodes: array (k,), rising, epsilon.
+    delta: the failure probability.
     delta_at: (epsilon, distance) -> the least delta of a mechanism of that distance.
-    lowest: a lower bound on the distances.
+    lowest: a lower bound on the distances; the upper bound is 1,000.
+    bisections: their number.
     """
     low = np.full(len(nodes), np.log(lowest))
     high = np.full(len(nodes), np.log(1e3))

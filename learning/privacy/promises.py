@@ -1,7 +1,4 @@
-"""Claims for all owners of a market.
-
-Each owner's own, and joint ones of records with several owners.
-"""
+"""Claims for all owners of a market: each owner's own, and joint ones of shared records."""
 
 from __future__ import annotations
 
@@ -86,9 +83,7 @@ def _joint_losses(
 
 
 def weakest_claims(claims: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Select each owner's claim against the onlooker who sees most.
-
-    Joint first, then the largest epsilon.
+    """Select each owner's claim against the onlooker who sees most: joint, or of largest epsilon.
 
     Parameters
     ----------
@@ -113,9 +108,7 @@ def weakest_claims(claims: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str
 
 
 def group_budgets(budgets: Array, overlap: int) -> Array:
-    """Group each owner's budget with the largest of the others, at most kappa in all.
-
-    (k, n_owners).
+    """Group each owner's budget with the largest of the others, k <= kappa in all: (k, n_owners).
 
     >>> group_budgets(np.array([1.0, 4.0, 2.0, 3.0]), 2).tolist()
     [[4.0, 4.0, 4.0, 4.0], [1.0, 3.0, 2.0, 3.0]]

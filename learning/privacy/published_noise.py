@@ -97,10 +97,7 @@ class PublishedNoise(GaussianNoise, Mechanism):
 
     @classmethod
     def make_candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
-        """Make the algorithm's formula.
-
-        That of plain averaging where weighted training weighs equally.
-        """
+        """Make noise of the algorithm's formula; of plain averaging where weights are equal."""
         if settings.formula == "weighted" and settings.weights == "equal":
             settings = replace(settings, formula="plain")
         return super().make_candidates(settings)
@@ -154,18 +151,16 @@ class PublishedNoise(GaussianNoise, Mechanism):
             return np.asarray(reach / self.scale(epsilon, sizes, 1.0, horizon))
 
     def for_owners(self, sizes: ArrayLike) -> PublishedNoise:
-        """Reprice SGD1 for picks among the owners that share.
-
-        Other formulas stay, with claims to match.
-        """
+        """Reprice SGD1 for picks among the owners that share; other formulas stay as they are."""
         if self.formula != "sgd1":
             return self
         return replace(self, sizes=tuple(np.asarray(sizes, int).tolist()))
 
     def for_weights(self, equal: bool) -> PublishedNoise:
-        """Reprice averaging: WD's noise is scaled to all records.
+        """Reprice averaging.
 
-        Plain averaging's to m times the smallest owner's.
+        WD's noise is scaled to all records, that of plain averaging to m times those of the
+        smallest owner.
         """
         if self.formula not in AVERAGED:
             return self
@@ -186,8 +181,8 @@ class PublishedNoise(GaussianNoise, Mechanism):
         sgd1: with known samples (exact); with known owners of the samples; with hidden samples.
         sgd2: against anyone who sees the owner's answers (exact).
         weighted, plain: against the server, which gets the owner's own model, by composition of its
-        T steps (an upper bound, which a linear loss attains); against the public and the other
-        owners, who get the average of all models, by the same number. Others' noise may protect the
+        T steps (an upper bound, which a linear loss attains); by the same number against the public
+        and the other owners, who get the average of all models. Others' noise may protect the
         average further, by no proved amount. `average_epsilon` is the least that could ever be
         claimed.
 

@@ -43,9 +43,8 @@ VARIABLE = "DPMARKET_REGISTRY"
 KEY = 32  # bytes
 NOUN = "a registry of accepted records"
 LOST = (
-    "Nothing is answered without it. Put back the file as it was last written. If it is "
-    "lost, move it away: then nothing "
-    "recognises what was accepted before."
+    "Nothing is answered without it. Put back the file as it was last written. If it is lost, move "
+    "it away: then nothing recognises what was accepted before."
 )
 
 
@@ -106,7 +105,7 @@ class Accepted:
         return self.ledger, visible_name(self.owner), visible_name(self.data)
 
     def same_records(self, fingerprints: Mapping[str, Fingerprint]) -> bool:
-        """Check for nearly the same records, by any kind of fingerprint."""
+        """Test whether records are nearly the same, by any kind of fingerprint."""
         kinds = self.fingerprints.keys() & fingerprints.keys()
         return any(nearly_same(self.fingerprints[kind], fingerprints[kind]) for kind in kinds)
 
@@ -154,9 +153,9 @@ def take_fingerprint(rows: Iterable[bytes], key: bytes) -> Fingerprint:
 
 
 def share_in_common(one: Fingerprint, other: Fingerprint) -> float:
-    """Share of the smaller table's distinct rows that the larger has.
+    """Compute the share of the smaller table's distinct rows that the larger has.
 
-    Exact up to KEPT rows, else estimated.
+    It is exact for tables of up to KEPT rows, else estimated.
     """
     common, sampled, _ = _count_common(one, other)
     return common / sampled if sampled else 0.0
@@ -174,9 +173,9 @@ def nearly_same(one: Fingerprint, other: Fingerprint) -> bool:
 
 
 def _count_common(one: Fingerprint, other: Fingerprint) -> tuple[int, int, bool]:
-    """Count common rows among those sampled of both, and sampled rows of the smaller.
+    """Count the sampled rows that both tables have, and the sampled rows of the smaller.
 
-    True if these are all.
+    The third value is True where the samples are the whole tables.
     """
     ends = [found.smallest[-1] for found in (one, other) if found.rows > len(found.smallest)]
     first = one.smallest
@@ -193,8 +192,8 @@ class Registry:
 
     Parameters
     ----------
-    folder: where it lies; `user_folder` unless given. It is made, for the user alone, when
-        something is first kept.
+    folder: where it lies; `user_folder` unless given. It is made, for the user alone, when the
+        registry is first opened.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -2,10 +2,10 @@
 
 The rest of this program draws from seeded generators: right for a study, which must be repeatable,
 and wrong for a release, since the seed reveals the noise, and since the gaps between floating-point
-numbers reveal the value that noise was added to. Here noise comes from OpenDP: the discrete Laplace
-or Gaussian distribution, or l2 noise thinned out of the former (`learning.privacy.secure_noise`),
-in exact arithmetic, from the operating system's random source. Refused are: a generator; losses
-other than the squared whose records' gradients are not clipped one by one; accounting that no map
+numbers reveal the value that noise was added to. Here noise comes from OpenDP: discrete Laplace or
+Gaussian noise, or l2 noise thinned out of discrete Laplace noise (`learning.privacy.secure_noise`),
+in exact arithmetic, from the operating system's random source. Refused are: a generator; a loss
+other than the squared, unless each gradient of a linear model is clipped; accounting that no map
 of exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
 alone: once records are looked at, nothing is refused.
 
@@ -82,9 +82,8 @@ def release(
 
     Parameters
     ----------
-    x: array (n, p), the owner's encoded records, n and p as announced; the last column the constant
-        1. A record with a cell that is no number counts as zeros
-        (`admit_records`).
+    x: array (n, p), the owner's encoded records, n and p as announced; the last column is the
+        constant 1. A record with a cell that is no number counts as zeros (`admit_records`).
     y: array (n,), their targets.
     query: array (p,), phi, in the announced ball.
     terms: the announced terms of all answers.
@@ -115,13 +114,14 @@ def release(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent "
             "must outlive the program"
         )
-    if number is None and terms.growth != 1 or number not in (None, *range(1, terms.horizon + 1)):
+    place = 1 if number is None and terms.growth == 1 else number
+    if place is None or place not in range(1, terms.horizon + 1):
         rule = f"must be the number of the answer, from 1 to {terms.horizon}"
         raise InputError("release.number", rule, number)
     phi = _check_query(query, terms)
     norm = terms.mechanism.norm
     vectors = terms.vectors
-    scale = float(terms.scales[(number or 1) - 1])
+    scale = float(terms.scales[place - 1])
     spent = float(measurement(scale, norm, vectors).map(terms.sensitivity))
     ledger.check(terms.budget, "release", first=number)  # refuses before a record is looked at
     mean = mean_gradient(x, y, phi, terms, persons)
@@ -231,9 +231,7 @@ def admit_records(
     n_records: int,
     coordinates: PublicCoordinates,
 ) -> tuple[Array, Array]:
-    """Convert records to finite numbers.
-
-    Features (n, p) and targets (n,), of labels within [-1, 1].
+    """Convert records to finite features (n, p) and targets (n,), labels to within [-1, 1].
 
     Parameters
     ----------

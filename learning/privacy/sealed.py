@@ -18,8 +18,8 @@ from learning.canonical import sync_folder
 from learning.errors import InputError
 
 SEAL = 65  # the length of the last line
-WAIT = 60.0  # seconds that another program may hold the lock; between two looks at it
-PAUSE = 0.002
+WAIT = 60.0  # seconds that another program may hold the lock
+PAUSE = 0.002  # seconds between two attempts to take it
 DAMAGED = "Nothing is answered on it. Put back the file as it was when it was last written."
 
 if sys.platform == "win32":  # the first byte is locked, by handle

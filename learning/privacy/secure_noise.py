@@ -110,7 +110,7 @@ def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, vectors: bool =
 def rounding_factor(n_parameters: int) -> float:
     """Compute the largest measured length of a vector shortened in floating point, over its bound.
 
-    1 + 2 (p + 8) u, u = 2^-53.
+    It is 1 + 2 (p + 8) u, with u = 2^-53.
     """
     return 1 + 2 * (n_parameters + 8) * ROUNDING
 
@@ -148,6 +148,8 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
     ------
     InputError
         If none is found near there: the map does not confirm the claim.
+    ValueError
+        If the budget of l2 noise is less than its grid costs.
     """
     scale = distance / (budget if norm == 1 else np.sqrt(2 * budget))
     if vectors:
@@ -267,14 +269,14 @@ def draws_per_sample(width: int) -> float:
 
 
 def first_scale(budget: float, distance: float, width: int) -> float:
-    """Compute a scale that spends hardly more than a budget at a distance.
+    """Compute a scale of l2 noise that spends hardly more than a budget at a distance.
 
-    The grid costs sqrt(p)/2^FINE.
+    The grid costs at most sqrt(p)/2^FINE of the budget.
 
     Raises
     ------
     ValueError
-        If so small a budget is less than the grid costs.
+        If the budget is less than the grid costs.
     """
     left = budget - sqrt(width) * 2.0**-FINE
     if not left > 0:

@@ -1,6 +1,6 @@
-"""Subsampling, one record a round.
+"""Subsampling of one record a round: its accounting, and noise whose samples are known.
 
-Accounting of known or hidden samples, and noise for known ones.
+The accounting is of known samples, or of hidden ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from learning.privacy.noise import check_covered, read_table, tabulate_distance,
 LEFT_OUT = 1e-25  # bound on the probability of uses beyond the sum; counted towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
 FURTHEST = 200.0  # largest order times distance
-CROWDS = 64  # numbers of records at which a budget of 1 is priced; logs of distances tried
-DISTANCES = (-30.0, 10.0)
+CROWDS = 64  # numbers of records at which a budget of 1 is priced
+DISTANCES = (-30.0, 10.0)  # logs of the distances tried there
 SMALLEST = 1e-3  # budgets that SubsampledGaussian tabulates
 LARGEST = 1e2
 NODES = 160  # of its table; the shave is above the error between nodes
@@ -71,7 +71,7 @@ def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chanc
 def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float) -> float:
     """Compute the exact epsilon of T rounds at delta with known samples.
 
-    With chance 1, T Gaussian answers.
+    With chance 1 these are T Gaussian answers.
 
     Parameters
     ----------
@@ -128,10 +128,10 @@ def sampled_epsilon(
     An upper bound, a tenth to a quarter above what one bad data set attains.
 
     Source: profile: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via
-        Characteristic Function, Theorem 11
-    (one pair for e >= 0; taking it for e < 0 too and composing it would be wrong, hence moments);
-    moments from profiles: Sason and Verdu, f-Divergence Inequalities, (204); epsilon from moments:
-    Canonne, Kamath and Steinke, Prop. 12.
+        Characteristic Function, Theorem 11 (one pair for e >= 0; taking it for e < 0 too and
+        composing it would be wrong, hence moments); moments from profiles: Sason and Verdu,
+        f-Divergence Inequalities, (204); epsilon from moments: Canonne, Kamath and Steinke, Prop.
+        12.
     """
     known = subsampled_epsilon(distance, rounds, share / records, delta)
     if known == 0:
@@ -145,12 +145,17 @@ def sampled_epsilon(
 
 
 def log_moment(order: float, distance: float, chance: float) -> float:
-    """Compute log E_B[(L^a - 1)(1 - L^(1 - a)).
+    """Compute the logarithm of the Renyi moment that `sampled_epsilon` bounds.
 
-    L > 1], L = 1 - g + g exp(m z - m^2/2), z ~ N(0, 1).
+    It is log E_B[(L^a - 1)(1 - L^(1 - a)); L > 1], with L = 1 - g + g exp(m z - m^2/2) and
+    z ~ N(0, 1), by Gauss-Legendre quadrature in z. All is computed in logarithms, so that neither
+    differences nor large orders lose digits.
 
-    By Gauss-Legendre quadrature in z, in logarithms: neither differences nor large orders lose
-    digits (`sampled_epsilon`).
+    Parameters
+    ----------
+    order: a > 1.
+    distance: m > 0.
+    chance: g = 1/N.
     """
     edges = np.arange(distance / 2, order * distance + 14.0, 1.0)
     points, weights = np.polynomial.legendre.leggauss(16)
@@ -176,10 +181,7 @@ def _distance_table(
 
 
 def subsampled_budget(distance: ArrayLike, rounds: int, chance: float, delta: float) -> Array:
-    """Look up `subsampled_epsilon` of many distances.
-
-    Below the table in proportion, inf beyond it.
-    """
+    """Look up `subsampled_epsilon` of many distances: in proportion below the table, inf beyond."""
     distance = np.asarray(distance, dtype=float)
     table = _distance_table(delta, rounds, chance)
     least, most = np.exp(table(table.x[[0, -1]]))
@@ -271,9 +273,8 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
             Beyond a budget of 100 under "pld", which the table does not cover.
         """
         if self.accounting == "zcdp":
-            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(
-                self._most_uses(self.total_size)
-            )
+            uses = self._most_uses(self.total_size)
+            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(uses)
         return self._counted_distance(np.asarray(epsilon, dtype=float))[0]
 
     def _counted_distance(self, epsilon: Array) -> tuple[Array, Array]:
@@ -298,10 +299,7 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         return -2 * self.noise_term(epsilon) * growth
 
     def for_owners(self, sizes: ArrayLike) -> SubsampledGaussian:
-        """Reprice for picks among the records of the owners that share.
-
-        The fewer, the more uses of each.
-        """
+        """Reprice for picks among the records of the owners that share; fewer are used oftener."""
         return replace(self, total_size=int(np.sum(sizes)))
 
     def noise_among(self, total: ArrayLike) -> Array:

@@ -26,8 +26,7 @@ from learning.privacy.noise import where_noisy
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"
 UNPROVED = "scaled to a given gradient bound, where none is proved: no epsilon holds"
-# part of a spent budget that noise is priced at: noise without end, and still a number
-LEAST = 1e-6
+LEAST = 1e-6  # epsilon that noise is priced at where nothing remains: vast noise, but finite
 Feared = Literal["learner", "owners", "colluders"]
 ONLOOKERS: dict[Feared, str] = {
     "learner": (
@@ -45,7 +44,7 @@ ASSUMED = (
     "agreed, and none drops out"
 )
 
-
+# members that a wrapper reads from the mechanism inside, and methods that reprice that mechanism
 READ = (
     *("name", "title", "unit_variance", "length_power", "share_power", "accounting", "pairs"),
     *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
@@ -118,10 +117,7 @@ class GivenBound(Wrapped):
     in_published_bounds = forward_member("in_published_bounds")
 
     def valid_budget(self, epsilon: ArrayLike) -> Array:
-        """Budgets that hold where ``epsilon`` is sold.
-
-        0 of 0, inf beyond what the accountant covers.
-        """
+        """Budgets that hold where ``epsilon`` is sold: 0 of 0, inf beyond what is accounted."""
         if np.isinf(self.short):
             return np.where(np.asarray(epsilon, dtype=float) > 0, np.inf, 0.0)
         mechanism = self.mechanism
@@ -187,8 +183,8 @@ def at_given_bound(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
 class Remaining(Wrapped):
     """Another mechanism at epsilon - spent, after one answer at ``spent``.
 
-    Budgets are whole ones, as owners sell them. Noise is that of the remaining part, and claims are
-    of both together: an (e, delta)-DP answer and an (e', 0)-DP one are (e + e', delta)-DP together,
+    Budgets are whole ones, as owners sell them. Noise is that of the remaining part. Claims are of
+    both together: an (e, delta)-DP answer and an (e', 0)-DP one are (e + e', delta)-DP together,
     however the second was chosen.
 
     Parameters
@@ -318,10 +314,7 @@ class Trust(Declaration):
         return SharedNoise(mechanism, owners, self.colluders)
 
     def check_divisible(self, mechanism: Mechanism, owners: int) -> Mechanism:
-        """Return the mechanism if ``owners`` can make its noise together.
-
-        Else raise an InputError.
-        """
+        """Return the mechanism; an InputError if ``owners`` cannot make its noise together."""
         if self.secure:
             SharedNoise(mechanism, owners, self.colluders)
         return mechanism
@@ -413,6 +406,11 @@ class SharedNoise(Wrapped):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Draw one owner's part."""
         return self.mechanism.draw_part(self.parts, scale, shape, rng=rng)
+
+    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        """Budget that a variance of one part costs."""
+        whole = np.multiply(variance, self.parts)
+        return self.mechanism.epsilon(whole, sizes, bound, horizon)
 
     def onlooker_epsilon(self, whom: Feared, epsilon: ArrayLike) -> Array:
         """Epsilon of budgets against an onlooker, (...); inf where nothing is known to hold."""

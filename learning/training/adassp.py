@@ -4,31 +4,33 @@ An owner's clipped records enter squared loss through sum xx' and sum xu alone (
 Y, in the public coordinates). Both leave the owner in one noisy query: the vector (sum xx', c sum
 xu), in which the factor c shares the noise between the parts. One query needs less noise than two
 with a split budget, because no pair of records is worst for both parts: sum xx' moves furthest, by
-sqrt(2) B^2, between orthogonal records, sum xu, by 2BY, between opposite ones. The learner adds up
-the releases and solves for phi with AdaSSP's damping, which pulls towards phi = 0, the public
-model. The damping is read off the noisy matrix itself, so that no budget is spent on a smallest
-eigenvalue.
+sqrt(2) B^2, between orthogonal records, and sum xu moves furthest, by 2BY, between opposite ones.
+The learner adds up the releases and solves for phi with AdaSSP's damping, which pulls towards phi =
+0, the public model. The damping is read off the noisy matrix itself, so that no budget is spent on
+a smallest eigenvalue.
 
-`OneStep` releases second moments and clipped scores, and takes a Newton step from the public model:
-phi = M^-1 g from phi = 0, with M = mean xx' and g = mean ux over all records, u = y - centre'x,
-ends at the minimum of squared loss. A record spends what its replacement moves, once records are
-held to |x| <= R and |u x| <= h one by one: at most sqrt(2) R^2 in moments and 2 h in scores
-(`learning.losses.clipping`). Gradients need a bound that holds anywhere in a ball, R (Y + theta_max
-R), and AdaSSP has h = RY; no record is long, badly predicted and far out all at once. No pair of
-records is worst for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2)
-h, opposite ones scores by 2 h and moments by R^2, so both together cost hardly more than the scores
+`OneStep` releases second moments and clipped scores, and takes a Newton step from the public model.
+The step is phi = M^-1 g from phi = 0, with M = mean xx' and g = mean ux over all records, u = y -
+centre'x; without noise or clipping it ends at the minimum of squared loss. Each record is clipped
+to |x| <= R and |u x| <= h, so its replacement moves the moments by at most sqrt(2) R^2 and the
+scores by at most 2 h (`learning.losses.clipping`). These bounds are smaller than those of other
+trainings: gradients need a bound that holds anywhere in a ball, R (Y + theta_max R), and AdaSSP has
+h = RY, but hardly any record is both long and badly predicted. Again no pair of records is worst
+for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2) h, opposite ones
+move scores by 2 h and moments by R^2. Both parts together cost hardly more than the scores alone
 (`learning.losses.clipping.noise_stretch`).
 
 To first order the step errs by M^-1 (e - E phi*), with noise e on the scores and E on the moments.
-The mean excess of that is, with deviations v of e and s of E (diagonal), v^2 tr G + s^2/2 (|phi*|^2
-tr G + phi*'G phi*), G = M^-1 A M^-1, A the moments of records as they are. Together with the effect
-of clipping it chooses R, h and the share of the noise on public rows
-(`learning.forecast.one_step`). Moments are always released: 150 public rows alone err by
-more than all noise (relative fitness 0.0055 in place of 0.0023 on the insurers at epsilon = 1,
-delta = 1e-6; 0.00009 in place of 0.000026 on the banks with 1,000; at the best bounds). Averaging
-them with the public ones by their precision, or a ridge, gains 3 % on some shuffles of the rows and
-loses as much on others. AdaSSP's damping doubles the error here, because it must not let noise
-through but once in twenty; `solve_newton_step` corrects the mean effect of noise on the moments.
+The mean excess of that is v^2 tr G + s^2/2 (|phi*|^2 tr G + phi*'G phi*), with deviations v of e
+and s of E (diagonal), G = M^-1 A M^-1, and A the moments of records before clipping. The learner
+chooses R, h and the share of the noise by this excess and the effect of clipping on public rows
+(`learning.forecast.one_step`). Moments are always released, since those of the public rows alone
+err by more than all noise: at epsilon = 1, delta = 1e-6 and the best bounds, relative fitness is
+0.0055 in place of 0.0023 on the insurers with 150 public rows, and 0.00009 in place of 0.000026 on
+the banks with 1,000. Averaging released and public moments by their precision, or a ridge, gains
+3 % on some shuffles of the rows and loses as much on others. AdaSSP's damping doubles the error
+here, because it lets noise through only once in twenty times; `solve_newton_step` corrects the mean
+effect of noise on the moments.
 """
 
 from __future__ import annotations
@@ -48,12 +50,12 @@ from learning.training.task import Task, Trajectory
 
 FAILURE = 0.05  # probability that the noise is wider than the damping allows for
 FLAT = 1e-12  # directions with less than this share of the largest curvature have none
-NUMBERS_HELD = 4_000_000  # of released matrices, of runs that are solved at once
+NUMBERS_HELD = 4_000_000  # in the released matrices of the runs that are solved at once
 
 
 @dataclass(frozen=True)
 class NoisyStatistics:
-    """Noisy sums that one owner releases, and the deviations of their noise; one row per run.
+    """Noisy sums that one owner releases, and the deviations of their noise, a row for each run.
 
     Parameters
     ----------
@@ -124,12 +126,12 @@ def balance_factor(coordinates: Coordinates) -> float:
 def release_deviations(
     coordinates: Coordinates, scale: ArrayLike, n_records: int, widened: float = 1.0
 ) -> tuple[Array, Array]:
-    """Deviations of noise on sum xx' (diagonal) and sum xu that spend as one noisy mean gradient.
+    """Deviations of noise on sum xx' (diagonal) and sum xu that cost as much as one mean gradient.
 
     The privacy loss depends on the sensitivity in units of the noise's deviation: m = 2 G/(n s) for
     a mean gradient with deviation s. Noise of the same law and deviation Delta/m on (sum xx', c sum
-    xu) spends as much; k Delta/m where k rows of a person are replaced together. Scores
-    (`learning.losses.clipping`) have the noise of a mean gradient, n s/2, widened for the moments
+    xu) costs as much, or k Delta/m where k rows of a person are replaced together. The noise on
+    scores (`learning.losses.clipping`) is that on a mean gradient, n s/2, widened for the moments
     that are released with them.
 
     Parameters
@@ -146,7 +148,7 @@ def release_deviations(
     Raises
     ------
     ValueError
-        If noise is asked for and a bound is missing or zero, or the noise is infinite.
+        If noise is asked for and a bound is missing or zero, or the noise is infinite or negative.
     """
     scale = np.asarray(scale, dtype=float)
     if not np.any(scale):
@@ -275,9 +277,9 @@ def solve_newton_step(matrix: Array, vector: Array, deviation: Array) -> Array:
     Symmetric noise E of deviation s on the diagonal, s/sqrt(2) off it, has E[E B E] = s^2/2 (tr(B)
     I + B) =: D at B = M^-1. As (M + E)^-1 = B - B E B + B E B E B - ..., the step from M + E is too
     long by B D phi on average, and D added to the matrix corrects that. The remaining error, B E
-    phi, has either sign, and a step shorter by B D phi once more has the least mean square: so C =
-    2 D. B is that of the noisy matrix, whose eigenvalues below the edge of the noise's own, s
-    sqrt(2p), are raised to it. The solution has the least norm where there is no curvature.
+    phi, has either sign, and a step that is shorter by another B D phi has the least mean square:
+    so C = 2 D. B is the inverse of the noisy matrix, whose eigenvalues are raised to the edge of
+    the noise's own, s sqrt(2p). The solution has the least norm where there is no curvature.
 
     Parameters
     ----------
@@ -331,7 +333,7 @@ class AdaSSP(Algorithm):
         return n_parameters * (n_parameters + 3) // 2
 
     def run(self, task: Task) -> Trajectory:
-        """phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)].
+        """Solve phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)].
 
         A_l and b_l are the owners' noisy sums; with weights q_l = n_l/n the sums of all owners add
         up. The penalty of g_1 is the learner's own and counts as curvature before damping. The
@@ -358,7 +360,7 @@ class AdaSSP(Algorithm):
 
 
 class OneStep(AdaSSP):
-    """One release of every owner's second moments and score, and the Newton step along them.
+    """One release of every owner's second moments and score, and the Newton step that they give.
 
     Source: ours; release of noisy moments, and damping: Wang, Revisiting DP Linear Regression;
         efficiency of one step from a good start: Le Cam.

@@ -17,7 +17,7 @@ from learning.arrays import Array
 from learning.declaration import Declaration, Positive, Probability
 
 Combine = Callable[[Array, Iterable[Array]], Array]
-MIDDLE = 1e-6  # of the weight, on either side of the middle, whose answers are the median
+MIDDLE = 1e-6  # share of the weight on either side of the middle that is the median
 
 
 class Aggregation(Declaration):
@@ -39,10 +39,10 @@ class Aggregation(Declaration):
     def make_combiner(self, task: Any) -> Combine:
         """Make the function of a training that combines each round's answers.
 
-        It is called with the learner's own gradient (runs, p) and the owners' answers (runs, p), in
-        the order of the owners, and returns the gradient of the step, (runs, p). It may keep a
-        state from round to round. Of the `learning.training.task.Task` only public facts and the
-        noise sold may be used.
+        It is called with the learner's own gradient (runs, p), which it may overwrite, and the
+        owners' answers (runs, p) in the order of the owners. It returns the gradient of the step,
+        (runs, p), and may keep a state from round to round. Of the `learning.training.task.Task`
+        only public facts and the noise sold may be used.
         """
         raise TypeError(f"{type(self).__name__} has no make_combiner(task)")
 
@@ -74,8 +74,8 @@ class TrimmedMean(Aggregation):
 
     Parameters
     ----------
-    share : of the weight, trimmed at either end; owners who make up less than that cannot move the
-        model far.
+    share : the part of the weight that is trimmed at either end; owners who make up less than that
+        cannot move the model far.
 
     Source: Yin et al., Byzantine-Robust Distributed Learning, Definition 2 (equal weights there).
     """
@@ -106,7 +106,7 @@ class Median(Aggregation):
 
 @dataclass(frozen=True)
 class NormCheck(Aggregation):
-    """The mean of answers no longer than a gradient within the public bounds with the noise sold.
+    """The mean of those answers that the public bounds and the noise sold make plausible.
 
     An answer is dropped where its norm is above ``signal`` times the longest gradient that the
     public bounds allow, plus what the noise that its owner sold exceeds with probability ``level``;
@@ -149,11 +149,11 @@ class NormCheck(Aggregation):
 class Observed(Aggregation):
     """The mean, with weights inverse to the mean square distance of past answers to the median.
 
-    The median is of each coordinate's answers of a round; the mean square, over coordinates and
-    rounds. The plan counts as much as one round: mean squares start at c/q with weights q planned,
-    c the variance that the noise sold leaves in the mean. So an owner who adds more noise than it
-    sold counts for less, from the first round on. Where shares of a budget grow, each round counts
-    in units of its own noise.
+    The median is that of each coordinate's answers in a round; the mean square is over coordinates
+    and rounds. The plan counts as much as one round: mean squares start at c/q, with q the planned
+    weights and c the variance that the noise sold leaves in the mean. So an owner who adds more
+    noise than it sold counts for less, from the first round on. Where shares of a budget grow, each
+    round counts in units of its own noise.
 
     Source: ours; one over a variance is the best weight of a mean, and online estimates of it are
         usual (Cochran, Problems Arising in the Analysis of a Series of Similar Experiments).

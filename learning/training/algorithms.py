@@ -28,7 +28,7 @@ Participation = Literal["all", "record", "clock", "local", "release"]
 class Algorithm:
     """A training algorithm: its queries, its steps, its capabilities and its words in a report.
 
-    A subclass may set a capability that is a property here as a class attribute.
+    Where a capability is a property here, a subclass may set it as a class attribute.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Algorithm:
     published_formulas: whether the paper states a noise formula and a step-size constant.
     theorem: bound of the paper on the excess (`learning.training.bounds`); None without one.
     compared: whether ``algorithm = "best"`` compares it.
-    needs_strong_convexity: whether it is proved only for a cost with regularisation above 0.
+    needs_strong_convexity: whether its proof needs regularisation above 0.
     stops_short: whether the last of T rounds has no query.
     rounds: smallest and largest sensible T.
     returned: points that the learner may return; the first is the default.
@@ -79,7 +79,7 @@ class Algorithm:
     falls_short: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """The same in every process: results are kept by it."""
+        """A text that is the same in every process, since results are kept by it."""
         return f"{type(self).__qualname__}({vars(self)})"
 
     @property
@@ -199,7 +199,7 @@ class Algorithm:
 
         Returns
         -------
-        array (answers, runs, p) of each owner, nan where a run asked it less often.
+        An array (answers, runs, p) for each owner, nan where a run asked it less often.
         """
         return None
 
@@ -236,7 +236,7 @@ class Algorithm:
         return lengths * self.step_unit(horizon) / curvature
 
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
-        """Points of those in ``returned`` to rehearse; never the start itself."""
+        """Points among ``returned`` to rehearse: those that are not the start itself."""
         return list(returned)
 
 

@@ -57,7 +57,10 @@ class Asynchronous(Algorithm):
     def trial_constants(
         self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False
     ) -> Array:
-        """Long steps: a tick moves the mean copy by a step over N, stable to N max(q) c/T^2 = 2."""
+        """Constants of long steps, since a tick moves the mean copy by a step over N only.
+
+        Steps are stable up to N max(q) c/T^2 = 2.
+        """
         n_owners = len(weights)
         longest = min(30.0 * n_owners, 1.9 * horizon / (n_owners * weights.max()))
         return np.geomspace(0.01, max(longest, 1.0), 14) * horizon / curvature
@@ -98,7 +101,7 @@ class Asynchronous(Algorithm):
         (`Plan.priced`): the tick is lost then. In a broadcast only the first answer is given, and
         the later owners spend nothing. Steps do not shrink within a training, so it ends around the
         optimum, at a distance that falls with s: without noise the owners' pulls still differ, and
-        theta_L lies about s grad g_1/2 off the mean of the copies.
+        theta_L lies about s grad g_1/2 away from the mean of the copies.
 
         Raises
         ------
@@ -166,7 +169,7 @@ class _Gossip:
 def draw_ticks(task: Task) -> Iterator[IntArray]:
     """Yield blocks of talkers, (ticks, distinct runs), NOBODY at lost ticks.
 
-    Ticks are independent, so their probabilities say all of either way to talk.
+    Ticks are independent, so the probabilities of a talk describe either way to talk in full.
     """
     edges = np.cumsum(talk_probabilities(task.plan.clocks, len(task.owners)))
     if edges[-1] > 1 - 1e-12:  # nothing is lost: rounding must not lose a tick either

@@ -1,13 +1,12 @@
 """Bounds on the quality of a trained model: common inequalities, and the theorems of the papers.
 
-All on the scale of mean gradients. f is the training cost, L and lambda its smallest and largest
-curvature, V = p S the expected squared 2-norm of a round's aggregated noise, S its variance per
-coordinate.
+All bounds are on the scale of mean gradients. f is the training cost, L and lambda are its smallest
+and largest curvature, V = p S is the expected squared 2-norm of a round's aggregated noise, and S
+its variance per coordinate.
 
-Theorems stand as printed, and as their proofs have them: where a proof loses a factor, or takes a
-limit that its step sizes do not reach, `corrected` is the result of the same argument for the
-actual steps; where a paper leaves a constant open, `constant` is the one at which its bound meets
-the forecast.
+Each theorem is given as printed. Some proofs lose a factor, or take a limit that their step sizes
+do not reach: `corrected` is the result of the same argument for the actual steps. Some papers leave
+a constant open: `constant` is the one at which the bound meets the forecast.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class BoundInputs:
     horizon: T.
     steps: array (queries,), step size of each query.
     returned: the point returned.
-    decline: the power of the round that steps fall with.
+    decline: power of k by which the step of query k falls.
     smoothness: lambda of the training cost; inf where it has kinks.
     lipschitz: largest 2-norm of a record's gradient in the ball.
     own_convexity: sigma, the strong convexity of g_1.
@@ -61,7 +60,7 @@ class BoundInputs:
     start_excess: f(theta[1]) - f*.
     noise_power: S, variance per coordinate of a round's aggregated noise.
     answer_noise: variance per coordinate of the noisiest answer.
-    delta: the failure probability that answers are priced for; 0 if they are pure.
+    delta: the failure probability that answers are priced for; 0 for pure differential privacy.
     """
 
     epsilon: Array
@@ -96,6 +95,11 @@ class BoundInputs:
         return self.n_parameters * self.noise_power
 
     @property
+    def smooth(self) -> bool:
+        """True if the training cost has no kinks."""
+        return bool(np.isfinite(self.smoothness))
+
+    @property
     def inverse_squares(self) -> float:
         """The sum of 1/epsilon^2."""
         return float(np.sum(1 / self.epsilon**2))
@@ -125,7 +129,7 @@ class BoundInputs:
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem's bound on one training; None for what it does not bound.
+    """A theorem's bound on one training; a number is None where the theorem has no bound.
 
     Parameters
     ----------
@@ -166,9 +170,9 @@ def descent_path(
 
         e[k+1] = a e[k] + (lambda/2) rho_k^2 E|w_k|^2,   a = 1 - 2 L rho_k + L lambda rho_k^2,
 
-    or a = (1 - lambda rho_k)^2 of steps beyond 2/lambda, without projection. From f(y) <= f(x) +
-    grad f(x)'(y - x) + lambda/2 |y - x|^2 and |grad f|^2 >= 2 L (f - f*), the Polyak-Lojasiewicz
-    condition, which strong convexity implies.
+    or a = (1 - lambda rho_k)^2 for steps beyond 2/lambda, without projection. This follows from
+    f(y) <= f(x) + grad f(x)'(y - x) + lambda/2 |y - x|^2 and the Polyak-Lojasiewicz condition,
+    |grad f|^2 >= 2 L (f - f*), which strong convexity implies.
 
     Parameters
     ----------
@@ -176,7 +180,7 @@ def descent_path(
     strong_convexity : L, or mu of the Polyak-Lojasiewicz condition.
     smoothness : lambda, finite.
     steps : array (T-1,).
-    squared_noise : E|w_k|^2, of all coordinates together.
+    squared_noise : E|w_k|^2 over all coordinates.
 
     Returns
     -------
@@ -251,10 +255,11 @@ Unmets = dict[Unmet, bool]
 def synchronous_bound(at: BoundInputs) -> Bound:
     """Theorem 2 of Wu et al.: min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2.
 
-    The bound on the distance is 4/L times that, (10). Printed without any epsilon' > 0 that it adds
-    for finite T. Its proof counts E|w|^2 as 2 b^2 of one coordinate, not of p, drops the factor
-    lambda/2 of the noise term, and takes the sum of the steps as unbounded, while rho/(T^2 k) adds
-    up to less the longer T is. Corrected is the least of `descent_path`, and 2/L times that.
+    The bound on the distance is 4/L times that, (10). The theorem adds any epsilon' > 0 for finite
+    T, which is left out here. Its proof counts E|w|^2 as 2 b^2 of one coordinate, not of p, drops
+    the factor lambda/2 of the noise term, and takes the sum of the steps as unbounded, while
+    rho/(T^2 k) adds up to less the longer T is. Corrected is the least of `descent_path`, and 2/L
+    times that for the distance.
 
     Source: Wu et al., The Value of Collaboration.
 
@@ -263,17 +268,20 @@ def synchronous_bound(at: BoundInputs) -> Bound:
     >>> found.theorem, found.excess, found.distance
     ('Theorem 2', 0.002, 0.016)
     """
-    scale = 8 * at.gradient_bound**2 * at.step_size / (at.strong_convexity * at.total_size**2)
-    printed = scale * at.inverse_squares
-    smooth = bool(np.isfinite(at.smoothness))
-    corrected = float(at.descent_path().min()) if smooth else np.inf
+    printed = np.inf
+    distance = np.inf
+    if at.strong_convexity > 0:
+        scale = 8 * at.gradient_bound**2 * at.step_size / (at.strong_convexity * at.total_size**2)
+        printed = scale * at.inverse_squares
+        distance = printed * 4 / at.strong_convexity
+    corrected = float(at.descent_path().min()) if at.smooth else np.inf
     facts: Unmets = {
         "ball": np.isfinite(at.ball_diameter),
-        "smoothness": not smooth,
-        "step": smooth and bool(at.steps.max(initial=0.0) * at.smoothness > 1),
+        "convexity": not at.strong_convexity > 0,
+        "smoothness": not at.smooth,
+        "step": at.smooth and bool(at.steps.max(initial=0.0) * at.smoothness > 1),
         "horizon": bool(at.strong_convexity * at.steps.sum() < 1),
     }
-    distance = printed * 4 / at.strong_convexity
     return _make_bound("Theorem 2", at, facts, printed, distance, corrected, point="best")
 
 
@@ -298,7 +306,7 @@ def averaged_training_bound(at: BoundInputs) -> Bound:
     if at.returned == "averaged" and len(at.steps) and np.isfinite(at.ball_diameter):
         squared = at.squared_gradient(at.squared_noise)
         corrected = averaged_bound(at.ball_diameter, squared, at.steps, weights[:-1])
-    if np.isfinite(at.smoothness):
+    if at.smooth:
         corrected = min(corrected, float(weights @ at.descent_path()))
     distance = np.inf
     if at.strong_convexity > 0 and unit > 0:
@@ -327,30 +335,26 @@ def gossip_gap(n_owners: int) -> float:
     return float(1 - np.sqrt(1 - 1 / (2 * n_owners)))
 
 
-def asynchronous_terms(
-    at: BoundInputs, *, coordinates: int = 1, root_factor: float = 1.0
-) -> tuple[float, float]:
+def asynchronous_terms(at: BoundInputs, *, as_printed: bool) -> tuple[float, float]:
     """Both terms of Theorem 2 of Farokhi et al., with the constants of Appendix B.
 
-        (2 N^2 C^2 sqrt(N+1) rho/(sigma^2 (1 - sqrt(lambda)))) sqrt(A),
+        (2 N^2 C^2 sqrt(N+1) rho/(T sigma^2 (1 - sqrt(lambda)))) sqrt(A),
         (N C^2 rho/sigma^2) A,
         A = 1/T^2 + N sum (1/T + 2 sqrt(2 p) Xi/(n epsilon_i C))^2,
         C = Xi_g + Xi, rho/sigma the step-size constant
 
-    (8) prints A with Xi/C taken as 1, which is looser, and p as 1; the appendix swaps the names of
-    the constants.
-
-    Parameters
-    ----------
-    at : inputs of the bound.
-    coordinates : p that is counted, 1 as printed.
-    root_factor : factor on the square root; 1 as printed, 1/T by the proof.
+    (8) is printed without the factor 1/T of the first term that its proof has, with p as 1, and
+    with Xi/C as 1, which is looser; the appendix swaps the names of the constants.
     """
     owners = at.n_owners
     size = at.own_gradient_bound + at.gradient_bound
+    coordinates = 1
     reach = 1.0
-    if coordinates > 1:
+    root_factor = 1.0
+    if not as_printed:
+        coordinates = at.n_parameters
         reach = at.gradient_bound / size
+        root_factor = 1 / at.horizon
     part = 1 / at.horizon + 2 * np.sqrt(2 * coordinates) * reach / (at.total_size * at.epsilon)
     inside = 1 / at.horizon**2 + owners * float(np.sum(part**2))
     scale = owners * size**2 * at.step_size / at.own_convexity
@@ -363,10 +367,9 @@ def asynchronous_bound(at: BoundInputs) -> Bound:
 
     (9) leaves its constants open. The proof bounds the limit for ever more ticks of one fixed step;
     the steps c/T^2 are shorter the more ticks there are, and (1 - c sigma/(T^2 N))^T of the start
-    remains, close to all of it. Corrected adds that, (N + 1) times |theta[1] - theta*|^2, counts
-    all p coordinates, keeps Xi/C and has the factor 1/T of the square root; the excess is at most
-    lambda/2 times the distance. ``constant`` is c_2' of (11), c_1' being 0 as in the paper's own
-    figures.
+    remains, close to all of it. Corrected adds that part of (N + 1) |theta[1] - theta*|^2 to the
+    terms as the proof has them; the excess is at most lambda/2 times the distance. ``constant`` is
+    c_2' of (11), with c_1' = 0 as in the paper's own figures.
 
     Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML.
     """
@@ -376,8 +379,8 @@ def asynchronous_bound(at: BoundInputs) -> Bound:
     distance = np.inf
     corrected = np.inf
     if at.own_convexity > 0 and np.isfinite(at.own_gradient_bound):
-        distance = sum(asynchronous_terms(at))
-        limit = sum(asynchronous_terms(at, coordinates=at.n_parameters, root_factor=1 / at.horizon))
+        distance = sum(asynchronous_terms(at, as_printed=True))
+        limit = sum(asynchronous_terms(at, as_printed=False))
         kept = max(0.0, 1 - pull / (at.horizon**2 * at.n_owners)) ** at.horizon
         corrected = limit + kept * (at.n_owners + 1) * at.start_distance
     facts: Unmets = {
@@ -407,6 +410,11 @@ def step_size_as_printed(
     -------
     c of theta <- theta - c/sqrt(t) (gradient + noise).
 
+    Raises
+    ------
+    ValueError
+        If the ball is unbounded, or the bound and the noise are both zero.
+
     Source: the multi-party write-up, (4): |C|_2/sqrt(t (n^2 G^2 + p sigma^2)) on sums of gradients.
         Times n for means, with sigma = n s, the number of records drops out.
 
@@ -425,8 +433,8 @@ def step_size_as_printed(
 def step_as_printed(at: BoundInputs, noise: float) -> float | None:
     """c of steps c/sqrt(t) or c/t as the write-up prints them, for a noise variance; else None.
 
-    c/t is 1/(Delta n t) on sums; Delta is the curvature of the whole cost, which is all that the
-    proof uses.
+    The second is printed as 1/(Delta n t) on sums. Here Delta is the curvature of the whole cost,
+    which is all that the proof uses.
 
     Source: the multi-party write-up, (4) and Theorem 2.
     """
@@ -457,12 +465,17 @@ def record_steps_form(at: BoundInputs, *, strongly: bool) -> float:
 def record_steps_bound(at: BoundInputs) -> Bound:
     """Theorem 2 of the write-up, of SGD1: O(..) in two cases of decline, with an open constant.
 
-    Corrected is the theorem of Shamir & Zhang that its source uses for T rounds: `last_point_bound`
-    under steps 1/(Delta n t), `last_point_bound_convex` under steps c/sqrt(t), with E|g|^2 = (G +
-    |grad g_1|)^2 + p s^2.
+    Corrected is the theorem of Shamir & Zhang that the write-up uses, for T rounds:
+    `last_point_bound` under steps 1/(Delta n t), `last_point_bound_convex` under steps c/sqrt(t),
+    with E|g|^2 = (G + |grad g_1|)^2 + p s^2.
+
+    Source: the multi-party write-up.
     """
     strongly = at.decline == 1
-    form = record_steps_form(at, strongly=strongly) if 0 < at.delta < 1 else np.inf
+    supposed = at.strong_convexity > 0 if strongly else np.isfinite(at.ball_diameter)
+    form = np.inf
+    if supposed and 0 < at.delta < 1:
+        form = record_steps_form(at, strongly=strongly)
     constant = at.excess / form if np.isfinite(form) and form > 0 else np.inf
     facts: Unmets = {
         "epsilon": bool(at.epsilon.max() >= 1),
@@ -477,8 +490,8 @@ def summed_steps_bound(at: BoundInputs) -> Bound:
     """Theorem 4, (11), of SGD2: 8 m p (sigma^2 + n^2 L^2)/(n Delta T) of sums, over n for means.
 
     Corrected is `last_point_bound` (or, under steps c/sqrt(k), `last_point_bound_convex`), with
-    E|g|^2 = (G + |grad g_1|)^2 + V. The step of (11) is not printed; 1/(Delta n t) is the one of
-    the case that it cites.
+    E|g|^2 = (G + |grad g_1|)^2 + V. The step of (11) is not printed; the case that it cites has
+    1/(Delta n t).
 
     Source: the multi-party write-up.
     """
@@ -493,10 +506,10 @@ def summed_steps_bound(at: BoundInputs) -> Bound:
 def _last_point(
     theorem: str, at: BoundInputs, printed: float, squared: float, facts: Unmets
 ) -> Bound:
-    """Make a bound on the last point, corrected by Shamir & Zhang's."""
+    """Make a bound on the last point, with those of Shamir & Zhang as the corrected ones."""
     rounds = len(at.steps)
     corrected = np.inf
-    # steps 1/(Delta n t) of sums
+    # steps of 1/(Delta n t) on sums
     strong = at.decline == 1 and np.isclose(at.step_size * at.strong_convexity, 1.0, rtol=1e-6)
     if strong and rounds:
         corrected = last_point_bound(squared, rounds, strong_convexity=at.strong_convexity)
@@ -516,22 +529,24 @@ def weighted_bound(at: BoundInputs) -> Bound:
     """Theorems 2 and 3 of Kang et al., (11): (1 - L/lambda)^T (f(theta[1]) - f*) + p sigma^2/(2 L).
 
     Steps are 1/lambda. (4) writes the weighted sum of the owners' noises as N(0, sigma^2); its
-    variance is sum q^2 of that, which corrected has. Both suppose one common path of all owners,
-    while Algorithm 1 averages once, at the end: they hold for similar owners, and not where their
-    own best models differ.
+    variance is sum q^2 times that, as in the corrected bound. Both suppose one common path of all
+    owners, while Algorithm 1 averages once, at the end: they hold for similar owners, and not where
+    the owners' own best models differ.
 
     Source: Kang et al., Weighted Distributed Differential Privacy ERM.
     """
     longest = float(at.steps.max(initial=0.0))
-    left = (1 - at.strong_convexity / at.smoothness) ** len(at.steps) * at.start_excess
-    printed = left + at.n_parameters * at.answer_noise / (2 * at.strong_convexity)
+    printed = np.inf
+    if at.strong_convexity > 0:
+        left = (1 - at.strong_convexity / at.smoothness) ** len(at.steps) * at.start_excess
+        printed = left + at.n_parameters * at.answer_noise / (2 * at.strong_convexity)
     facts: Unmets = {
         "convexity": not at.strong_convexity > 0,
-        "smoothness": not np.isfinite(at.smoothness),
+        "smoothness": not at.smooth,
         "step": not np.isclose(longest * at.smoothness, 1.0, rtol=1e-6),
         "common_path": at.n_owners > 1,
     }
-    corrected = float(at.descent_path()[-1])
+    corrected = float(at.descent_path()[-1]) if at.smooth else np.inf
     return _make_bound("Theorem 2", at, facts, printed, corrected=corrected)
 
 
@@ -544,7 +559,7 @@ def _make_bound(
     corrected: float = np.inf,
     point: Literal["returned", "best"] = "returned",
 ) -> Bound:
-    """Make a bound with the unmet assumptions among ``facts``, None for infinite parts."""
+    """Make a bound with None for infinite numbers, and the unmet assumptions among ``facts``."""
     curved = 2 / at.strong_convexity if at.strong_convexity > 0 else np.inf
     return Bound(
         theorem,

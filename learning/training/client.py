@@ -28,7 +28,7 @@ class Noise:
     shape: (runs, p), of the noise on one answer.
     draws: number of independent replications; the runs repeat them in turn.
     parts: summands, one for each member of a group: (scale (runs,), a stream for each draw).
-    relative: the factor on the scale of each priced answer in turn; 1 for all unless given.
+    relative: yields the factor on the scale of each priced answer; 1 for all unless given.
     """
 
     mechanism: Mechanism
@@ -84,8 +84,8 @@ class Client:
     horizon : rounds its budget was split over, the most that it answers.
     epsilon : the budget that scale was priced for; None if unknown: answers are then counted.
     conduct : its conduct as it answers, which the learner does not know.
-    growth : each answer's share of its budget over that of the one before; ``scale`` is that of the
-        even split.
+    growth : each answer's share of its budget over that of the one before; ``scale`` stays the
+        scale of the even split.
     """
 
     name: str

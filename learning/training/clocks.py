@@ -92,8 +92,8 @@ def talk_probabilities(clocks: Clocks, n_owners: int) -> Array:
 
         (1 - d_i) int_0^inf r_i exp(-r_i t) prod_{j != i} (d_j + (1 - d_j) exp(-r_j t)) dt.
 
-    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule
-    in log t errs on each by the same tiny share: no subsets of owners need be counted.
+    Multiplied out, that is a sum over subsets of owners of integrals of c exp(-a t) with c > 0. The
+    trapezoidal rule in log t errs on each by the same tiny share, so the subsets are not counted.
 
     Parameters
     ----------
@@ -173,9 +173,9 @@ def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
 
 
 def covered_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
-    """Talks that budgets cover: some owner would talk more in one training of a hundred at most.
+    """Talks that budgets cover: each owner would talk more in one training of a hundred at most.
 
-    The binomial quantile of T ticks at the largest of the owners' probabilities; T itself for
+    They are the binomial quantile of T ticks at the largest of the owners' probabilities, or T for
     ``priced = "horizon"``. Clocks are public and do not depend on records. An owner that has
     answered so often falls silent, so its promise never depends on chance.
 

@@ -50,14 +50,14 @@ class Conduct(Declaration):
         """Sensitivity of its answers to one of its n records, per unit of noise, over that sold.
 
         Above 1 the promise to its own records does not hold. For Laplace noise counted by
-        ``basic``, the epsilon of the promise grows by this factor. Targets that are drawn, and not
-        shuffled, leave it unchanged: after a shuffle a record would sit in two places.
+        ``basic``, the epsilon of the promise grows by this factor. Junk leaves it unchanged, since
+        its targets are drawn; had they been shuffled, a record would sit in two places.
         """
         copies = math.ceil(n_records / self.distinct) if self.records == "copies" else 1
         return abs(self.gradient) * copies / self.noise
 
     def answers_from(self, records: GradientOracle) -> GradientOracle:
-        """Scale the gradients of records by its factor."""
+        """Scale the gradients of records by the owner's factor."""
         if self.gradient == 1:
             return records
         if isinstance(records, SquaredStatistics):

@@ -19,7 +19,7 @@ from learning.training.client import Noise
 from learning.training.law import Returned, averaging_coefficients
 from learning.training.task import Task, Trajectory
 
-NUMBERS_HELD = 4_000_000  # of noise, over all owners, drawn ahead
+NUMBERS_HELD = 4_000_000  # numbers of noise, over all owners, that are drawn ahead
 
 
 class Walk:

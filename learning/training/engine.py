@@ -52,7 +52,7 @@ class Trained:
 
 
 def untrained_result(theta: Array, plan: Plan, *, runs: int) -> Trained:
-    """Make the result of no training: the same model in every run."""
+    """Make the result without a training: the same model in every run."""
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
 
 
@@ -89,8 +89,8 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     BudgetExceeded
         If an owner's budget does not cover all rounds; nothing is drawn or charged then.
     ValueError
-        If there are no runs, an owner's noise was priced for fewer rounds, or the algorithm does
-        not support the aggregation.
+        If there are no runs, an owner's noise was priced for fewer rounds or another growth of its
+        shares, or the algorithm does not support the aggregation.
     """
     plan = task.plan
     coordinates = task.coordinates

@@ -8,6 +8,16 @@ variance follow from the recursion itself, and
 
 with S the variance per coordinate of the aggregated noise of one round. The law has no unknown
 constant.
+
+>>> parts = [[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0]
+>>> one = Problem(*(np.array(part) for part in parts))
+>>> [float(v[0]) for v in bias_and_gain(one, [0.25], "last")]  # error 0.5, noise 0.25^2
+[0.25, 0.0625]
+>>> along_the_way(one, [0.25], 1.0)[:, 0].tolist()
+[1.0, 0.3125]
+>>> told = bias_and_gain(of_distance(one), [0.25], "last")  # the excess over half the curvature
+>>> [float(v[0]) for v in told]
+[0.25, 0.0625]
 """
 
 from __future__ import annotations
@@ -39,8 +49,8 @@ def averaging_coefficients(k: Any, horizon: int) -> tuple[Any, Any]:
 def iterate_weights(horizon: int, returned: Returned) -> Array:
     """Weight of each of theta[1] .. theta[T] in the point returned, (T,): they sum to 1.
 
-    The running mean's update at k uses theta[k], so theta[T] is not in it; of T = 1 both are
-    theta[1].
+    The running mean's update at k uses theta[k], so theta[T] is not in it. For T = 1 both points
+    are theta[1].
 
     >>> iterate_weights(3, "averaged").round(3).tolist(), iterate_weights(3, "last").tolist()
     ([0.388, 0.612, 0.0], [0.0, 0.0, 1.0])
@@ -139,15 +149,16 @@ class Problem:
 def quadratic_problem(
     hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array
 ) -> Problem:
-    """Training on theta'H theta/2 - linear'theta, judged by theta'H_0 theta/2 around its optimum.
+    """Make the problem of training on theta'H theta/2 - linear'theta, judged by another quadratic.
+
+    That one is theta'H_0 theta/2 around its own optimum. Training starts at the origin. Directions
+    without curvature (a column that is zero) do not move.
 
     Parameters
     ----------
     hessian, true_hessian : array (m, p, p), symmetric, positive semi-definite.
     linear, true_optimum : array (m, p).
     optimum : array (m,), f* > 0.
-
-    Training starts at the origin. Directions without curvature (a column that is zero) do not move.
     """
     return next(quadratic_problems(hessian, [linear], true_hessian, true_optimum, optimum))
 
@@ -195,13 +206,8 @@ def bias_and_gain(
         variance; for several ways of sharing a budget, gain is (g, m) or (g, m, k), and the bias is
         the same.
 
-    Source: ours; proof in one line above. Counts every coordinate of the noise, where the published
-        proofs drop p.
-
-    >>> parts = [[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0]
-    >>> one = Problem(*(np.array(part, float) for part in parts))
-    >>> [float(v[0]) for v in bias_and_gain(one, [0.25], "last")]   # error 0.5, noise 0.25^2
-    [0.25, 0.0625]
+    Source: ours; the mean square is the squared mean plus the variance, by `error_moments`. It
+        counts every coordinate of the noise, where the published proofs drop p.
     """
     steps = np.asarray(steps, dtype=float)
     schedules = steps[:, None] if steps.ndim == 1 else steps
@@ -216,20 +222,15 @@ def bias_and_gain(
 
 
 def of_distance(problem: Problem, transform: Array | None = None) -> Problem:
-    """The problem with |theta - theta*|^2 in place of the excess, for `bias_and_gain`.
+    """Put |theta - theta*|^2 in place of the excess of a problem, for `bias_and_gain`.
 
     Parameters
     ----------
     problem : Problem of (m, p).
-    transform : array (p, p), W of theta = centre + W phi for a distance between models; else the
-        distance is phi's own.
+    transform : array (p, p), W of theta = centre + W phi for a distance between models; the
+        distance in phi unless given.
 
-    Source: ours; a quadratic form like any other, so that the same recursion applies.
-
-    >>> parts = [[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0]
-    >>> one = of_distance(Problem(*(np.array(part, float) for part in parts)))
-    >>> [float(v[0]) for v in bias_and_gain(one, [0.25], "last")]   # excess over half the curvature
-    [0.25, 0.0625]
+    Source: ours; the distance is a quadratic form too, so that the same recursion applies.
     """
     length = np.eye(problem.basis.shape[-1]) if transform is None else transform.T @ transform
     return replace(problem, gram=2 * (problem.basis.swapaxes(1, 2) @ length @ problem.basis))
@@ -238,7 +239,7 @@ def of_distance(problem: Problem, transform: Array | None = None) -> Problem:
 def along_the_way(
     problem: Problem, steps: ArrayLike, noise_power: float, relative: ArrayLike | None = None
 ) -> Array:
-    """E f - f* at theta[1], and after each step, (T, m), for bounds on the best point of a path.
+    """E f - f* at theta[1] and after each step, (T, m), for bounds on the best point of a path.
 
     Parameters
     ----------
@@ -246,11 +247,6 @@ def along_the_way(
     steps : array (T-1,).
     noise_power : S.
     relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given.
-
-    >>> parts = [[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0]
-    >>> one = Problem(*(np.array(part, float) for part in parts))
-    >>> along_the_way(one, [0.25], 1.0)[:, 0].tolist()
-    [1.0, 0.3125]
     """
     curvature = np.diagonal(problem.gram, axis1=1, axis2=2)
     found = [problem.untrained]
@@ -269,12 +265,12 @@ def largest_excursion(
     *,
     norm: int = 1,
 ) -> Array:
-    """Largest distance of any coordinate from the start, at ``deviations`` standard deviations.
+    """Largest distance of the path from the start, at ``deviations`` standard deviations.
 
-    max over rounds k and coordinates j of |E theta_j[k] - start_j| + deviations sd(theta_j[k]), as
-    the ball of norm 1 is one of coordinates; in 2-norm (norm 2), |E theta[k] - start| + sqrt(trace
-    V) + deviations sqrt(largest eigenvalue of V), V the covariance. A projection onto a wider ball
-    hardly ever binds, so the law holds.
+    In norm 1 every coordinate is projected by itself: the maximum over rounds k and coordinates j
+    of |E theta_j[k] - start_j| + deviations sd(theta_j[k]). In norm 2 it is the maximum over k of
+    |E theta[k] - start| + sqrt(trace V) + deviations sqrt(largest eigenvalue of V), with V the
+    covariance. A projection onto a wider ball hardly ever binds, so the law holds.
 
     Parameters
     ----------
@@ -282,6 +278,7 @@ def largest_excursion(
     steps : array (T-1,).
     noise_power : array (...), S.
     relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given.
+    deviations : the number of standard deviations.
     norm : of the gradient bound, 1 or 2.
 
     Returns
@@ -313,9 +310,9 @@ def projected_share(
     """Expected share of coordinates, over all rounds, that a projection onto a ball moves.
 
     The path is that of the law, which holds while the share is small. In norm 1 a coordinate counts
-    as normal or, where that puts more beyond the ball, as Laplace, as the noise of a single answer
-    may be; in 2-norm the squared distance counts as a gamma variable of its mean and variance, and
-    all coordinates move together.
+    as a normal or a Laplace variable, whichever has more beyond the ball: the noise of a single
+    answer may be Laplace. In norm 2 the squared distance counts as a gamma variable of its mean and
+    variance, and all coordinates move together.
 
     Parameters
     ----------
@@ -352,7 +349,7 @@ def projected_share(
 def _iterate_moments(
     problem: Problem, steps: ArrayLike, noise_power: float, relative: ArrayLike | None = None
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield the mean's move from the start and the variance, (m, p) in the eigenbasis, by step."""
+    """Yield each step's mean move from the start and variance, (m, p) in the eigenbasis."""
     decay = np.ones_like(problem.eigenvalues)
     variance = np.zeros_like(problem.eigenvalues)
     steps = np.asarray(steps, dtype=float)

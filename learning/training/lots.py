@@ -13,8 +13,8 @@ from learning.training.task import Task
 
 IntArray = NDArray[np.intp]
 
-NOBODY = -1  # the owner asked in a lost round
-NUMBERS_HELD = 4_000_000  # of draws and noise, drawn ahead
+NOBODY = -1  # in place of an owner, where a round is lost
+NUMBERS_HELD = 4_000_000  # numbers of draws and noise that are drawn ahead
 
 
 def drawn_ahead(

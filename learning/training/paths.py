@@ -21,7 +21,7 @@ def ignore_step(step: int, phi: Array, mean: Array) -> None:
     """Ignore a step of a training."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Paths:
     """Relative fitness of every run by step: the ``watch`` of a `learning.training.task.Task`.
 

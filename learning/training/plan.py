@@ -24,8 +24,8 @@ class Plan:
     horizon: T, the number of rounds.
     step_size: the step-size constant c; 0 for no queries.
     clocks: clocks of the owners, where the algorithm uses them.
-    answers: number of answers that budgets are split over, and the most of any owner; T unless
-        given.
+    answers: number of answers that budgets are split over, the most that an owner gives; unless
+        given, T, or the number of queries where shares grow.
     decline: the power of k that steps fall with; the algorithm's own unless given.
     growth: each answer's share of a budget over that of the one before; 1 for the even split.
     """

@@ -41,7 +41,7 @@ class Task:
     step_scale: array (runs, 1), the factor on every step size by run, for rehearsals.
     aggregation: the aggregation of simultaneous answers.
     data: the name of the data set in the ledger; empty where owners have only one.
-    did: called with the share of the training that each round was.
+    did: called after each round with its share of the training.
     watch: called at the start with step 0, and after each step, with all runs' points and running
         means, arrays (runs, p) in phi that may change later: copy them to keep them.
     """
@@ -127,7 +127,7 @@ class Trajectory:
     Parameters
     ----------
     last: array (runs, p), the last point.
-    mean: array (runs, p), its running mean, or the last point again.
+    mean: array (runs, p), the running mean of the points; the last point where there is none.
     path: array (rounds + 1, p), the learner's point of the first run, round by round.
     projected: share of the coordinates that the projection moved.
     """

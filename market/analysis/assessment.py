@@ -63,7 +63,7 @@ def stay_or_leave(
 
 
 def gain_by_coming_back(game: Game, epsilon: Array, gone: Array) -> Pair:
-    """Gain (k,) of each owner that left by its best re-entry alone; and the same, 0 for losses."""
+    """Gain (k,) of each owner that left by its best re-entry alone; and that, 0 unless it gains."""
     moves = game.deviations(epsilon, gone)
     best = moves.best_responses()[:, None]
     gain = moves.payoffs(best)[:, 0]

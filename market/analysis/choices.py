@@ -102,7 +102,7 @@ class Choices:
         return np.vstack([self.join_in(-reach, FEW), self.join_in(self.grid_costs[:, -1], FEW)])
 
     def join_in(self, order: Array, most: int) -> Array:
-        """At most ``most`` growing sets of sharers (r, n), bool: optional owners join in order."""
+        """Growing sets (r, n), bool: optional owners join in order, in ``most`` steps at most."""
         free = np.flatnonzero(self.may_stay_out)
         rank = np.full(len(order), -1)
         rank[free[np.argsort(order[free], kind="stable")]] = np.arange(len(free))

@@ -245,7 +245,7 @@ class Study:
     game : Game
     make : callable(float) -> policy
     seed : int, of the starts
-    search : budget, starts and optimistic, as in `evaluate_policy`
+    search : budget, starts, optimistic and bound, as in `evaluate_policy`
     tried : list of Design
     surveyed : list of Design, those that were started from everywhere
     precision : float, relative precision of the parameter

@@ -12,7 +12,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from learning.declaration import Declaration, NonNegative, PerOwner, TwoOrMorePerOwner
-from market.columns import Array, as_parameter, column, take_owners
+from market.columns import Array, column, owners_column, take_owners
 from market.costs.base import Cost
 from market.costs.leakage import leakage_bits, leakage_slope
 from market.equilibrium.solver import certify
@@ -30,9 +30,9 @@ def cap_epsilon(game: Game, cap: Any) -> Game:
     Raises
     ------
     InputError
-        A negative or non-finite cap.
+        A negative or non-finite cap, or another number of caps than owners.
     """
-    cap = as_parameter("regulation.epsilon_cap", cap)
+    cap = owners_column("regulation.epsilon_cap", cap, len(game.owners))
     low = np.minimum(game.owners.epsilon_min, cap)
     high = np.minimum(game.owners.epsilon_max, cap)
     return replace(game, owners=replace(game.owners, epsilon_min=low, epsilon_max=high))
@@ -145,9 +145,10 @@ def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any =
     Raises
     ------
     InputError
-        A negative or non-finite price, or an unknown unit.
+        A negative or non-finite price, another number of prices than owners, or an unknown unit.
     """
-    posted = Posted(as_parameter("regulation.price_floor", price), per, values)
+    least = owners_column("regulation.price_floor", price, len(game.owners))
+    posted = Posted(least, per, values)
     return replace(game, policy=Floored(game.policy, posted))
 
 
@@ -161,7 +162,7 @@ class Audit(Declaration):
 
     Parameters
     ----------
-    chance : that an owner is looked into, of each for itself, once a training
+    chance : probability that an owner is audited, independently of the others, once a training
     penalty : money that an owner found out pays, beside all that it was paid
 
     Source: Becker, Crime and Punishment: An Economic Approach (1968).

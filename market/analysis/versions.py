@@ -45,9 +45,9 @@ def price_points(epsilon: Any, offers: Sequence[Any]) -> list[Array]:
 def best_prices(epsilon: Any, offers: Sequence[Any]) -> VersionPrices:
     """Revenue-maximising prices that rise with epsilon, while the price per epsilon falls.
 
-    So combining noisy versions saves nothing: budgets add up, and their prices to no less. The
-    condition is stricter than necessary (subadditive prices suffice); at least half of the best
-    revenue under subadditivity is attained.
+    So combining noisy versions saves nothing: their budgets add up, and their prices add up to no
+    less than that of one version with the sum. The condition is stricter than necessary
+    (subadditive prices suffice); at least half of the best revenue under subadditivity is attained.
 
     Parameters
     ----------

@@ -94,8 +94,8 @@ class Competition:
     def games(self) -> tuple[Game, ...]:
         """One game for each learner, in which an owner's interval is bounded by that learner alone.
 
-        An owner with one learner owes it its whole least budget. An owner's loss does not tell
-        which of its learners buys, so all promises count.
+        An owner with one learner owes it its whole least budget. An owner's cost cannot be
+        divided among the learners that buy, so all promises count.
         """
         alone = self.links.sum(axis=1) == 1
         made = []

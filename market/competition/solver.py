@@ -112,7 +112,7 @@ def play_competition(market: Competition, profile: Array, method: str, rules: Pl
 def _damped_moves(market: Competition, profile: Array, owners: Array, damping: float) -> Array:
     """Profile (n_owners, n_learners) after simultaneous damped moves of some owners (n,).
 
-    An owner that leaves a learner does so in the end.
+    A budget that is next to nothing and whose response is 0 is given up at once.
     """
     fresh = profile.copy()
     now = profile[owners]

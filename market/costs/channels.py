@@ -77,7 +77,7 @@ def geometric_channel(scaled: Array, values: int) -> Pair:
 
 def discrete_laplace(scaled: Array, values: int) -> Pair:
     """Discrete Laplace noise, answers listed up to v - 1 beyond 0..v-1: (..., v, 3v-2)."""
-    return _line_channel(scaled, values, max(1, values - 1))
+    return _line_channel(scaled, values, values - 1)
 
 
 def _graph_channel(scaled: Array, steps: Array) -> Pair:

@@ -123,7 +123,7 @@ def quantal_equilibrium(
     Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995),
         Definition 2 and Theorem 1.
 
-    Sharp minds sell 4 * 1 / (1 + 1)^2 each:
+    Owners who choose at random sell 2 each; precise ones sell 4 * 1 / (1 + 1)^2 each:
 
     >>> from market.costs.functions import Linear
     >>> from market.policies.proportional import Proportional

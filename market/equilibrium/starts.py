@@ -1,6 +1,6 @@
 """Starting profiles: spread over the intervals, or where best responses of few seem to meet.
 
-The places where those of two or three owners meet, unstable equilibria included, come of a scan.
+A scan finds the places where those of two or three owners meet, unstable equilibria included.
 """
 
 from dataclasses import replace
@@ -124,8 +124,8 @@ def places_among(game: Game, movers: Array) -> list[Array]:
     """Meeting places (n_owners,) where only ``movers`` (m,) have a choice, all above 0.
 
     The first of them always responds to the others, so a profile is a point ``e`` of m - 1
-    dimensions, and the gap of another owner i is ``b_i(b_1(e), e) - e_i``. Cells of a grid at
-    whose corners no gap is far above or below 0 are cut into smaller ones. An equilibrium can be
+    dimensions, and the gap of another owner i is ``b_i(b_1(e), e) - e_i``. Cells of a grid in
+    which every gap may be 0 are cut into smaller ones (`crossing_cells`). An equilibrium can be
     missed where a gap changes its sign twice between corners; a place may be none where a
     response jumps, which the certificate decides.
     """

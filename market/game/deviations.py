@@ -28,14 +28,14 @@ from market.game.search import (
 
 # Bisections, in logarithms, for the least epsilon at which a learner buys.
 HALVINGS = 44
+# Relative step above that least epsilon, so that rounding does not end the purchase.
+BEYOND = 1e-10
 # Fewer blocks are finished before threads have started.
 MANY_BLOCKS = 8
 # Up to this many owners are searched more finely, at hardly any cost.
 FEW = 3
 FINE = {"points": 144, "peaks": 4, "zoom": 48}
 CERTIFIED_FINELY = {"points": 120, "peaks": 6, "zoom": 40}
-# Relative step above that least epsilon, so that rounding does not end the purchase.
-BEYOND = 1e-10
 Block = TypeVar("Block")
 Found = TypeVar("Found")
 
@@ -180,7 +180,7 @@ class Deviations:
     def where_asked(self, response: Array) -> Array:
         """Correct best responses to the promises (n,) where none is paid without a purchase.
 
-        An owner that cannot gain by making the learner buy responds as if it bought: that is best
+        An owner that cannot gain by a purchase responds as if the learner bought: that is best
         should it buy after all.
         """
         if self.is_certain:
@@ -189,16 +189,25 @@ class Deviations:
         asked = self.asks(here)[:, 0]
         if asked.all():
             return response
-        rows = self._able_rows(np.flatnonzero(~asked & (self.promises(here)[:, 0] > 0)))
-        if not rows.size:
-            return response
-        moves = self.take(rows)._narrow_to_asked()
-        places = moves.surplus_peaks()[0]
-        heights = moves.payoffs(places)
-        best = smallest_maximiser(places, heights)
+        open_ = np.flatnonzero(~asked & (self.promises(here)[:, 0] > 0))
         found = response.copy()
-        found[rows] = np.where(transpose_rows(heights).max(axis=0) > 0, best, response[rows])
+        gain = np.zeros(len(response))
+        rows = self._able_rows(open_)
+        if rows.size:
+            moves = self.take(rows)._narrow_to_asked()
+            places = moves.surplus_peaks()[0]
+            heights = moves.payoffs(places)
+            gain[rows] = transpose_rows(heights).max(axis=0)
+            best = smallest_maximiser(places, heights)
+            found[rows] = np.where(gain[rows] > 0, best, response[rows])
+        leaves = self._payoffs_outside() > np.maximum(gain, 0.0)
+        found[open_] = np.where(leaves[open_], 0.0, found[open_])
         return found
+
+    def _payoffs_outside(self) -> Array:
+        """Surplus as each owner weighs it (n,) if it shares nothing; -inf if it must share."""
+        outside = self.payoffs(np.zeros((len(self.index), 1)))[:, 0]
+        return np.where(self.owners.epsilon_min == 0, outside, -np.inf)
 
     def _able_rows(self, rows: Array) -> Array:
         """Rows (k,) whose owners can make the learner buy, by sharing all they may."""
@@ -209,7 +218,8 @@ class Deviations:
     def _narrow_to_asked(self) -> Deviations:
         """Cut the intervals of able owners to the budgets at which the learner buys.
 
-        More of an owner's budget does not end the purchase, so there is a least such budget.
+        More of a sharer's budget does not end the purchase, so there is a least such budget
+        above 0.
         """
         high = self.owners.epsilon_max
         low = np.maximum(self.owners.epsilon_min, high * 10.0**-DECADES)
@@ -297,7 +307,8 @@ class Deviations:
             found, height = narrow._highest_promise(at, promised, trifle[rows])
             place[rows] = np.where(height >= best[rows], found, place[rows])
             best[rows] = np.maximum(height, best[rows])
-        return have, place, best
+        outside = self._payoffs_outside()
+        return have, np.where(outside > best, 0.0, place), np.maximum(outside, best)
 
     def jumps_at_zero(self, own: Array) -> Array:
         """True if ``own`` (n,) is next to a jump at 0: less is better, nothing is worse."""
@@ -308,8 +319,8 @@ class Deviations:
     def at_stake(self, epsilon: Array) -> Array:
         """Money that owners move by the last half of their epsilon (n,), in full.
 
-        It comes of the payoffs at epsilon and at half of it alone, so that neither the owner's
-        other choices nor fixed payments and losses are in it.
+        Only the payoffs at epsilon and at half of it count, so neither the owner's other choices
+        nor fixed payments and losses enter.
         """
         return self._surplus_and_money(epsilon)[2]
 

@@ -282,7 +282,7 @@ class Game:
 
     def regret(self, epsilon: Array, owners: Array | None = None) -> Array:
         """Largest gain of a unilateral deviation (n,), money, of all owners or of some (n,)."""
-        if owners is None or len(owners) == len(self.owners):
+        if owners is None or np.array_equal(owners, self.everyone):
             return self.certificate(epsilon)[0]
         own = self._check_profile(epsilon)[owners]
         return np.asarray(self.deviations(epsilon, owners).certificate(own)[0])

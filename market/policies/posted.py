@@ -66,8 +66,8 @@ class Posted(Policy):
     per: Unit = "epsilon"
     values: TwoOrMorePerOwner = parameter(default=10, in_file=False)
     until: Literal["worth"] | Positive | None = None
-    """The ε beyond which nothing more is paid: a number, or `worth`, what is worth buying of an
-    owner where all sell that."""
+    """The ε beyond which nothing more is paid: a number, or `worth`, the ε worth buying of each
+    owner if all sell theirs."""
     limit: Annotated[Any, PlainValidator(read_only)] = parameter(default=np.inf, in_file=False)
 
     @property

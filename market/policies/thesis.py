@@ -231,7 +231,7 @@ class ThesisGain(Compensation):
 
     Source: Wu, MRes thesis, sections 2.4.1.2 and 4.4. A distance there is a loss; here a gain.
 
-    A buyer that accepts near guesses learns enough of less:
+    Less epsilon is sold to a buyer that pays for near guesses too:
 
     >>> from market.equilibrium.solver import solve
     >>> from market.analysis.thesis_games import thesis_game

@@ -193,8 +193,8 @@ class ShapleyShare(Budgeted):
     """The most owners, cheapest first, who each sell ``epsilon`` for their Shapley value.
 
     Owners who sell the same are symmetric, so the Shapley value of each of k sellers is ``V g(k) /
-    k``, where ``g(k) = psi(nobody) - psi(k sell)`` and V is such that all owners together would be
-    paid the budget. k is the largest with ``c_k epsilon <= V g(k) / k``.
+    k``, where ``g(k) = psi(nobody) - psi(k sell)`` and V is such that the largest gain would cost
+    the budget. k is the largest with ``c_k epsilon <= V g(k) / k``.
 
     Not truthful: sellers earn more the fewer they are, so an owner may report less than its cost to
     replace a cheaper one.

@@ -16,7 +16,7 @@ TURNS = 100
 # Relative precision of the budget.
 EXACT = 1e-13
 # Newton's steps at most, from above, where the function is convex.
-CONVEX = 60
+NEWTON = 60
 
 
 class Response(NamedTuple):
@@ -137,7 +137,7 @@ def _larger_root(lead: Array, slope: Array, constant: Array) -> Array:
     lowest = (np.sqrt(1 - 3 * slope / lead) - 1) / 3
     exists = (slope < 0) & (lead * (lowest**3 + lowest**2) + slope * lowest + constant <= 0)
     root = np.where(exists, np.sqrt(np.maximum(-slope, 0) / lead) + 1.0, np.nan)
-    for _ in range(CONVEX):
+    for _ in range(NEWTON):
         value = lead * (root**3 + root**2) + slope * root + constant
         step = value / (lead * (3 * root**2 + 2 * root) + slope)
         root = np.where(step > 0, root - step, root)

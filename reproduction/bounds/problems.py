@@ -29,6 +29,7 @@ from reproduction.item import Setting
 from scenarios.report.figure_page import PALETTE
 
 CONDITION = 4.0  # largest over smallest second moment of the features
+OFF = 0.3  # largest error of a score
 SURE = 3.0  # standard errors
 WATCHED = 40  # rounds at which models are measured, the first and the last among them
 BALL = 1.2  # largest parameter in the ball of a gradient bound, over that of the minimiser
@@ -99,7 +100,7 @@ class SmallProblem:
 
 
 def generate_problem(
-    loss: str, n_records: int, width: int, *, regularisation: float = 0.0, noise: float = 0.3
+    loss: str, n_records: int, width: int, *, regularisation: float = 0.0
 ) -> SmallProblem:
     """Generate a problem: uniform directions, lengths from 1 down to 1/sqrt(CONDITION).
 
@@ -110,13 +111,12 @@ def generate_problem(
     loss : name of the loss.
     n_records, width : n and p.
     regularisation : r of g_1.
-    noise : largest error of a score.
     """
     rng = Streams(0, "reproduce bounds").rng("records", loss, width)
     raw = rng.normal(size=(n_records, width))
     x = raw / np.linalg.norm(raw, axis=1, keepdims=True) * np.geomspace(1, CONDITION**-0.5, width)
     score = np.sqrt(width) * x @ np.where(np.arange(width) % 2, -1.0, 1.0) / np.sqrt(width)
-    y = score + noise * rng.uniform(-1, 1, n_records)
+    y = score + OFF * rng.uniform(-1, 1, n_records)
     made = LOSSES[loss]
     return SmallProblem(x, np.where(y >= 0, 1.0, -1.0) if made.labels else y, made, regularisation)
 

@@ -101,8 +101,15 @@ def budget_grid(setting: Setting) -> Array:
 
 
 def size_grid(prepared: Prepared, most: float) -> list[int]:
-    """Sizes from the least to the most of the paper, as far as the table goes."""
+    """Sizes from the least to the most of the paper, as far as the table goes.
+
+    Raises
+    ------
+    NotPossible
+        If it does not go as far as a second size.
+    """
     least = prepared.setup.least
+    prepared.require_larger(least)
     points = round(prepared.setting.pick_value(3, 2) * np.log10(most / least)) + 1
     return prepared.limit_sizes(np.geomspace(least, most, points))
 
@@ -242,14 +249,20 @@ def measure_scenario(prepared: Prepared, number: int, others: int, budget: float
 
 
 def first_sizes(prepared: Prepared) -> list[int]:
-    """Sizes of the first owner, which leave enough records for others who are large."""
+    """Sizes of the first owner, which leave enough records for others who are large.
+
+    Raises
+    ------
+    NotPossible
+        If there are not two such sizes.
+    """
     setup = prepared.setup
+    prepared.require_larger(setup.least)
     large = min(setup.large, prepared.largest_size())
     left = prepared.largest_size(OTHERS * large, owners=1)
     most = min(10 * setup.large, 100_000, left)
-    least = min(setup.least, most)
     points = prepared.setting.pick_value(5, 3)
-    return np.unique(np.round(np.geomspace(least, most, points)).astype(int)).tolist()
+    return np.unique(np.round(np.geomspace(setup.least, most, points)).astype(int)).tolist()
 
 
 def check_scenarios(setup: Setup, frame: pd.DataFrame) -> Found:

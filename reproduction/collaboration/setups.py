@@ -15,7 +15,7 @@ from learning.losses.loss import Loss
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from learning.training.plan import Plan
-from reproduction.item import Setting
+from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found
 from reproduction.tables import load_table
 from reproduction.tables.records import Table
@@ -106,7 +106,6 @@ class Setup:
     Parameters
     ----------
     name : name of the table.
-    subject : subject of the table, for titles.
     loss : loss that is trained.
     regularisation : r of g_1 = r/2 |theta|^2.
     followed : records of each owner where a path is followed.
@@ -116,7 +115,6 @@ class Setup:
     """
 
     name: str
-    subject: str
     loss: Loss
     regularisation: float
     followed: int
@@ -166,8 +164,29 @@ class Prepared:
         unit = 10 ** max(0, len(str(most)) - DIGITS)
         return most // unit * unit
 
+    def require_larger(self, size: int) -> None:
+        """Refuse a table in which three owners cannot have more than some records each.
+
+        Raises
+        ------
+        NotPossible
+        """
+        most = self.largest_size()
+        if most <= size:
+            raise NotPossible(
+                f"more than {size:,} records of each owner are needed, and {self.table.name} has "
+                f"{most:,} for each here"
+            )
+
     def limit_sizes(self, wanted: ArrayLike) -> list[int]:
-        """Sizes of three equal owners as wanted, larger ones replaced by the most possible."""
+        """Sizes of three equal owners as wanted, larger ones replaced by the most possible.
+
+        Raises
+        ------
+        NotPossible
+            If owners cannot have a record each.
+        """
+        self.require_larger(0)
         most = self.largest_size()
         asked = np.round(np.atleast_1d(wanted)).astype(int)
         return sorted({min(most, int(one)) for one in asked})
@@ -235,7 +254,5 @@ def shuffled_table(name: str, setting: Setting) -> Table:
     return in_random_order(load_table(name, setting), setting.streams("deal"))
 
 
-LENDING = Setup(
-    "lending", "lending", Squared(), 0.0, 250_000, 1_000, 100_000, 1_000, replications=4
-)
-FRAUD = Setup("fraud", "fraud", Hinge(), 1.0, 30_000, 100, 10_000, 100, replications=2)
+LENDING = Setup("lending", Squared(), 0.0, 250_000, 1_000, 100_000, 1_000, replications=4)
+FRAUD = Setup("fraud", Hinge(), 1.0, 30_000, 100, 10_000, 100, replications=2)

@@ -8,11 +8,7 @@ from matplotlib.axes import Axes
 
 from learning.arrays import Array
 from learning.training.clocks import Clocks, covered_talks
-from reproduction.checks import (
-    estimate_mean,
-    pick_number,
-    select_rows,
-)
+from reproduction.checks import estimate_mean, pick_number, select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 from scenarios.report.figure_page import PALETTE

@@ -26,10 +26,7 @@ from reproduction.checks import (
     pick_number,
     select_rows,
 )
-from reproduction.drawing import (
-    DOTS,
-    Style,
-)
+from reproduction.drawing import DOTS, Style
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 from reproduction.thesis.leakage import sample_guesses

@@ -15,13 +15,7 @@ from learning.losses.squared import Fitness, SquaredStatistics, squared_statisti
 from learning.privacy.laplace import Laplace
 from learning.training.descent import Averaged, Synchronous
 from learning.training.law import error_moments, iterate_weights
-from reproduction.checks import (
-    AGAIN,
-    estimate_mean,
-    log_slope,
-    pick_number,
-    select_rows,
-)
+from reproduction.checks import AGAIN, estimate_mean, log_slope, pick_number, select_rows
 from reproduction.drawing import series
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -298,7 +292,8 @@ def expected_end(parts: list[SquaredStatistics], constant: float, horizon: int) 
 def compute_moving_away(setting: Setting) -> Rows:
     """Relative fitness of noiseless walks of growing length, beside the exact law."""
     loans = load_table("lending", setting)
-    slices = loans.slices([min(35_900, loans.n_records // 3)] * 3)
+    loans.require_records(OWNERS)
+    slices = loans.slices([min(35_900, loans.n_records // OWNERS)] * OWNERS)
     parts = [sum_records(records) for records in slices]
     pooled = pool_records(parts)
     streams = setting.streams("E-12")

@@ -16,12 +16,7 @@ from learning.privacy.gaussian import exact_distance, zcdp_distance
 from learning.privacy.guarantees import measure_gaussian
 from learning.privacy.published_noise import MOMENTS_CONSTANT, PublishedNoise, average_epsilon
 from learning.randomness import Streams
-from reproduction.checks import (
-    attack_epsilon,
-    estimate_mean,
-    pick_number,
-    select_rows,
-)
+from reproduction.checks import attack_epsilon, estimate_mean, pick_number, select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 
@@ -171,9 +166,6 @@ def check_assumptions(frame: pd.DataFrame) -> Found:
     yield "curvature", far["curvature"][0.0]
     yield "ridged", longest[0.01]
     yield "bare", longest[0.0]
-
-
-RIDGES = {0.0: "without", 0.01: "with a ridge of 0.01"}
 
 
 RIDGE = 0.01

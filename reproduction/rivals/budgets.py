@@ -10,7 +10,8 @@ import scipy
 from matplotlib.axes import Axes
 
 from learning.arrays import Array
-from learning.forecast.weighting import Answers, PrecisionWeighting, saturation, shared_weights
+from learning.forecast.shared_noise import saturation, shared_weights
+from learning.forecast.weighting import Answers, PrecisionWeighting
 from reproduction.item import Setting
 from reproduction.specification import Found
 

@@ -29,13 +29,7 @@ from reproduction.drawing import (
 from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found
 from reproduction.tables import load_table
-from reproduction.training import (
-    KNOWN,
-    OurMarket,
-    deal_market,
-    measure_budgets,
-    spare_records,
-)
+from reproduction.training import KNOWN, OurMarket, deal_market, measure_budgets, spare_records
 
 OWNERS = 3
 BUDGETS = (0.1, 1.0, 10.0)
@@ -64,8 +58,16 @@ class Setup:
     others: tuple[int, int]
 
     def largest_size(self, setting: Setting, held_by_others: int = 0, owners: int = OWNERS) -> int:
-        """Most records of each of some owners besides others and the learner's, in hundreds."""
-        there = load_table(self.name, setting).n_records - KNOWN - held_by_others
+        """Most records of each of some owners besides others and the learner's, in hundreds.
+
+        Raises
+        ------
+        NotPossible
+            If these owners cannot have a hundred each.
+        """
+        table = load_table(self.name, setting)
+        table.require_records(KNOWN + held_by_others + 100 * owners)
+        there = table.n_records - KNOWN - held_by_others
         return min(there // owners // 100 * 100, MOST)
 
     def make_market(self, setting: Setting, sizes: Sequence[int]) -> OurMarket:
@@ -108,7 +110,8 @@ def compute_scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
     Raises
     ------
     NotPossible
-        If time is short and each market is rehearsed, for which there is no law.
+        If records are too few, or time is short and each market is rehearsed, for which there is
+        no law.
     """
     if setting.quick and not setup.loss.quadratic:
         raise NotPossible("rehearsing every market takes too long")
@@ -119,7 +122,10 @@ def compute_scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
     rows = []
     for number, (size, epsilon) in enumerate(product((few, many), (0.1, 10.0)), 1):
         most = setup.largest_size(setting, 2 * size, 1)
-        for first in np.unique(np.minimum(wanted, most)).tolist():
+        sizes = np.unique(np.minimum(wanted, most)).tolist()
+        if len(sizes) < 2:
+            raise NotPossible(f"{setup.name} has no second size of the first owner here")
+        for first in sizes:
             market = setup.make_market(setting, [first, size, size])
             profiles = [np.array([own, epsilon, epsilon]) for own in budgets]
             one = measure_budgets(market, profiles, setting.runs)
@@ -184,14 +190,14 @@ def compute_owners(setting: Setting) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def average_gains(frame: pd.DataFrame, measure: str, errors: float = 2.0) -> pd.DataFrame:
+def average_gains(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Means over shuffles by number of owners and budget, and whether the gain is significant.
 
     Owners of shuffled loans are of one kind, so that the mean over all estimates the own model of
     one.
 
     Columns: owners, epsilon, the measure, its ``std_error`` over shuffles, mean_isolated, alone,
-        gain, ``pays``: the mean of mean_isolated - measure is above so many of its standard errors.
+        gain, ``pays``: the mean of mean_isolated - measure is above two of its standard errors.
     """
     frame = frame[frame["order"] == "shuffled"]
     frame = frame.assign(gain=frame["mean_isolated"] - frame[measure])
@@ -199,14 +205,14 @@ def average_gains(frame: pd.DataFrame, measure: str, errors: float = 2.0) -> pd.
     means = groups[[measure, "mean_isolated", "alone", "gain"]].mean()
     root = np.sqrt(groups.size())
     means["std_error"] = groups[measure].std() / root
-    means["pays"] = means["gain"] > errors * groups["gain"].std() / root
+    means["pays"] = means["gain"] > 2 * groups["gain"].std() / root
     return means.reset_index()
 
 
-def least_owners(frame: pd.DataFrame, measure: str, epsilon: float = 1.0) -> float:
-    """Least number of owners from which it pays at a budget; one above those tried for none."""
+def least_owners(frame: pd.DataFrame, measure: str) -> float:
+    """Least number of owners from which it pays at epsilon = 1; one above those tried for none."""
     rows = average_gains(frame, measure)
-    rows = rows[rows["epsilon"] == epsilon].sort_values("owners", ascending=False)
+    rows = rows[rows["epsilon"] == 1].sort_values("owners", ascending=False)
     good = rows["owners"][rows["pays"].cumprod() > 0]
     return float(good.min() if len(good) else rows["owners"].max() + 1)
 

@@ -11,9 +11,7 @@ from scipy.stats import laplace
 
 from learning.arrays import Array
 from market.costs.leakage import belief_bound, expected_harm
-from reproduction.checks import (
-    select_rows,
-)
+from reproduction.checks import select_rows
 from reproduction.drawing import DOTS, RINGS, Style, curve
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows

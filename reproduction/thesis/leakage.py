@@ -12,9 +12,7 @@ import pandas as pd
 from learning.arrays import Array
 from market.costs.channels import bayes_utility, channel_matrix, min_entropy_leakage
 from market.costs.leakage import leakage_bits, leakage_slope
-from reproduction.checks import (
-    select_rows,
-)
+from reproduction.checks import select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 

@@ -17,9 +17,7 @@ from market.costs.channels import (
     value_distances,
 )
 from market.costs.leakage import utility_bound
-from reproduction.checks import (
-    select_rows,
-)
+from reproduction.checks import select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 from reproduction.thesis.leakage import prior_odds, rows_over, sample_guesses

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reproduction.specification import read_items
-from reproduction.timing import figures
+from reproduction.timing import banks, hospitals
 
-ITEMS = read_items(Path(__file__).parent, figures.LAWS)
+LAWS = banks.LAWS | hospitals.LAWS
+ITEMS = read_items(
+    Path(__file__).parent, {f"AS-{number}": LAWS[f"AS-{number}"] for number in range(2, 12)}
+)

@@ -142,6 +142,31 @@ def sweep_budgets(
     return pd.DataFrame(columns)
 
 
+def isolated_fitness(
+    parts: Sequence[Records], loss: Loss = SQUARED, regularisation: float = RIDGE
+) -> tuple[Array, Array]:
+    """Relative fitness on all records of each owner's own model, and by formula, (n_owners,) each.
+
+    Parameters
+    ----------
+    parts : records (n_i, p) and targets (n_i,) of each owner.
+    loss : loss that is trained.
+    regularisation : r of g = r/2 |theta|^2.
+
+    Source: Farokhi et al., The Cost of Privacy, Figs 6 and 10, for the first; the formula
+        C(1/n_i - 1/n) supposes owners of one kind (C = tr(H^-1 Sigma_g)/2, Sigma_g the covariance
+        of the records' gradients at the optimum).
+    """
+    cost = loss.fitness(parts, regularisation)
+    own = np.asarray(cost.relative(loss.fit_each(parts, regularisation)))
+    x, y = (np.concatenate(one) for one in zip(*parts, strict=True))
+    gradients = loss.derivative(loss.scores(x, y, cost.minimiser))[:, None] * x
+    hessian = loss.curvature * x.T @ x / len(y) + regularisation * np.eye(x.shape[1])
+    dispersion = 0.5 * np.trace(np.linalg.solve(hessian, np.cov(gradients.T))) / cost.optimum
+    sizes = np.array([len(y) for _, y in parts])
+    return own, dispersion * (1 / sizes - 1 / sizes.sum())
+
+
 DOMINATED = 30.0  # ratio of fitness to that without noise from which noise dominates
 PSI = "relative_fitness"
 

@@ -343,7 +343,14 @@ def compare_methods(
     setting : sets the number of trainings.
     kept : the step of methods for which none is chosen.
     did : called with the share of the work that was done.
+
+    Raises
+    ------
+    NotPossible
+        If an owner has no record.
     """
+    if not min(sizes):
+        raise NotPossible(f"{rows.name} has too few records here for {len(sizes)} owners")
     market = Market(rows, sizes, setting.streams(f"weighted {rows.name} {len(sizes)} {max(sizes)}"))
     rounds = count_rounds(setting)
     choosing, judging = count_trainings(rows, setting)

@@ -43,7 +43,7 @@ def print_check(scenario: Scenario, data: MarketData, reading: float) -> None:
     out.print(_owners_table(scenario, data))
     hidden = len(data.owners) - WIDEST
     if hidden > 0:
-        out.say(f"... and {hidden:,} more, in the order of their names")
+        out.say(f"... and {hidden:,} more")
 
 
 def _describe_data(scenario: Scenario, data: MarketData) -> list[str]:

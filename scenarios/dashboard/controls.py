@@ -32,7 +32,7 @@ class Control:
 
     Parameters
     ----------
-    name: its name in `Sliders.moved_to`.
+    name: its name in `Sliders.moved`.
     title: its label.
     stops: what it may be set to, in order.
     texts: what each of them reads.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from math import exp
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
+from learning.phrases import surest
 from scenarios.report.phrases import make_environment, render_lines
 from scenarios.report.wording import format_percent
 
@@ -27,7 +27,7 @@ def render_part(name: str, *values: Any, of: str = "words.html.j2", **named: Any
 
 def sure_of(epsilon: float) -> str:
     """Bound on how sure an even guess becomes that a record is there."""
-    return format_percent(1 / (1 + exp(-epsilon)))
+    return format_percent(surest(epsilon))
 
 
 @cache

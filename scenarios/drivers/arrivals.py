@@ -1,4 +1,4 @@
-"""Which of each owner's records there are in each period of a market that repeats."""
+"""Records of each owner that have arrived by each period of a market that repeats."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Arrivals:
         Raises
         ------
         InputError
-            If an owner has none, or some model predicts all of them without any error.
+            If the table is read in parts, or some model predicts all records without any error.
         """
         first, last = span
         if not first.any() and (last == self.data.sizes).all():

@@ -29,8 +29,8 @@ from scenarios.summary.forecast import claims_made
 class Periods:
     """Each period of a market over time, and its outcome.
 
-    The learner plans once for each set of records that is there; so too if some owners are not in
-    the market, whose names and sizes it knows, and who sell nothing to it.
+    The learner plans once for each set of records that have arrived. It plans for all owners, in
+    the market or not: it knows the names and sizes of all, and those outside sell nothing.
 
     Parameters
     ----------
@@ -90,9 +90,10 @@ class Periods:
         self.progress(f"{period}: {stage}".removesuffix(": "), share)
 
     def settle(self, game: Game) -> Equilibrium:
-        """Equilibrium of a period; behaviours that draw do so anew in each.
+        """Equilibrium of a period.
 
-        Where rational owners meet in the same game as before, the one before.
+        Behaviours that draw do so anew in each period. Rational owners in the same game as in the
+        period before settle as they did then.
         """
         if self.scenario.behaviours:
             keys = [f"period {len(self.claims) + 1}"] * bool(self.claims)

@@ -109,7 +109,10 @@ class Answering:
         return [i for i, conduct in enumerate(self.conducts) if conduct != HONEST]
 
     def exposure(self, owner: int) -> float:
-        """Ratio of an owner's answers to what it promised; above 1 the promise does not hold."""
+        """Ratio of how far a record can move an owner's answers to what was promised.
+
+        Both per unit of noise. Above 1 the promise does not hold.
+        """
         return self.conducts[owner].exposure(int(self.sizes[owner]))
 
 

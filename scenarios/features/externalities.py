@@ -24,17 +24,12 @@ if TYPE_CHECKING:
 STARTS = 4  # of the search for the same market without correlation
 
 
-def _declaration() -> type:
-
-    return Correlated
-
-
 class Externalities(Feature):
     """Sales that reveal other owners' records: a loss to them, and a lower price of their own."""
 
     key = "externalities"
     title = "[externalities]"
-    table = Annotated[Any, DeclaredTable(_declaration)] | None
+    table = Annotated[Any, DeclaredTable(Correlated)] | None
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
     sentence = "externalities.txt.j2"
@@ -54,7 +49,6 @@ class Externalities(Feature):
 
     def as_played(self, scenario: Scenario, game: Game) -> Game:
         """The game with losses to others' sales in each owner's payoff."""
-
         return spillover_game(game, scenario.externalities)
 
     def settle(

@@ -28,8 +28,8 @@ SIGHT = "sight"
 
 
 class Network(Section):
-    """Who may sell to which learner, and who sees whose budget; without a table, everybody to all,
-    and everybody all."""
+    """Who may sell to which learner, and who sees whose budget; without the table of one, all may
+    sell to all, or all see all."""
 
     trade: Annotated[Any, NamedTable("network.trade")] | None = None
     sight: Annotated[Any, NamedTable("network.sight")] | None = None

@@ -26,8 +26,8 @@ class Setting(Choice):
     Parameters
     ----------
     key, example, excludes, refusal : as of `Choice`.
-    title : the key unless given.
-    test : whether a scenario has the setting; its key holds anything unless given.
+    title : as of `Choice`; by default the key.
+    test : tells whether a scenario has the setting; by default, whether its key holds anything.
     """
 
     def __init__(

@@ -45,8 +45,8 @@ class Time(Section):
     """How often the market is held."""
     entry: Annotated[Any, EachTable("time.entry", Entry)] = None
     arrivals: NonNegative = 0.0
-    """How often a period each owner who waits outside would join, by a Poisson clock of its own;
-    with `first`."""
+    """The rate per period at which each owner who waits outside joins, by a Poisson clock of its
+    own; with `first`."""
     first: Names | None = None
     """The owners who are there from the first period; all without an `entry` unless given. The
     others wait outside."""
@@ -54,8 +54,8 @@ class Time(Section):
     """Periods in a row with less than its outside option after which an owner leaves; nobody leaves
     unless given."""
     returns: bool = True
-    """Whether who has left comes back once that would pay, the others as they were in the period
-    before."""
+    """Whether owners who have left come back once that would pay them, were the others to sell as
+    in the period before."""
     lifetime_epsilon: Annotated[Any, NamedPerOwnerRule(strict=True)] = None
     """The ε that an owner may sell over all periods, or of each record with `fresh`: what is left
     is the most it may sell."""
@@ -202,7 +202,7 @@ class Periods(Feature):
         time.owners[].epsilon : The ε that it sold, period by period.
         time.owners[].spent : The ε that its records have spent over all periods: those asked most
             often.
-        time.owners[].delta : The δ at which they have.
+        time.owners[].delta : The δ that goes with this ε.
         time.owners[].lifetime : The ε that it may sell in all; null without a limit.
         time.owners[].remaining : The ε that it could still sell; null without a limit.
         time.owners[].payment : Money that it was paid over all periods.

@@ -57,7 +57,7 @@ def game_of(file: GameFile) -> Game:
     Raises
     ------
     InputError
-        Owners whom the policy cannot pay, or whom privacy costs more than can be computed with.
+        If the policy cannot pay the owners, or privacy costs one more than can be computed with.
     """
     ordered = file.in_order()
     own = ordered.owners
@@ -98,7 +98,7 @@ def settle_game(file: GameFile, *, progress: Progress = ignore_progress) -> Game
     Raises
     ------
     InputError
-        Owners who cannot be paid, or computed with.
+        As `game_of`.
 
     >>> from scenarios.schema.game import read_game
     >>> changes = ["market.starts=[1.0, 4.0]", "market.search=2"]
@@ -212,7 +212,7 @@ def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, 
 def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
     """List every owner's budget, payment and surplus, round by round from each start.
 
-    Of the first PATH_OWNERS owners.
+    Only the first `PATH_OWNERS` owners have rows.
     """
     rows = []
     names = game.owners.names[:PATH_OWNERS]
@@ -229,7 +229,7 @@ def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
 def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
     """List each owner's surplus over its whole interval, the others as in an equilibrium.
 
-    Of the first CURVE_OWNERS owners.
+    Only the first `CURVE_OWNERS` owners have rows.
     """
     rows = []
     shown = np.arange(min(CURVE_OWNERS, len(game.owners)))

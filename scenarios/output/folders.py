@@ -11,22 +11,17 @@ from pathlib import Path
 
 from learning.errors import InputError
 from scenarios.output.manifest import write_manifest
-from scenarios.output.places import check_contents, check_folder
+from scenarios.output.places import KEY, WRITABLE, check_contents, check_folder
 from scenarios.output.unfinished import clear_unfinished, lock_folder, temporary_path
-
-KEY = "--out"
-WRITABLE = "must be a folder that can be written to"
 
 
 @contextmanager
 def replace_folder(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
     """A folder to write into, which takes the place of ``out`` when the block ends.
 
-    Others' files in it are kept.
-
-    Ctrl-C, a full disk or a kill at any moment leave the old folder or the new one. Parameters and
-    rules are those of ``check_folder``. What a kill leaves beside it, under a hidden name, the next
-    folder written there clears away.
+    Others' files in ``out`` are kept. Ctrl-C, a full disk or a kill at any moment leave the old
+    folder or the new one. A kill may leave a folder of a hidden name beside it; the next folder
+    written there clears that away. Parameters and rules are those of `check_folder`.
 
     Raises
     ------
@@ -44,7 +39,7 @@ def replace_folder(out: Path, names: Collection[str], *, force: bool = False) ->
             write_manifest(new)
             if place.exists():
                 shutil.copymode(place, new)
-                for path in check_contents(place, out, names, force=force, key=KEY):
+                for path in check_contents(place, out, names, force=force):
                     _keep_files(place / path, new / path)
             _change_places(new, place, unfinished / "old" / place.name)
     except BaseException as error:
@@ -62,9 +57,8 @@ def replace_folder(out: Path, names: Collection[str], *, force: bool = False) ->
 def write_together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
     """A folder to write files into that belong together.
 
-    They take their places in ``folder`` as one when the block ends.
-
-    A full disk, Ctrl-C or an error leave all of them as they were.
+    They take their places in ``folder`` as one when the block ends. A full disk, Ctrl-C or an error
+    leave all of them as they were.
 
     Parameters
     ----------
@@ -163,8 +157,8 @@ def _change_places(new: Path, place: Path, old: Path) -> None:
 
 def _exchange_folders(one: Path, other: Path) -> bool:
     """Exchange two folders at one stroke by Linux's renameat2; False where it is not supported."""
-    here = -100  # AT_FDCWD, RENAME_EXCHANGE
-    exchange = 2
+    here = -100  # AT_FDCWD
+    exchange = 2  # RENAME_EXCHANGE
     try:
         call = ctypes.CDLL(None).renameat2
     except (AttributeError, TypeError, OSError):

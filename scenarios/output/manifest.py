@@ -1,6 +1,6 @@
-"""Owners of files: a folder that is written here holds a list of its files with their sums.
+"""Manifest of a folder: the list of the files that the program wrote there, with their sums.
 
-All else in it is somebody's.
+All other files in it are somebody else's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def write_manifest(folder: Path, only: Collection[Path] | None = None) -> None:
     else:
         kept = _list_files(folder)
         if not kept:
-            return  # all in it is somebody's
+            return  # without a manifest no file in it is ours
     sums = kept | {path.relative_to(folder).as_posix(): file_checksum(path) for path in paths}
     made = {"program": PROGRAM, "version": version("dpmarket"), "files": dict(sorted(sums.items()))}
     put_file(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
@@ -95,7 +95,7 @@ def other_files(
 ) -> Iterator[str]:
     """Paths of all that is not ours in a folder.
 
-    A folder in it counts as one where nothing of ours can be inside.
+    A folder in which nothing of ours can be is one path.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = above + entry.name

@@ -15,6 +15,8 @@ from scenarios.output.unfinished import lock_folder, temporary_path
 
 # Laid into a folder by whoever looks at it.
 OF_THE_DESKTOP = {".DS_Store", "Thumbs.db", "desktop.ini"}
+KEY = "--out"
+WRITABLE = "must be a folder that can be written to"
 RULE = "must be a new folder, an empty one, or an earlier result just as it was written"
 REMEDY = "Name another one."
 
@@ -28,10 +30,10 @@ def check_file(out: Path, header: str) -> Path:
     """
     place = check_place(out)
     if not place.parent.is_dir():
-        raise InputError("--out", "must lie in a folder that exists", out)
+        raise InputError(KEY, "must lie in a folder that exists", out)
     if os.path.lexists(place) and not _is_earlier(place, header):
         rule = "must be a new file, or an earlier table of this kind, which is replaced"
-        raise InputError("--out", rule, out, REMEDY)
+        raise InputError(KEY, rule, out, REMEDY)
     return place
 
 
@@ -43,9 +45,7 @@ def _is_earlier(place: Path, header: str) -> bool:
         return file.read(len(header.encode()) + 1).rstrip() in (b"", header.encode())
 
 
-def check_folder(
-    out: Path, names: Collection[str], *, force: bool = False, key: str = "--out"
-) -> Path:
+def check_folder(out: Path, names: Collection[str], *, force: bool = False) -> Path:
     """Check that a folder may be written: new, empty, or written before and untouched since.
 
     Parameters
@@ -53,13 +53,12 @@ def check_folder(
     out : what the user named.
     names : files that may be written into it, their paths in it.
     force : whether others' files may lie there, as long as none is in the way; they are kept.
-    key : how the user named it, for the error.
 
     Raises
     ------
     InputError
     """
-    place = check_place(out, key)
+    place = check_place(out)
     try:
         with suppress(FileNotFoundError):  # a path that is too long even where nothing is there yet
             os.lstat(temporary_path(place.parent) / "new" / place.name / max(names, key=len))
@@ -67,30 +66,27 @@ def check_folder(
             with lock_folder(place.parent):  # whatever a killed run left is put right
                 pass
         if os.path.lexists(place):
-            check_contents(place, out, names, force=force, key=key)
+            check_contents(place, out, names, force=force)
             tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
-        rule = "must be a folder that can be written to"
-        raise InputError(key, rule, f"{out}: {error.strerror}", REMEDY) from None
+        raise InputError(KEY, WRITABLE, f"{out}: {error.strerror}", REMEDY) from None
     return place
 
 
-def check_contents(
-    place: Path, out: Path, names: Collection[str], *, force: bool, key: str
-) -> list[str]:
+def check_contents(place: Path, out: Path, names: Collection[str], *, force: bool) -> list[str]:
     """Foreign files in a folder; refused where they may be lost."""
     if not place.is_dir():
-        raise InputError(key, RULE, f"a file: {out}", REMEDY)
+        raise InputError(KEY, RULE, f"a file: {out}", REMEDY)
     if os.path.ismount(place) or _stands_in(place):
         rule = "must be a folder that a new one can take the place of"
         found = f"{out}, which is a disk or the folder you are in"
-        raise InputError(key, rule, found, "Name a folder in it.")
+        raise InputError(KEY, rule, found, "Name a folder in it.")
     ours = written_files(place, names)
     every = {*names, MANIFEST}
     strange = list(other_files(place, ours, every))
     blocking = [path for path in strange if any(f"{n}/".startswith(f"{path}/") for n in every)]
     remedy = REMEDY
-    if key == "--out" and not blocking:
+    if not blocking:
         remedy += " --force keeps files that are no part of it, and replaces the others."
     unlike = blocking
     changed = []
@@ -99,9 +95,9 @@ def check_contents(
         checked = {path: file_checksum(place / path) for path, digest in ours.items() if digest}
         changed = [path for path, digest in checked.items() if digest not in ("", ours[path])]
     if unlike:
-        raise InputError(key, RULE, f"{_list_few(unlike)} in {out}", remedy)
+        raise InputError(KEY, RULE, f"{_list_few(unlike)} in {out}", remedy)
     if changed:
-        raise InputError(key, RULE, f"{_list_few(changed)} in {out}, changed since", remedy)
+        raise InputError(KEY, RULE, f"{_list_few(changed)} in {out}, changed since", remedy)
     return strange
 
 

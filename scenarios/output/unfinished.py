@@ -1,6 +1,6 @@
-"""Unfinished files lie beside their place, under a hidden name, until they are whole.
+"""Unfinished files, which lie beside their place under a hidden name until they are whole.
 
-What kills leave is cleared.
+Those that a killed run left are cleared.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def put_file(path: Path, content: str | bytes) -> Path:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Nobody else writes into this folder here meanwhile.
+    """Keep every other run from writing into a folder meanwhile.
 
-    So what lies there unfinished is a killed run's, and is cleared.
+    So whatever lies there unfinished is a killed run's, and is cleared.
     """
     handle = None
     try:

@@ -15,12 +15,12 @@ from scenarios.report.facts_owners import Content, nothing_trained
 from scenarios.report.wording import (
     HARD_SPACE,
     currency_of,
+    drop_rounding,
     format_factor,
     format_number,
     format_percent,
     in_money,
     label_of,
-    read_limit,
 )
 from scenarios.summary.verdict import ROUNDING
 
@@ -332,12 +332,12 @@ def unwilling_owners(row: Content) -> list[str]:
 def split_changes(
     row: Content, changes: Sequence[float]
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """Split owners into those who have more and those who have less, each with its change."""
-    least = 1e-6 * max(map(abs, changes), default=0.0)
-    pairs = [(owner["name"], c) for owner, c in zip(row["owners"], changes, strict=True)]
+    """Split owners into those who have more and those who have less, each with its change.
+
+    Changes count as none that are rounding, or tiny beside the largest.
+    """
+    amounts = [owner[part] or 0.0 for owner in row["owners"] for part in ("payment", "surplus")]
+    changed = [drop_rounding(change, *amounts) for change in changes]
+    least = 1e-6 * max(map(abs, changed), default=0.0)
+    pairs = [(owner["name"], c) for owner, c in zip(row["owners"], changed, strict=True)]
     return [p for p in pairs if p[1] > least], [p for p in pairs if p[1] < -least]
-
-
-def epsilons_sold(row: Content) -> list[float]:
-    """Budgets sold under an alternative, one an owner."""
-    return [read_limit(owner["epsilon"]) for owner in row["owners"]]

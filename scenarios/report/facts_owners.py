@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any
 
-from learning.privacy.claims import bound_belief
+from learning.phrases import STRENGTHS, belief_of, join_words, read_limit, strength, surest
 from learning.privacy.promises import weakest_claims
-from scenarios.report.wording import format_range, join_words, natural_key, read_limit
+from scenarios.report.wording import format_range, natural_key
 
 Content = Mapping[str, Any]
 STAKES = ("payment", "privacy_cost", "tax", "benefit")
@@ -32,19 +32,14 @@ def budgets_sold(result: Content) -> list[float]:
     return [epsilon_of(owner) for owner in sellers(result)]
 
 
-def anybody_sells(result: Content) -> bool:
-    """Test whether there is a seller."""
-    return any(epsilon_of(owner) > 0 for owner in result["owners"])
-
-
 def asks_nothing(result: Content) -> bool:
     """Test whether owners sell, and the learner still does best to ask nothing."""
-    return result["forecast"].get("step_size") == 0 and anybody_sells(result)
+    return result["forecast"].get("step_size") == 0 and bool(sellers(result))
 
 
 def nothing_trained(result: Content) -> bool:
     """Test whether the learner keeps the model it has."""
-    return result["forecast"].get("step_size") == 0 or not anybody_sells(result)
+    return result["forecast"].get("step_size") == 0 or not sellers(result)
 
 
 def money_at_stake(owner: Content) -> float:
@@ -139,59 +134,9 @@ def noisiest_question(rows: Iterable[Content]) -> Content | None:
     return max(worse, key=lambda row: row["noise"] / row["noise_if_all"], default=None)
 
 
-# Strengths by the posterior of an onlooker who sees all answers and held two versions of a record
-# for equally likely. No standard names protections. The steps are those of an error: under pure
-# differential privacy they stand at ε = 0.1, ln 3 (the largest that Dwork 2011, A firm foundation
-# for private data analysis, still counts among the usual ones), 2.9 (one error in twenty, where
-# tests begin to call a thing shown) and 6.9 (one in a thousand).
-STRENGTHS = ((0.525, "very strong"), (0.75, "strong"), (0.95, "moderate"), (0.999, "weak"))
 WEAK = STRENGTHS[2][0]  # posterior above which protection is called weak
-LEAST = "very weak"
-MISSING = "missing"  # delta allows publishing a whole record: an onlooker may become certain
-UNSURE = 1 - 2.0**-53  # the largest probability below certainty
-NOTHING_PROMISED = "the guarantee allows publishing a whole record outright"
-CERTAIN = 0.9995  # reads as certainty when it is rounded
 TILES = {"very strong": "gain", "strong": "gain", "moderate": "even", "weak": "uncertain"}
 OF_ONE = ("party", "epsilon", "surest", "but_for", "joint_epsilon")  # keys of a single promise
-
-
-def surest(epsilon: float) -> float:
-    """Posterior of an even guess under pure differential privacy, e^ε/(1 + e^ε)."""
-    return min(1 / (1 + math.exp(-epsilon)), UNSURE)
-
-
-def strength(sure: float) -> str:
-    """Name the protection under which an even guess may become this sure; certainty is none.
-
-    >>> strength(0.6), strength(0.9998), strength(1.0)
-    ('strong', 'very weak', 'missing')
-    """
-    for most, word in (*STRENGTHS, (UNSURE, LEAST)):
-        if sure <= most:
-            return word
-    return MISSING
-
-
-def belief_of(claim: Content, records: int) -> tuple[float, float]:
-    """Posterior of an onlooker, and the chance but for which it holds.
-
-    Certain where delta is at least one over the records: publishing one of them outright would keep
-    the promise. For earlier results, what any (ε, δ) allows.
-
-    Parameters
-    ----------
-    claim: a promise, in the form of results.
-    records: number of the owner's records.
-
-    >>> belief_of({"surest": 0.751, "but_for": 0.5, "delta": 0.5}, 40)
-    (1.0, 0.0)
-    """
-    if claim["delta"] * records >= 1:
-        return 1.0, 0.0
-    if claim.get("surest") is not None:
-        return min(claim["surest"], UNSURE), claim["but_for"]
-    slack = 2 * claim["delta"]
-    return min(float(bound_belief(epsilon_of(claim), claim["delta"], slack)), UNSURE), slack
 
 
 def weakest_promises(result: Content) -> dict[str, Content]:

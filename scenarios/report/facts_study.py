@@ -7,7 +7,13 @@ from types import NoneType
 from typing import Any
 
 from learning.phrases import format_value
-from scenarios.report.wording import UNKNOWN, format_interval, format_number, format_percent
+from scenarios.report.wording import (
+    UNKNOWN,
+    drop_rounding,
+    format_interval,
+    format_number,
+    format_percent,
+)
 from scenarios.sweeping.answers import Estimate, Point
 from scenarios.sweeping.standings import Standing, best_at
 from scenarios.sweeping.study import Study
@@ -70,6 +76,20 @@ def show_interval(fact: str, found: Estimate | None) -> str:
     return (
         f"{mean} [{format_interval(found.low, found.high, lambda value: show_fact(fact, value))}]"
     )
+
+
+def show_difference(fact: str, point: Point) -> str:
+    """Format a point's difference from the first with its interval; rounding reads as 0."""
+    found = point.against_first.get(fact)
+    if found is None:
+        return UNKNOWN
+    mean = point.facts[fact].mean
+    amounts = (mean, mean - found.mean)
+    low, high = (
+        None if end is None else drop_rounding(end, *amounts) for end in (found.low, found.high)
+    )
+    settled = Estimate(drop_rounding(found.mean, *amounts), low, high, found.n)
+    return show_interval(fact, settled)
 
 
 def show_value(value: Any) -> str:

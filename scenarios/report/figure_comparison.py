@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scenarios.report.facts_outcome import alternative_name, epsilons_sold
+from scenarios.report.facts_outcome import alternative_name
+from scenarios.report.facts_owners import epsilon_of
 from scenarios.report.figure_page import (
     FAINT,
     INK,
@@ -29,28 +31,33 @@ TOP = 0.72
 BOTTOM = 0.62
 LABELS = 1.55
 GAP = 0.22
+LETTERS = 19  # of a line of a label
 COLOURED = 5  # owners that have a colour each
 DOT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5}
 RING = DOT | {"markersize": 8, "markerfacecolor": "none", "markeredgewidth": 1.4}
 
 
 def comparison_figure(content: dict[str, Any]) -> Figure:
-    """Draw the learner's gain, the budgets sold and the owners' surplus of each alternative."""
+    """Draw the learner's gain, the budgets sold and the owners' surplus of each alternative.
+
+    Owners have colours where they are few, and the same under all alternatives.
+    """
     rows = content["alternatives"]
     unit = money_heading(content)
-    names = [owner["name"] for owner in rows[0]["owners"]]
-    few = len(names) <= COLOURED
+    names, *others = ([owner["name"] for owner in row["owners"]] for row in rows)
+    same = all(one == names for one in others)
+    few = same and len(names) <= COLOURED
     note = "Gain by the forecast, with nine of ten possible worlds"
     if any(row["trained_gain"] for row in rows):
         note += "; ring: as trained"
     note += ". A dot for each owner"
-    if not few:
+    if same and not few:
         note += f", {count_noun(len(names), 'owner')} in all"
     height = TOP + ROW * len(rows) + BOTTOM + 0.2 * few
     figure = new_page(height, "What the learner gains, and what owners sell and keep", note)
     room = {"apart": GAP, "right": GAP}
     gains, sold, kept = add_panels(figure, (3, 3), (LABELS, TOP), ROW * len(rows), **room)
-    budgets = [np.maximum(epsilons_sold(row), 0.0) for row in rows]
+    budgets = [np.array([epsilon_of(owner) for owner in row["owners"]]) for row in rows]
     scale = Scale.over(np.concatenate(budgets))
     _draw_owners(sold, scale, budgets, few)
     _finish_panel(sold, scale, len(rows), "privacy budget ε sold")
@@ -61,7 +68,8 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     scale = _draw_gains(gains, rows)
     _finish_panel(gains, scale, len(rows), f"learner's gain, {unit}", zero=True)
     for place, row in enumerate(rows):
-        label_row(gains, place, shorten(alternative_name(row), 24))
+        lines = wrap(alternative_name(row), LETTERS, max_lines=2, placeholder="…")
+        label_row(gains, place, "\n".join(lines))
     if few:
         add_legend(figure, [shorten(name, 16) for name in names], "o", len(names), LABELS)
     return figure

@@ -16,7 +16,6 @@ from scenarios.report.figure_page import (
     MUTED,
     PALETTE,
     add_panel,
-    as_floats,
     label_row,
     make_rows,
     new_page,
@@ -50,7 +49,7 @@ def forecast_figure(result: dict[str, Any], runs: np.ndarray) -> Figure:
     if result["forecast"]["step_size"] <= 0:  # nothing was trained
         runs = runs[:0]
     rows = _forecast_rows(result, runs)
-    scale = _error_scale([*(as_floats(value) for _, _, value in rows), runs])
+    scale = _error_scale([*(np.ravel(value) for _, _, value in rows), runs])
     height = 1.5 + 0.42 * len(rows)
     measure = describe_measure(loss_of(result)).capitalize()
     best = render_phrase("learning", "best_words", result)
@@ -119,7 +118,7 @@ def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, 
 
 def _draw_mark(axes: Axes, scale: Scale, place: int, value: Any, style: dict[str, Any]) -> None:
     """Draw a value, or a value and the interval around it."""
-    middle, *around = as_floats(value)
+    middle, *around = np.ravel(value)
     if around:
         low, high = scale.place([100 * end for end in around])
         if scale.log and around[0] <= 0:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from learning.phrases import strength
 from scenarios.report.facts_outcome import measured_money
 from scenarios.report.facts_owners import (
     Content,
@@ -18,7 +19,6 @@ from scenarios.report.facts_owners import (
     epsilon_of,
     protection_of,
     sellers,
-    strength,
 )
 from scenarios.report.figure_page import (
     BAND,
@@ -76,10 +76,9 @@ def sales_figure(result: dict[str, Any]) -> Figure | None:
     figure.text(NAME / HALF, line, owners_called(result), ha="right", **head)
     figure.text(FIRST / HALF, line, "privacy budget ε", **head)
     figure.text(SECOND / HALF, line, money_heading(result, "paid"), **head)
-    cash = in_money(result | {"scenario": {}})
-    _draw_bars(axes, listed, owners, protection_of(result, names).sure, cash)
+    _draw_bars(axes, listed, owners, protection_of(result, names).sure)
     if others:
-        _draw_rest(axes, len(listed), others, cash)
+        _draw_rest(axes, len(listed), others)
     return figure
 
 
@@ -88,7 +87,6 @@ def _draw_bars(
     listed: Sequence[Content],
     owners: Sequence[Content],
     sure: Mapping[str, float],
-    cash: Callable[..., str],
 ) -> None:
     """Draw a row for each owner listed: its name, its budget with the strength, and its payment."""
     budgets = [epsilon_of(owner) for owner in owners]
@@ -104,7 +102,7 @@ def _draw_bars(
             label += f"  {strength(sure[name])}"
         _draw_bar(axes, FIRST, row, epsilon / (most or math.inf), PALETTE[0], label)
         colour = {True: PALETTE[2], False: PALETTE[1]}[paid >= 0]
-        _draw_bar(axes, SECOND, row, paid / (dearest or math.inf), colour, cash(paid))
+        _draw_bar(axes, SECOND, row, paid / (dearest or math.inf), colour, format_number(paid))
 
 
 def _draw_bar(axes: Axes, left: float, row: int, part: float, colour: str, label: str) -> None:
@@ -114,7 +112,7 @@ def _draw_bar(axes: Axes, left: float, row: int, part: float, colour: str, label
     axes.text(left + length + 0.06, row, label, va="center", fontsize=8)
 
 
-def _draw_rest(axes: Axes, row: int, others: Sequence[Content], cash: Callable[..., str]) -> None:
+def _draw_rest(axes: Axes, row: int, others: Sequence[Content]) -> None:
     """Write the budgets of all other owners, and their payments together."""
     sold = [epsilon_of(owner) for owner in others]
     paid = sum(owner["payment"] or 0.0 for owner in others)
@@ -122,7 +120,7 @@ def _draw_rest(axes: Axes, row: int, others: Sequence[Content], cash: Callable[.
     axes.axhline(row - 0.5, color=FAINT, linewidth=0.8)
     axes.text(NAME, row, f"{len(others):,} others", ha="right", fontsize=8.5, **style)
     axes.text(FIRST, row, format_interval(min(sold), max(sold)), fontsize=8, **style)
-    axes.text(SECOND, row, f"{cash(paid)} together", fontsize=8, **style)
+    axes.text(SECOND, row, f"{format_number(paid)} together", fontsize=8, **style)
 
 
 def promised_figure(result: dict[str, Any]) -> Figure | None:

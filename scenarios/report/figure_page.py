@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -159,11 +158,6 @@ def format_axis(axes: Axes, name: str, ticks: int, digits: int = 3, **options: A
 def thin_out(names: list[str]) -> list[str]:
     """Pick evenly at most `GREY_LINES` names."""
     return names[:: -(-len(names) // GREY_LINES) or 1]
-
-
-def as_floats(values: Any) -> np.ndarray:
-    """Convert a number or a sequence to an array of at least one dimension."""
-    return np.atleast_1d(np.asarray(values, dtype=float))
 
 
 def svg_text(figure: Figure) -> str:

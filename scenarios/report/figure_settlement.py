@@ -81,7 +81,7 @@ def _draw_answers(axes: Axes, owners: Sequence[Content], agreed: int) -> None:
         )
         for questions, mark, style in styles:
             axes.plot(questions, [place] * len(questions), mark, markersize=size, **style)
-        label_row(axes, place, shorten(one["name"]))
+        label_row(axes, place, shorten(one["name"], 20))
     make_rows(axes, len(owners))
     axes.set_xlim(0.5, agreed + 0.5)
     ticks = {1, agreed}

@@ -58,8 +58,11 @@ class Curve:
         return all(isinstance(at, (int, float)) and not isinstance(at, bool) for at in self.at)
 
 
-def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure:
-    """Draw a panel for each fact: curves along a key or fact that is a number, else named rows."""
+def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure | None:
+    """Draw a panel for each fact: curves along a key or fact that is a number, else named rows.
+
+    None where no point has any of the facts.
+    """
     every = -(-len(points) // MOST_POINTS)
     curves = [
         Curve(one.name, one.at[::every], one.points[::every]) for one in group_points(study, points)
@@ -70,15 +73,22 @@ def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure:
     if every > 1:
         note += f"; of each curve one point in {every}"
     facts = [fact for fact in study.show if any(fact in point.facts for point in points)]
+    if not facts:
+        return None
     numeric = all(curve.is_numeric for curve in curves)
     if numeric and len({at for curve in curves for at in curve.at}) > 1:
         return _draw_along_numbers(facts, curves, _along(study), title, note)
     return _draw_along_names(facts, curves, title, note)
 
 
-def index_figure(study: Study, indices: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Draw the total Sobol index (ST) of each key for each fact shown, with its 95 % interval."""
+def index_figure(study: Study, indices: Sequence[Mapping[str, Any]], title: str) -> Figure | None:
+    """Draw the total Sobol index (ST) of each key for each fact shown, with its 95 % interval.
+
+    None without any index: where no such fact varies, or a cell failed.
+    """
     rows = [row for row in indices if row["fact"] in study.show and row["ST"] is not None]
+    if not rows:
+        return None
     rest = [key for key in study.keys if study.sobol is None or key not in study.sobol.keys]
     made: dict[str, dict[str, dict[str, Estimate]]] = {}
     for row in rows:

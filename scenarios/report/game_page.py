@@ -17,7 +17,7 @@ from scenarios.report.figure_page import draw_svg
 from scenarios.report.figures import read_table
 from scenarios.report.page import inline_svg, render_page
 from scenarios.report.wording import money_heading
-from scenarios.result import SCHEMA, _write_table
+from scenarios.result import SCHEMA, write_table
 
 CONTENT = "game.json"
 EARNINGS = ("epsilon", "payment", "privacy_cost", "surplus", "regret")
@@ -46,7 +46,7 @@ def save_game(result: GameResult, folder: Path, *, force: bool = False) -> None:
         put_file(new / "scenario.toml", result.game_toml)
         found = (result.owners, result.trajectory, result.payoff_curves)
         for (name, header), rows in zip(TABLES.items(), found, strict=True):
-            _write_table(new / name, rows, header)
+            write_table(new / name, rows, header)
         draw_game(new, result.content)
 
 

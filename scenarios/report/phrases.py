@@ -23,7 +23,7 @@ import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 
-from learning.phrases import format_value
+from learning import phrases as words
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
@@ -46,10 +46,9 @@ CONSTANTS = {
     "ACCOUNTINGS": ACCOUNTINGS,
     "BASELINES": BASELINES,
     "BEST": BEST,
-    "CERTAIN": facts_owners.CERTAIN,
+    "CERTAIN": words.CERTAIN,
     "FIRST": FIRST,
     "LIKELIER": LIKELIER,
-    "NOTHING_PROMISED": facts_owners.NOTHING_PROMISED,
     "SIGNIFICANT": verdict.SIGNIFICANT,
     "STANDARD_ERRORS": verdict.STANDARD_ERRORS,
     "STANDARD_ERRORS_SHOWN": facts_outcome.STANDARD_ERRORS_SHOWN,
@@ -130,10 +129,13 @@ def upper_first(text: str) -> str:
 FORMATS: dict[str, Callable[..., Any]] = {
     "amounts": wording.format_amounts,
     "anywhere": wording.any_row,
+    "belief_of": words.belief_of,
     "between": wording.format_interval,
+    "but_for_words": words.but_for_words,
     "counted": wording.count_noun,
     "currency_of": wording.currency_of,
     "declared_sentence": wording.declared_sentence,
+    "drop_rounding": wording.drop_rounding,
     "each": render_each,
     "error": facts_outcome.describe_error,
     "find_weaker_promises": verdict.weaker_than_sold,
@@ -147,9 +149,12 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "number": wording.format_number,
     "percent": wording.format_percent,
     "promised_and_sold": verdict.promised_and_sold,
-    "quoted": format_value,
+    "protection_words": words.protection,
+    "quoted": words.format_value,
     "small": wording.format_small,
     "span": wording.format_range,
+    "strength": words.strength,
+    "sure_words": words.sure_words,
     "thousands": lambda value: f"{value:,}",
     "times": wording.format_factor,
     "title_of": title_of,

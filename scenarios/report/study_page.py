@@ -21,7 +21,10 @@ PAGE = "report.html"
 
 
 def draw_study(study: Study, swept: Swept) -> str:
-    """Draw a study as SVG text: facts along a key, Sobol indices, or scores of a tournament."""
+    """Draw a study as SVG text: facts along a key, Sobol indices, or scores of a tournament.
+
+    Empty where there is nothing to draw.
+    """
     title = study.title or "A study"
     if swept.indices is not None:
         return draw_svg(index_figure, study, swept.indices.to_pylist(), title)
@@ -60,12 +63,13 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
         ),
         failure=next(iter(swept.failures), ""),
         name=file.name,
-        figures={"study": inline_svg(drawn, "study")},
+        figures={"study": inline_svg(drawn, "study")} if drawn else {},
         STANDING_HEADS=facts_study.STANDING_HEADS,
         **public_functions(facts_study),
     )
     with write_together(folder) as new:
-        put_file(new / FIGURE, drawn)
+        if drawn:
+            put_file(new / FIGURE, drawn)
         put_file(new / PAGE, text)
     return folder / PAGE
 

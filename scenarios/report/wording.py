@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from learning.phrases import (  # noqa: F401 (reports import their formats from here)
+    HARD_SPACE,
+    UNKNOWN,
     count_noun,
     format_interval,
     format_money,
@@ -21,8 +23,7 @@ from learning.phrases import (  # noqa: F401 (reports import their formats from 
 )
 from scenarios.schema.kinds import from_table
 
-UNKNOWN = "–"
-HARD_SPACE = "\u00a0"
+ROUNDED = 1e-9  # part of amounts, up to which a difference of them is rounding
 
 
 def currency_of(content: Mapping[str, Any]) -> str:
@@ -101,6 +102,17 @@ def format_amounts(value: Any, show: Callable[[float | None], str] = format_numb
     values = np.atleast_1d(value)
     ends = format_interval(values.min(), values.max(), show)
     return ends + " (each owner its own)" * bool(values.min() < values.max())
+
+
+def drop_rounding(difference: float, *amounts: float) -> float:
+    """Return a difference of amounts, or 0 where it is no more than rounding of them.
+
+    >>> drop_rounding(-3e-13, 250.0, 250.0), drop_rounding(0.5, 250.0, 249.5)
+    (0.0, 0.5)
+    """
+    if abs(difference) <= ROUNDED * max(map(abs, amounts)):
+        return 0.0
+    return difference
 
 
 def natural_key(name: str) -> list[Any]:

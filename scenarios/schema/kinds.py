@@ -78,14 +78,14 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
     known = list(field_types(COST_LAWS[name]))
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
-        parameter, _, value = part.partition("=")
-        if parameter.strip() not in known:
+        term, _, value = part.partition("=")
+        if term.strip() not in known:
             rule = f"must be parameters of {name}"
-            raise InputError(key, rule, repr(parameter), suggest_name(parameter, known))
+            raise InputError(key, rule, repr(term), suggest_name(term, known))
         try:
-            given[parameter.strip()] = float(value)
+            given[term.strip()] = float(value)
         except ValueError:
-            raise InputError(key, f"{parameter.strip()} must be a number", repr(value)) from None
+            raise InputError(key, f"{term.strip()} must be a number", repr(value)) from None
     try:
         return COST_LAWS[name](**given)
     except InputError as error:
@@ -296,17 +296,10 @@ class DeclaredTable(TableCheck):
 
     Parameters
     ----------
-    source : the declaration, or a function that imports it where there is such a table.
+    declaration : the class whose fields are the keys.
     """
 
-    source: Callable[[], type] | type
-
-    @property
-    def declaration(self) -> type:
-        """The class whose fields are the keys."""
-        if isinstance(self.source, type):
-            return self.source
-        return self.source()
+    declaration: type
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
         """The table, at its place."""

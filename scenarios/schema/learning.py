@@ -371,6 +371,10 @@ class Learning(Section):
         if isinstance(self.horizon, int) and not low <= self.horizon <= high:
             what = f'"optimal" or a whole number of rounds from {low} to {high}'
             raise self._must_be("horizon", what, self._says("algorithm"))
+        rounds = self.horizon if isinstance(self.horizon, int) else high
+        if self.returned == "averaged" and not self.trains_by.trial_points(["averaged"], rounds):
+            where = f"{self._says('horizon')}, of which the mean is the start itself"
+            raise self._must_be("returned", '"last"', where)
 
     def _check_growth(self) -> None:
         """Refuse shares that grow where answers must be equal, or that grow too fast."""

@@ -29,8 +29,6 @@ from scenarios.schema.scenario import (
 )
 
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
-
-
 CHANGE_SHOWN = 80  # characters of a change that an error repeats
 SLIP = 0.8  # likeness of a key that was mistyped, and is not one of another table
 
@@ -117,20 +115,23 @@ def load(
     ----------
     source : str or Path
         A scenario file, or a name of the library.
-    overrides : sequence of str Each ``key=value`` with a dotted key, such as ``policy.budget=500``;
-        values are TOML, bare words text. Another ``kind`` starts its table anew, since keys mean
-        other things there. A relative ``data.path`` is meant from the current folder, not from the
-        scenario's; so is a ``policy.file``. A ``data.path`` takes the place of the file's
-        ``data.source``, and the other way round.
-    allow_code : bool Whether a Python file that the scenario names may be run; nothing in the file
-        itself can allow it.
-    data_folder : str or Path, optional The folder of published tables that do not come along;
-        default: what the variable DPMARKET_DATA names.
+    overrides : sequence of str
+        Changes, each ``key=value`` with a dotted key, such as ``policy.budget=500``; values are
+        TOML, bare words text. Another ``kind`` starts its table anew, since keys mean other things
+        there. A relative ``data.path`` is meant from the current folder, not from the scenario's;
+        so are ``policy.file`` and the paths of networks. A ``data.path`` takes the place of the
+        file's ``data.source``, and the other way round.
+    allow_code : bool
+        Whether a Python file that the scenario names may be run; nothing in the file itself can
+        allow it.
+    data_folder : str or Path, optional
+        The folder of published tables that do not come along; default: what the variable
+        DPMARKET_DATA names.
 
     Raises
     ------
-    InputError
-        On the first rule broken: one line with file, dotted key, rule and what was found.
+    InputErrors
+        With every rule broken: each a line with file, dotted key, rule and what was found.
     """
     return _load_changed(
         read_scenario(source, allow_code=allow_code, data_folder=data_folder), overrides
@@ -312,6 +313,13 @@ def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
 
 
 def parse_change(text: str) -> Change:
+    """A change from its text, ``key=value`` with a dotted key.
+
+    Raises
+    ------
+    InputError
+        If no such key stands before any "=".
+    """
     for place in (i for i, char in enumerate(text) if char == "="):
         keys = _split_key(text[:place])
         if keys:

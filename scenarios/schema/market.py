@@ -184,8 +184,8 @@ class Owners(Section):
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
-    """Of every ε, spent before trading on a report of how much the owner's records lose under the
-    learner's own model."""
+    """The ε, out of every budget, that is spent before trading on a report of how much the owner's
+    records lose under the learner's own model."""
     cost_at: Literal["sold", "claimed"] = "sold"
     """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's
     noise for it."""
@@ -262,13 +262,12 @@ class Learner(Buyer):
     """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
 
     pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
-    """How it moves the money in [policy] by what it sees of it; without, the policy stands as
+    """How it moves the money in [policy] by what it sees; without this table, the policy stands as
     written."""
 
 
-FIRST = (
-    "learner"  # what results call the learner of [learner] and [policy], where there are several
-)
+# What results call the learner of [learner] and [policy], where there are several.
+FIRST = "learner"
 
 
 class Market(Section):
@@ -285,14 +284,14 @@ class Market(Section):
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     """Rounds after which a market that has not settled is given up."""
     rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
-    """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after
-    the last is taken."""
+    """Rounds that are played where owners' behaviours draw, 50 unless given; the market is taken to
+    be where owners stand after the last."""
     agents: Annotated[int, Ge(0), Le(100_000)] = 100_000
-    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in
-    larger markets the fixed point of best responses stands in for their play."""
+    """The most owners for whom agents play, with at most a million moves where they are over 1,000;
+    in larger markets the fixed point of best responses stands in for their play."""
     participation: Literal["bound", "free"] = "bound"
-    """Whether owners bound to sell at least so much must, or may leave the market, and come
-    back."""
+    """Whether owners must sell at least their lowest budget (`bound`), or may leave the market and
+    come back (`free`)."""
     tol: Positive = 1e-9
     """A market rests when no owner moves by more than this part of its ε."""
 

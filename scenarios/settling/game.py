@@ -117,8 +117,8 @@ def check_costs(owners: Owners) -> None:
 def count_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
     """Cost of privacy at the budgets sold, or at what is claimed of the noise.
 
-    Under secure aggregation it is counted at what is claimed against whom owners fear; that others
-    may ask for more noise is not counted.
+    Under secure aggregation it is counted at the claim against the party that owners fear; the
+    extra noise that others' smaller budgets may bring is not counted.
     """
     mechanism = planner.mechanism
     horizon = scenario.learning.horizon

@@ -15,8 +15,8 @@ from scenarios.features import Feature, features_in_use
 from scenarios.features.base import SolveGame
 from scenarios.schema.scenario import Scenario
 
-MANY = 1000  # owners in larger markets stop after so many moves of agents in all:
-MOVES = 1_000_000
+MANY = 1000  # owners beyond which the number of rounds is cut
+MOVES = 1_000_000  # of agents over all rounds, in markets of more owners
 
 
 def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibrium:
@@ -24,9 +24,10 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
 
     Agents play the first start round by round; a direct solver then looks for other equilibria from
     other starts. Where the agents do not come to rest in an equilibrium, one that the solver finds
-    is taken, and the agents' path is kept. Without ``others``, where the first start leads to an
-    equilibrium, no other is looked for. Features may settle the game otherwise: owners who may
-    leave, unions, behaviours, externalities.
+    is taken, and the agents' path is kept. In a market of more owners than ``market.agents`` the
+    solver alone settles. Without ``others``, where the first start leads to an equilibrium, no
+    other is looked for. Features may settle the game otherwise: owners who may leave, unions,
+    behaviours, externalities.
     """
     return settle_features(
         scenario,
@@ -94,7 +95,7 @@ def settle_rational(scenario: Scenario, game: Game, *, others: bool) -> Equilibr
 
 
 def rounds_for(n_owners: int, most: int) -> int:
-    """Largest number of rounds that agents play; in large markets as many as take seconds."""
+    """Largest number of rounds that agents play: ``most``, or fewer in markets beyond `MANY`."""
     if n_owners <= MANY:
         return most
     return min(most, MOVES // n_owners)

@@ -24,6 +24,7 @@ DATE = re.compile(
 MOST_CATEGORIES = 20  # texts of more kinds would each be a column
 MOST_MISSING = 0.5  # share of cells
 LEAST_KNOWN = 30  # cells of a target
+LEAST_COUNTED = 50  # cells from which numbers are taken for those of rows whatever they are called
 MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
 OWNERS = (
@@ -96,9 +97,9 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Count the features that it becomes: of texts one for each category but the first.
+        """Count the features that it becomes: for texts, one for each category but the first.
 
-        Missing is a category.
+        A column with missing texts has one category more.
         """
         if not self.is_text:
             return 1
@@ -108,13 +109,15 @@ class Column:
     def _numbers_rows(self) -> bool:
         """Test whether whole numbers name the rows.
 
-        Most differ and are called so, or all do and lie as close as row numbers.
+        They do if most differ and the column's name says so, or if all of `LEAST_COUNTED` or more
+        differ and none lies further from another than there are rows.
         """
         if not self.is_whole or len(self.values) < max(3, MOSTLY * len(self.known)):
             return False
+        if (NUMBERING | BESIDE_OWNER) & set(self.words):
+            return True
         close = self.values[-1] - self.values[0] <= self.n_rows  # type: ignore[operator]
-        counts = len(self.known) >= 50 and len(self.values) == len(self.known) and close
-        return bool((NUMBERING | BESIDE_OWNER) & set(self.words)) or counts
+        return len(self.known) >= LEAST_COUNTED and len(self.values) == len(self.known) and close
 
     @property
     def _beyond(self) -> bool:
@@ -123,7 +126,7 @@ class Column:
 
     @property
     def unfit(self) -> str:
-        """Reason for which it is no feature; empty of a good one."""
+        """Reason for which it is no feature; empty for a good one."""
         if escape_control(self.name) != self.name:
             return "a name with a character that cannot be seen"
         if not len(self.known):
@@ -136,7 +139,9 @@ class Column:
             return "numbers too large to compute with"
         if NUMBERING & set(self.words) or self._numbers_rows:
             return "it names rows or persons"
-        if self.is_whole and set(self.words) <= OWNER_NAMES | BESIDE_OWNER:
+        # A name without a Latin letter or a digit has no words, and says nothing.
+        names_owners = bool(self.words) and set(self.words) <= OWNER_NAMES | BESIDE_OWNER
+        if self.is_whole and names_owners:
             return "numbers that stand for names"
         if self.is_text and all(DATE.fullmatch(str(value)) for value in self.values):
             return "dates: make numbers of them to use them"
@@ -145,7 +150,11 @@ class Column:
         return ""
 
     def explains(self, y: Array) -> float:
-        """Share of the variance of a target (n_public,) that it explains by itself."""
+        """Share of the variance of a target (n_public,) that it explains by itself.
+
+        Numbers explain it by the least-squares line, texts by the mean of each category; 0 for
+        more than `MOST_CATEGORIES` texts of which some stand in one row only.
+        """
         if self.is_text:
             _, group = np.unique([str(cell) for cell in self.cells], return_inverse=True)
             count = np.bincount(group)

@@ -61,7 +61,7 @@ def init(
     table : the table, CSV (gzipped or not) or Parquet.
     target : the column to predict; guessed unless given.
     owner : the column that says whose each row is; guessed unless given.
-    owners : shares the rows out at random to so many owners.
+    owners : number of owners to share the rows out to at random; not beside ``owner``.
     out : the scenario to write; the table's name with .toml, in the current folder, unless given.
     force : whether to write over a file that is there.
 

@@ -115,9 +115,9 @@ class Guesses:
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Limits of a target with few far values: its outermost hundredths in public; else None.
+        """Limits at which the few far values of a target are cut off; None where it has none.
 
-        To two digits.
+        They are its outermost hundredths in the public rows, rounded outwards to two digits.
         """
         shown = self.target.column.known
         if self.labels or len(shown) < 1 / OUTERMOST:
@@ -152,17 +152,22 @@ def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
     order = rows_in_order(table.n_rows)
     name = wanted.target or called_target(list(table.columns))
     public, columns = show_public(table, order, first_public(table), name)
-    target = find_target(columns, wanted.target, wanted.owner)
-    if ask is not None and wanted.target is None:
-        answer = ask("Column to predict", target.column.name)
-        target = target if answer == target.column.name else find_target(columns, answer)
+    named = wanted.target
+    target = find_target(columns, named, wanted.owner)
+    if ask is not None and named is None:
+        named = ask("Column to predict", target.column.name)
+        target = target if named == target.column.name else find_target(columns, named)
     public, columns = show_public(table, order, public, target.column.name)
+    while not columns[target.column.name].can_be_target:  # more rows show a third text
+        target = find_target(columns, named, wanted.owner)
+        public, columns = show_public(table, order, public, target.column.name)
     target = target._replace(column=columns[target.column.name])
     owner = _owner(columns, wanted, target, ask)
     taken = {role.column.name for role in (target, owner) if role is not None}
     features = choose_features(columns, target.column, taken)
     if owner is None:
-        holders = share_by_chance(table, wanted.owners or OWNERS, public)
+        count = OWNERS if wanted.owners is None else wanted.owners
+        holders = share_by_chance(table, count, public)
     else:
         holders = share_by_column(table, owner.column.name, public)
     return Guesses(table, public, columns, target, owner, features, holders, find_person(columns))
@@ -171,8 +176,8 @@ def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
 def show_public(table: Table, order: Rows, count: int, target: str | None) -> tuple[int, Columns]:
     """Count the public rows, and show all columns by them.
 
-    They are more where they hardly show a target's rarer label. Only rows that become public
-    decide.
+    More than ``count`` rows become public where these hardly show the rarer label of the target.
+    Only rows that become public decide that.
     """
     while True:
         columns = show_columns(table, order[-count:])

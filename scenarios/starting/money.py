@@ -56,7 +56,7 @@ TRIAL = Offer(epsilon=1.0, price=1.0, cost=1.0, value=1.0, own=1.0, bought=1.0, 
 
 
 def make_offer(planner: Planner) -> Offer:
-    """Offer the most private budget at which little error is left; else the best of them."""
+    """Offer the most private budget that leaves little error; else the one that leaves least."""
     owners = len(planner.inputs.owners)
     own = planner.forecast.outside
     left = {epsilon: planner.forecast.at(np.full(owners, epsilon)) for epsilon in BUDGETS}

@@ -108,7 +108,7 @@ def _predictable(column: Column) -> Column:
 def find_owner(columns: Columns, wanted: str | None, target: str) -> Role | None:
     """Find the column that says whose each row is: as the user names it, else by its name.
 
-    None where none is called so.
+    It is None where no column's name says so.
 
     Raises
     ------
@@ -132,9 +132,9 @@ def find_owner(columns: Columns, wanted: str | None, target: str) -> Role | None
 
 
 def _owner_likeness(column: Column) -> int:
-    """Rate how like that of owners a column's name is; 0 where nothing speaks for it.
+    """Rate how likely a column names the owners, by its name; 0 where it hardly does.
 
-    Values that do not repeat speak against it.
+    It hardly does if its name is no word for an owner, or if its values do not repeat.
     """
     words = set(column.words)
     repeats = 2 <= len(column.values) <= min(MOST_OWNERS, max(2, MOSTLY * len(column.known)))
@@ -151,7 +151,7 @@ def _owner_likeness(column: Column) -> int:
 def find_person(columns: Columns) -> Column | None:
     """Find a column that seems to say which person each row is of; None where none does.
 
-    Several rows are one person's.
+    Only a column in which some value repeats counts: else every row is of another person.
     """
     named = (
         one
@@ -175,7 +175,7 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
     ----------
     columns : all columns.
     target : the one to predict.
-    taken : names of those with another part: the target, whose rows are whose.
+    taken : names of the columns with another part: the target, and the one that names owners.
 
     Raises
     ------
@@ -202,9 +202,10 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
 
 
 def target_values(target: Column) -> Array:
-    """Convert the target to numbers (n_public,): the second of two values is 1, the other 0.
+    """Convert the target to numbers (n_public,).
 
-    A missing cell is the mean.
+    Of two values the second is 1 and the other 0, as a missing cell is. Other numbers stay as they
+    are, and a missing one becomes their mean.
     """
     if len(target.values) == 2 or target.is_text:
         return np.array([float(cell == target.values[-1]) for cell in target.cells])
@@ -212,7 +213,10 @@ def target_values(target: Column) -> Array:
 
 
 def _together_the_target(able: list[Column], y: Array) -> str:
-    """Name the column that tells most of a target that numbers tell together without error."""
+    """Name the column that tells most of a target which columns of numbers together give away.
+
+    Empty where they do not.
+    """
     numbers = [one for one in able if not one.is_text]
     if len(numbers) < 2 or len(y) < 2 * len(numbers):
         return ""

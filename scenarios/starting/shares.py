@@ -86,14 +86,15 @@ class Holders:
 
 
 def share_by_column(table: Table, column: str, public: int) -> Holders:
-    """Take the owners that a column names, without those whose noise outweighs their records.
+    """Take the owners that a column names, without the small ones that add too much noise.
 
-    At budgets like the others'.
+    The noise is that of answers weighted by records, if all owners sell the same budget. As many of
+    the largest are kept as bring it to `MORE_NOISE` times its minimum at most.
 
     Raises
     ------
     InputError
-        If names cannot be told apart, or nobody holds a row.
+        If names cannot be told apart, or no owner has two rows that are not public.
     """
     labels = table.whose_rows(column)
     check_owners(labels)
@@ -124,8 +125,10 @@ def share_by_chance(table: Table, owners: int, public: int) -> Holders:
     Raises
     ------
     InputError
-        If there are not enough rows.
+        If no owner is asked for, or an owner would get fewer than two rows.
     """
+    if owners < 1:
+        raise InputError("--owners", "must be 1 or more", owners)
     private = table.n_rows - public
     each = (private - int(_holdout(table) * private)) // owners
     if each < 2:

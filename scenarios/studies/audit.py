@@ -53,6 +53,7 @@ class Audit:
 
     @property
     def refuted(self) -> bool:
+        """Test whether an attack refuted a claim, or a check failed."""
         return any(finding.refuted for finding in self.findings) or not all(
             check.passed for check in self.checks
         )
@@ -68,10 +69,10 @@ def audit_scenario(
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
 
-    Where owners reported their losses before, what training spends of their budgets is audited, and
-    the claim of that. The training is the one that `scenarios.runner.run` does, from the same
-    streams. An owner of a single record is attacked beside the others, at the largest of their
-    budgets: no mean hides its record.
+    Where owners reported their losses before, only the part of their budgets that training spends
+    is audited, with the claim for that part. The training is the one that `scenarios.runner.run`
+    does, from the same streams. An owner of a single record is attacked beside the others, at the
+    largest of their budgets: no mean hides its record.
 
     Parameters
     ----------

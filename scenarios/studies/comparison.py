@@ -24,6 +24,7 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import Scaled, at_fitness, at_spending, of_kind
+from scenarios.summary.market import trained_gains
 from scenarios.summary.verdict import LEVEL, chance_above
 from scenarios.sweeping.cells import planned_on
 from scenarios.sweeping.facts import at
@@ -33,7 +34,14 @@ MET = 0.01  # an aim is met where what came of it lies within this part
 MOST = 50  # alternatives
 KIND = "policy.kind"
 OWNER = (
-    *("name", "records", "epsilon", "epsilon_worth", "payment", "privacy_cost", "tax", "surplus"),
+    "name",
+    "records",
+    "epsilon",
+    "epsilon_worth",
+    "payment",
+    "privacy_cost",
+    "tax",
+    "surplus",
     "rational",
 )
 # Facts of a result in the row of an alternative.
@@ -328,8 +336,8 @@ def scaled_part(one: Carried, scaled: Scaled, aim: Aim) -> dict[str, Any]:
 def difference(first: Carried, other: Carried) -> dict[str, Any]:
     """Compare what another alternative leaves learner and owners with what the first does.
 
-    With an interval where draws are shared: of the forecast over possible worlds, of the trained
-    over trainings with the same noise.
+    Differences of the learner's gain have an interval where both alternatives share their draws: by
+    forecast over possible worlds, as trained over trainings with the same noise.
     """
     both = (first, other)
     gains = [one.run.possible_gains(one.result["learner"]["payments"]) for one in both]
@@ -350,12 +358,6 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
         "treasury": less("welfare.treasury"),
         "welfare": less("welfare.total"),
     }
-
-
-def trained_gains(run: Run) -> Array:
-    """Gain of the learner by each training after paying, (runs,)."""
-    worth = run.game.value * (run.own_error - run.errors) if run.asks else np.zeros(len(run.errors))
-    return np.asarray(worth - run.game.payments(run.epsilon).sum())
 
 
 def spread(first: Array, other: Array) -> dict[str, Any]:

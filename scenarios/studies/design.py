@@ -120,7 +120,7 @@ class Designed:
     ----------
     tried : every kind, the best first
     scenario : the scenario as chosen; None where nothing is worth buying
-    joining : for each owner, whether to ask it, and why
+    joining : for each owner, whether to ask it, and what that adds to the learner's gain
     beyond : how the learner would fare that also bought more than is worth buying; None where
         nobody would sell so much
     run, result : the chosen scenario carried out, without training; the given one where nothing is
@@ -156,8 +156,7 @@ def design_scenario(
     ----------
     kinds : names of policies; all that can pay these owners unless given.
     budget : money that may be spent at most; ``learner.budget`` unless given.
-    optimistic : of several equilibria the learner counts on the one worst for itself, or on the
-        best.
+    optimistic : whether the learner counts on the best of several equilibria, and not on the worst.
 
     Raises
     ------
@@ -195,10 +194,14 @@ def design_scenario(
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
-    """Cut what owners may sell to what is worth buying; return also the run given if somebody did.
+    """Cut what owners may sell to what is worth buying, and set the money anew.
 
-    What an owner may sell ends there then, and the money is set anew. The more strictly others
-    settle after that, the less is worth buying: a few times over.
+    It is done up to `CAPPED` times, since less is worth buying of an owner once the others sell
+    less.
+
+    Returns
+    -------
+    The scenario and the run after that, and the run given; None for it if nobody sold more.
     """
     first = run
     for _ in range(CAPPED):
@@ -313,12 +316,10 @@ def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
 def without_noisiest(
     scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]
 ) -> Scenario | None:
-    """Leave out the owners who add more noise than data where most is paid.
+    """Leave out the owners who sell nothing, or add more noise than data, in one of the offers.
 
-    None where all add data in all offers.
-
-    Offers in which everybody adds data, however much is paid in them, say nothing about whom to
-    leave out.
+    Of the offers tried in which there are such owners, and others, it is the one of the largest
+    factor on its policy's money; None where there is no such offer.
     """
     offers = [one for policy in tried if policy.study is not None for one in policy.study.tried]
     for design in sorted(offers, key=lambda one: float(one.parameters[0]), reverse=True):
@@ -350,10 +351,7 @@ def choose_owners(
 ) -> tuple[Scenario, tuple[Joining, ...]]:
     """Leave out owners who are better not asked, or take one back, one at a time.
 
-    The money is then set anew.
-
-    In the end no change of a single owner brings the learner more, so that none is left out who
-    would add to its gain.
+    It ends where no change of a single owner brings the learner more. The money is then set anew.
 
     Parameters
     ----------
@@ -382,10 +380,8 @@ def gains_by_change(
 ) -> tuple[float, np.ndarray]:
     """Compute the learner's gain at an equilibrium, and with each owner left out or taken back.
 
-    The others settle anew.
-
-    Of many owners only those are left out who add more noise than data there; the last one asked is
-    not.
+    The others settle anew. Of more than `EACH` owners only those who add more noise than data are
+    tried without; the last one asked is never left out.
 
     Returns
     -------
@@ -497,7 +493,11 @@ def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
 
 
 def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:
-    """List every policy tried, by payments; none that all join beats an efficient one for less."""
+    """List every policy tried, by payments.
+
+    A policy is efficient if all owners join it and no other that all join has as good a model for
+    less.
+    """
     points = [(one, design) for one in tried if one.study is not None for design in one.study.tried]
     points.sort(key=lambda point: (point[1].spending, point[1].fitness))
     best = np.inf

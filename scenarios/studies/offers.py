@@ -21,10 +21,10 @@ from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 
-STEP = 4.0  # factors are tried in such steps, so far, before the money is narrowed down
-FURTHEST = np.log(1e9)
+STEP = 4.0  # ratio of one factor tried to the next, before the money is narrowed down
+FURTHEST = np.log(1e9)  # logarithm of the largest factor tried
 CLOSE = 1e-5  # how near to what was asked counts as there, relative
-ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
+ROUGH = 1.2  # how near the money that a survey starts from is found, as a ratio
 NARROW = 1e-7  # how near a jump over it is found, relative
 
 # Budgets (n_owners,) at which owners come to rest.
@@ -32,7 +32,7 @@ Settled = Callable[[Scenario, Game], np.ndarray]
 
 
 def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: float) -> float:
-    """Find the factor, below ``most``, from which on the learner pays so much, to a few percent."""
+    """Find the factor, below ``most``, from which on the learner pays so much, within `ROUGH`."""
     low = most / 1e4
     high = most
     while high / low > ROUGH:

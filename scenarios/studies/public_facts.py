@@ -25,7 +25,7 @@ from scenarios.tables.reading import Table
 
 RELATIVE = 1e-11  # of a number: as much is rounding
 UNCHECKED = "that what is public is the same with other private rows"
-MOST_RECORDS = 3_000_000  # numbers of an owner that its answers are held against
+MOST_RECORDS = 3_000_000  # numbers in an owner's records up to which its answers are recomputed
 
 
 def check_public(
@@ -154,7 +154,7 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
 
 
 def records_of(data: MarketData) -> tuple[dict[str, Records], tuple[str, ...]]:
-    """Owners' encoded records, and the owners of too many to be computed again."""
+    """Collect the encoded records of owners, and name the owners with more than `MOST_RECORDS`."""
     most = MOST_RECORDS / data.encoder.n_parameters
     large = tuple(owner.name for owner in data.owners if owner.n_records > most)
     records = {owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large}

@@ -31,6 +31,9 @@ from scenarios.summary.forecast import step_decline
 from scenarios.tables.described import described_columns
 
 FORMAT = "dpmarket protocol 2"
+LEAVE = "Leave it out."
+# Accounting of each mechanism that exact noise confirms.
+RELEASED = {"laplace": "basic", "gaussian": "zcdp", "l2": "basic"}
 LARGEST = 1000  # parameters: the scale of so many is written in 25 MB
 
 
@@ -44,9 +47,8 @@ def make_protocol(run: Run, content: Mapping[str, Any]) -> dict[str, Any] | None
 
     Returns
     -------
-    dict with ``unsupported``, a list of {key, rule, found, remedy}; where that is empty, with
-    everything that a contract says
-        but for what happens when an owner is missing.
+    dict with ``unsupported``, a list of {key, rule, found, remedy}. Where that is empty, the dict
+    also has everything that a contract says, but for what happens when an owner is missing.
     """
     if not run.asks:
         return None
@@ -272,8 +274,3 @@ def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
         remedy = f"Set it to {able}, and leave out learning.delta."
     rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
     return f"learning.{key}", rule, found, remedy
-
-
-LEAVE = "Leave it out."
-# Accounting of each mechanism that exact noise confirms.
-RELEASED = {"laplace": "basic", "gaussian": "zcdp", "l2": "basic"}

@@ -24,9 +24,7 @@ from scenarios.schema.scenario import Scenario, sha256
 from scenarios.summary import market
 from scenarios.summary.forecast import all_claims, claims_part, clip_interval, forecast_part
 from scenarios.summary.validation import validation_part
-from scenarios.summary.verdict import (
-    weaker_than_sold,
-)
+from scenarios.summary.verdict import weaker_than_sold
 from scenarios.tables.dataset import MarketData
 
 ORACLE = "oracle"
@@ -49,23 +47,13 @@ LOOKED_UP = {
     "time.periods[].trained_std_error": MEASURED,
     "validation": MEASURED,
 }
+# Parts, beside those of features, that follow from the budgets that owners settle on.
 FOLLOWS = (
-    "audit",
-    "behaviours",
     "claims",
     "equilibrium",
-    "externalities",
     "forecast",
     "learner",
-    "learners",
-    "network",
     "outside_option",
-    "participation",
-    "pricing",
-    "public_good",
-    "regulation",
-    "time",
-    "unions",
     "warnings",
     "welfare",
 )
@@ -75,8 +63,8 @@ KNOWN_TO_ALL = ("name", "records")  # of an owner: its name and the number of it
 def records_decide(scenario: Scenario) -> bool:
     """Test whether budgets and payments themselves rest on the owners' records.
 
-    So they do on the oracle basis, where forecasts are made from the pooled records, and where
-    owners who want the model choose their budgets by how good their own is.
+    They do on the oracle basis, where forecasts are made from the pooled records, and where owners
+    who want the model choose their budgets by how good their own is.
     """
     return scenario.data.public_rows == 0 or scenario.owners.wants_model
 
@@ -100,7 +88,10 @@ def mark_privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str,
     marks = dict(LOOKED_UP)
     if records_decide(scenario):
         decided = [f"owners[].{key}" for key in content["owners"][0] if key not in KNOWN_TO_ALL]
-        marks = dict.fromkeys((*FOLLOWS, *decided), ORACLE) | marks
+        features = filter(None, (feature.result for feature in FEATURES.values()))
+        marks = dict.fromkeys((*FOLLOWS, *features, *decided), ORACLE) | marks
+    if scenario.data.public_rows == 0 and scenario.learning.opened:
+        marks["protocol"] = ORACLE  # ways to train are compared on the pooled records
     return dict(sorted(marks.items()))
 
 
@@ -198,9 +189,9 @@ def protocol_part(scenario: Scenario, planner: Planner) -> dict[str, Any]:
 
 
 def talk_rows(run: Run) -> list[dict[str, Any]]:
-    """Tick by tick: who talked in the first training, nobody where the tick was lost.
+    """Row of each tick of the first training: its time and who talked, nobody if it was lost.
 
-    Of clocked trainings watched.
+    No rows unless the training is clocked and its paths are kept.
     """
     trained = run.trained
     if run.paths is None or trained is None or trained.talks is None:
@@ -215,7 +206,7 @@ def talk_rows(run: Run) -> list[dict[str, Any]]:
 def handed_over(run: Run, trained: Trained) -> HandedOver:
     """The model of the first training, with the claims that hold of it.
 
-    Of the first learner's, where there are several.
+    Where there are several learners, it is that of the first.
     """
     data = run.data
     claims = claims_part(run.scenario, data, run.planner, run.epsilon)

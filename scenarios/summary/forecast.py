@@ -22,16 +22,17 @@ from learning.training.bounds import BoundInputs
 from learning.training.plan import Plan
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
-from scenarios.summary.verdict import (
-    ROUNDING,
-)
+from scenarios.summary.verdict import ROUNDING
 from scenarios.tables.dataset import MarketData
+
+WORLDS = 200  # possible worlds that the effect of unlike owners is told from
 
 
 def all_claims(run: Run) -> list[dict[str, Any]]:
-    """Claims of a run; of several learners each, and of all of them together.
+    """Claims of a run.
 
-    Of one period of several, what holds over all of them.
+    With several learners they are those against each, and against all of them together; with
+    several periods those that hold over all periods.
     """
     if run.history is not None:
         past = run.history
@@ -56,9 +57,9 @@ def all_claims(run: Run) -> list[dict[str, Any]]:
 def claims_part(
     scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray
 ) -> list[dict[str, Any]]:
-    """The promises to each owner whose records are queried under noise.
+    """The promises to each owner whose records are queried under noise, as a result has them.
 
-    None where nothing is asked.
+    Empty where nothing is asked or reported.
     """
     return claims_told(scenario, claims_made(scenario, data, planner, epsilon))
 
@@ -66,7 +67,10 @@ def claims_part(
 def claims_made(
     scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray
 ) -> list[Claim]:
-    """The same for single records."""
+    """The promises to each owner, to single records whatever the scenario counts.
+
+    Where nothing is asked they are those of the loss reports.
+    """
     plan = planner.forecast.plan(epsilon)
     reports = planner.inputs.reports
     unit = scenario.data.promised
@@ -80,15 +84,12 @@ def claims_made(
 
 
 def claims_told(scenario: Scenario, made: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Promises as a result has them, of persons where the scenario counts these."""
+    """Convert promises to those of a result: of persons where the scenario counts these."""
     told = [dict(vars(claim)) for claim in made]
     if scenario.data.person is None:
         return told
     person = describe_neighbours(scenario.data.most_rows)
     return [claim | {"adjacency": claim["adjacency"].replace(REPLACE, person)} for claim in told]
-
-
-WORLDS = 200  # possible worlds that what unlike owners add is told from
 
 
 def forecast_part(
@@ -178,9 +179,9 @@ def clip_interval(interval: tuple[float, float]) -> list[float]:
 
 
 def is_published(planner: Planner, plan: Plan, mechanism: Mechanism) -> bool:
-    """Test whether theorems are about such a training.
+    """Test whether a published theorem covers such a training.
 
-    None is about clipped gradients, sums of answers, or answers that are not all alike.
+    None covers clipped gradients, secure sums of answers, or unequal shares of a budget.
     """
     clipped = planner.coordinates.clipping == RECORD
     if clipped or planner.inputs.trust.secure or plan.growth != 1:
@@ -194,7 +195,7 @@ def published_part(
 ) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under its paper's noise.
 
-    None where nobody is asked or there is none.
+    It is None where nobody is asked, or no theorem covers the training.
     """
     plan = planner.forecast.plan(epsilon)
     sharing = epsilon > 0

@@ -39,12 +39,12 @@ def owners_part(
 ) -> list[dict[str, Any]]:
     """Row of each owner: sales, payment, losses and gains, at the model's ``fitness``.
 
-    What a record may leak follows from ``claims``, against who sees most, and not from the budget
-    sold: by the bound that holds for whatever is (epsilon, delta)-private.
+    The bits that a record may leak follow from ``claims``, against whoever sees most, and not from
+    the budget sold: by the bound for any (epsilon, delta)-private mechanism.
 
-    What an owner could train alone is given twice: ``isolated_relative_fitness``, judged on all
-    records, which nobody in the market can see, tells who gains; by ``isolated_estimate``, tried on
-    the public rows, owners decide.
+    The model that an owner could train alone is judged twice: ``isolated_relative_fitness`` on all
+    records, which nobody in the market can see, tells who gains; ``isolated_estimate`` on the
+    public rows is what owners decide by.
     """
     game = run.game
     epsilon = run.epsilon
@@ -233,9 +233,7 @@ def money_part(run: Run) -> dict[str, Any]:
     """Value of the trained models in money, measured with non-private access."""
     game = run.game
     have = run.accounts
-    paid = run.game.payments(run.epsilon)
-    worth = game.value * (run.own_error - run.errors) if run.asks else np.zeros_like(run.errors)
-    surplus = worth - paid.sum()
+    surplus = trained_gains(run)
     gain = np.maximum(isolated_errors(run) - run.errors.mean(), 0.0)
     benefit = np.where(run.has_model, game.owners.benefit * gain, 0.0)
     had = have.payments - have.costs + have.transfers - have.spillovers
@@ -244,10 +242,18 @@ def money_part(run: Run) -> dict[str, Any]:
         "pays": bool(surplus.mean() > 0),
         "chance_of_loss": float(np.mean(surplus < 0)),
         "owners": [
-            {"name": name, "benefit": had, "surplus": left}
-            for name, had, left in zip(run.data.names, benefit, had + benefit, strict=True)
+            {"name": name, "benefit": gained, "surplus": left}
+            for name, gained, left in zip(run.data.names, benefit, had + benefit, strict=True)
         ],
     }
+
+
+def trained_gains(run: Run) -> np.ndarray:
+    """Learner's gain by each trained model, measured on all records, after paying, (runs,)."""
+    worth = np.zeros_like(run.errors)
+    if run.asks:
+        worth = run.game.value * (run.own_error - run.errors)
+    return np.asarray(worth - run.game.payments(run.epsilon).sum())
 
 
 def isolated_errors(run: Run) -> np.ndarray:
@@ -262,8 +268,8 @@ def isolated_errors(run: Run) -> np.ndarray:
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = sides_part(run)
-    # Otherwise a planner would divide every budget too, count what it tells of others, or choose
-    # who stays.
+    # Otherwise a planner would also divide each budget among learners, count what it tells of
+    # others, or choose who stays.
     if not run.simple:
         return have | dict.fromkeys(BEST)
     best = run.optimum
@@ -287,9 +293,9 @@ def sides_part(run: Run) -> dict[str, float]:
 
 
 def trajectory_rows(run: Run) -> list[dict[str, Any]]:
-    """Round by round: each owner's budget, payment, and what it could still gain by moving alone.
+    """Row of each round and owner: its budget, payment, and what it could gain by moving alone.
 
-    Of the first TRACED.
+    Only the first `TRACED` owners have rows.
     """
     names = run.data.names[:TRACED]
     rows = []
@@ -320,9 +326,9 @@ def _deviation_payoffs(run: Run, grid: np.ndarray, shown: np.ndarray) -> np.ndar
 
 
 def payoff_rows(run: Run) -> list[dict[str, Any]]:
-    """Surplus over the whole interval of the owners with most money at stake.
+    """Surplus at budgets over its whole interval, of each of the owners with most money at stake.
 
-    Among several learners a budget is divided as it is there.
+    A budget is divided among several learners as in the equilibrium.
     """
     game = run.game
     have = run.accounts

@@ -56,9 +56,7 @@ def learner_gain(run: Run, epsilon: Array, forecast: FitnessForecast | None = No
 
 
 def first_that_pays(gain: Callable[[float], float]) -> float | None:
-    """The smallest factor, from 1 up, from which ``gain`` is above 0.
-
-    None where none is tried that does.
+    """The smallest factor tried, from 1 up, at which ``gain`` is above 0; None where none is.
 
     >>> 20 < first_that_pays(lambda factor: factor - 20) < 20.4
     True
@@ -134,8 +132,8 @@ def fewer_owners(run: Run) -> list[Fact]:
 def other_mechanisms(run: Run) -> list[Fact]:
     """Each other mechanism of the algorithm, with a protocol of its own.
 
-    Those priced for a horizon that is announced are left out: each horizon would be another
-    protocol. So is all of it where a model has very many columns: a protocol takes seconds there.
+    Mechanisms priced for an announced horizon are left out: each horizon would be another protocol.
+    None is tried where a model has very many columns: a protocol takes seconds there.
     """
     planner = run.planner
     if planner.forecast.kind != "exact" or len(planner.own_model) > WIDE:
@@ -156,8 +154,8 @@ def other_mechanisms(run: Run) -> list[Fact]:
 def fewer_components(run: Run) -> list[Fact]:
     """Half the components, a quarter, and so on: the first number that pays.
 
-    Its model's cost is compared with that of the learner's own model with all components or with so
-    many, the better one.
+    The cost of the model bought is compared with that of the learner's own model, with all
+    components or with as few, whichever is better.
     """
     planner = run.planner
     count = (run.scenario.data.components or 0) // 2

@@ -34,11 +34,16 @@ from scenarios.summary.verdict import (
 from scenarios.summary.worth import checked_terms_part, fresh_terms_part
 from scenarios.tables.dataset import MarketData
 
+MARKET = "market"  # the market's own training, among those that it is compared with
+PUBLIC = "anyone but that party"  # where one party has all records
+IN_THE_CLOUD = 200
+MOST_OF_A_PATH = 200
+
 
 def validation_part(
     run: Run, predicted: dict[str, Any], learner: dict[str, Any], outside: float
 ) -> dict[str, Any] | None:
-    """Trained runs against forecast and money promised, measured with non-private access.
+    """Compare trained runs, measured with non-private access, with the forecast and the promises.
 
     None without training.
 
@@ -77,7 +82,7 @@ def validation_part(
 
 
 def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:
-    """P-values that all owners' records are of one kind, and that public rows are of theirs."""
+    """P-values of two tests: owners' records are of one kind, and public rows are of that kind."""
     public = data.public
     best = data.fitness.minimiser
     rng = Streams(scenario.seed, "homogeneity").rng("records")
@@ -91,9 +96,10 @@ def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:
 
 
 def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
-    """Mean squared error, or share of wrong labels, on rows that nobody trained on.
+    """Mean squared error, or share of wrong labels, of several models on held-out rows.
 
-    And what else counts, of two models.
+    Where the learner counts in terms of its own, the errors in these are added. None without
+    held-out rows that have a target.
     """
     scenario = run.scenario
     data = run.data
@@ -148,16 +154,10 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
     }
 
 
-MARKET = "market"  # the market's own training, among those that it is compared with
-PUBLIC = "anyone but that party"  # where one party has all records
-IN_THE_CLOUD = 200
-MOST_OF_A_PATH = 200
-
-
 def baselines_part(run: Run) -> list[dict[str, Any]] | None:
-    """The market's training and those asked for besides, at the same budgets with the same draws.
+    """The market's training and the baselines asked for, at the same budgets with the same draws.
 
-    None where none was.
+    None where no baseline is asked for or nothing was trained.
     """
     names = run.scenario.validation.baselines
     trained = run.trained
@@ -210,11 +210,10 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
 
 
 def lojasiewicz_part(run: Run) -> dict[str, Any] | None:
-    """Ratios along the first training, at all trained models, and in a cloud around the best.
+    """Smallest Lojasiewicz ratio along the first training, at all trained models, and in a cloud.
 
-    None where nobody asks.
-
-    The cloud reaches as far from the best model as training began.
+    The cloud lies around the best model and reaches as far from it as training began. None where
+    the scenario does not ask for it or nothing was trained.
     """
     trained = run.trained
     if not run.scenario.validation.lojasiewicz or trained is None or trained.task is None:

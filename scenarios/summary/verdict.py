@@ -16,24 +16,25 @@ from learning.privacy.promises import weakest_claims
 Content = Mapping[str, Any]
 STANDARD_ERRORS = 3
 SIGNIFICANT = 0.01  # p-value up to which records count as of another kind
-ROUNDING = (
-    1e-8  # relative fitness that counts as none: what the best error of labels is certified to
-)
+# Relative fitness that counts as none: what the best error of labels is certified to.
+ROUNDING = 1e-8
+LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
+LIKELIER = 0.5  # chance above which buying may be said to pay
 
 
 def summarise_runs(fitness: NDArray[np.float64]) -> dict[str, float]:
     """Mean, standard error and quantiles over the trained runs, of relative fitness or of money."""
-    quantiles = np.quantile(fitness, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+    levels = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
     std_error = float(fitness.std(ddof=1) / np.sqrt(len(fitness)))
-    named = zip(("q05", "q25", "median", "q75", "q95"), quantiles, strict=True)
+    named = zip(levels, np.quantile(fitness, list(levels.values())).tolist(), strict=True)
     return {"mean": float(fitness.mean()), "std_error": std_error, **dict(named)}
 
 
 def forecast_agrees(runs: Content, interval: tuple[float, float]) -> bool:
     """Test whether the trained mean lies in the widened interval of the forecast.
 
-    A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is
-    random.
+    The interval is widened by three standard errors, and for rounding, where nothing is random, by
+    1e-9 of the mean and by `ROUNDING`.
     """
     mean = runs["mean"]
     low, high = interval
@@ -44,10 +45,10 @@ def forecast_agrees(runs: Content, interval: tuple[float, float]) -> bool:
 def agrees_on_money(surplus: Content, learner: Content) -> bool:
     """Test the learner's mean surplus against its promise, within three standard errors.
 
-    Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie
-    on the promised side of 0, and in the interval of the gain (in which nine markets of ten are to
-    come out). No side is promised where the forecast has a gain that is not said to be had, or
-    where records may be of several kinds.
+    The promise is that buying pays, or that it does not, and an interval of the gain: so the mean
+    must lie on the promised side of 0, and in the interval (which should hold nine markets of ten).
+    Where buying is not said to pay, no side is promised if the forecast itself has a gain, or if
+    records may be of several kinds.
 
     Parameters
     ----------
@@ -177,10 +178,6 @@ def weaker_than_sold(result: Content) -> list[dict[str, Any]]:
     fact = {"cause": "weaker_than_sold", "epsilon": given, "sold": asked}
     bound = (result.get("protocol") or {}).get("given_bound")
     return [fact if bound is None else fact | {"given_bound": bound}]
-
-
-LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
-LIKELIER = 0.5  # chance above which buying may be said to pay
 
 
 def gain_part(possible: Array) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import is_written
 
 LEVEL = 0.95
+WITHIN = 1.01  # of the budget worth buying: up to here an owner sells no more than that
 
 
 def terms_part(run: Run) -> dict[str, Any] | None:
@@ -71,12 +72,10 @@ def error_interval(errors: Array) -> list[float]:
 
 
 def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
-    """The same as measured on all records.
+    """Errors in the learner's terms, measured on all records; None where relative fitness counts.
 
-    And whether the translation held: what the error fell by against what it says.
-
-    Its own part is taken: the curve is read at the relative fitness that was measured, not at that
-    forecast.
+    They are compared with the translation of relative fitness into these terms, read at the fitness
+    that was measured: it held if the error fell by as much as that says.
 
     Parameters
     ----------
@@ -105,8 +104,10 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class FreshCost:
-    """The error of models on fresh rows, as a training cost without a charge; what would be the
-    best there is not known."""
+    """The error of models on fresh rows, as a training cost without a charge.
+
+    The best model for these rows is not known.
+    """
 
     fresh: Fresh
     loss: Loss
@@ -116,7 +117,7 @@ class FreshCost:
         return np.array([self.fresh.error(self.loss, one[None]) for one in theta])
 
     def relative(self, theta: Array) -> Array:
-        """Not asked for."""
+        """Refuse: relative fitness takes the best model."""
         raise TypeError("fresh rows have no best model")
 
 
@@ -133,10 +134,8 @@ def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
 def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any] | None:
     """Count what a case costs where every case is given the same label.
 
-    None where the target is a number.
-
     The label is the one that costs least on the learner's own rows, or on all records where it has
-    none.
+    none. The result is None where the target is a number.
 
     Parameters
     ----------
@@ -160,13 +159,10 @@ def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any
     }
 
 
-WITHIN = 1.01  # of the budget worth buying: up to here an owner sells no more than that
-
-
 def worth_columns(run: Run) -> dict[str, Array]:
     """Budget of each owner that is worth buying, and money paid beyond it.
 
-    Where several learners buy, each by its own forecast, there is no such budget of an owner.
+    With several learners there is no such budget (NaN), since each buys by its own forecast.
     """
     count = len(run.game.owners)
     if run.contest is not None:
@@ -194,12 +190,17 @@ def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
 
 
 def past_worth_part(run: Run) -> dict[str, Any]:
-    """Owners who sell more than is worth buying, and the cost and gain of that, money."""
+    """Owners of a run who sell more than is worth buying, as `part_of`."""
     return part_of(run.game, run.epsilon, worth_columns(run)["epsilon_worth"])
 
 
 def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
-    """The same at given budgets (n_owners,), of which so much is worth buying (n_owners,)."""
+    """Owners who sell more than is worth buying, and the cost and gain of that, money.
+
+    Parameters
+    ----------
+    epsilon, worth : as of `paid_past`.
+    """
     past = epsilon > WITHIN * worth
     gain = 0.0
     if past.any():
@@ -213,11 +214,10 @@ def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
 
 
 def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | None:
-    """The same before a run; None where only a run shows what owners will sell.
+    """Owners who will sell more than is worth buying, before a run; None where only a run shows it.
 
-    Told where payments are for an owner's own choice alone, it does not use the model, and the
-    exact law tells in a moment what is worth buying: its best response to anything is what it will
-    sell.
+    Where an owner is paid for its own choice alone and does not use the model, its best response to
+    anything is what it will sell; and the exact law takes a moment to say what is worth buying.
 
     Returns
     -------

@@ -243,7 +243,7 @@ def _check_distinct(steps: Iterable[tuple[Any, ...]], key: str = "") -> tuple[tu
 
 
 def _normalise(value: Any) -> list[Any]:
-    """Write a value as it is told from others; what is left as it is has none."""
+    """Normalise a value for comparison: 1 becomes 1.0; a key left as it is has an empty list."""
     if value is None:
         return []
     return [float(value) if type(value) is int and abs(value) < EXACT else value]

@@ -23,7 +23,7 @@ from scenarios.user_policy import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("learning", "market", "agents", "scenarios")
-SHOWING = ("report", "command", "reproduce")  # rooms that no fact is computed in
+SHOWING = ("report", "command", "dashboard", "reference")  # rooms that no fact is computed in
 
 
 class Asked(NamedTuple):
@@ -68,7 +68,7 @@ def cells(file: StudyFile) -> list[Cell]:
 
     Raises
     ------
-    InputErrors
+    InputError
         If not one of them is a scenario.
     """
     made = [
@@ -129,7 +129,7 @@ def planned_on(scenario: Scenario) -> str:
 
 
 def _hash_table(scenario: Scenario) -> str:
-    """Hash a scenario's table; empty where there is none, which the cell's row will tell."""
+    """Hash a scenario's table; empty where there is none, which fails the cell later."""
     try:
         path = table_path(scenario)
         files = sorted(path.iterdir()) if path.is_dir() else [path]

@@ -13,7 +13,7 @@ from typing import Any
 
 from learning.canonical import check_place
 from learning.errors import InputError
-from scenarios.output.places import OF_THE_DESKTOP, REMEDY
+from scenarios.output.places import OF_THE_DESKTOP, REMEDY, WRITABLE
 from scenarios.output.unfinished import LEFT
 
 KEPT = "cells.jsonl"
@@ -151,9 +151,8 @@ def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        rule = "must be a folder that can be written to"
         remedy = "What is done is kept: free some space or mend it, and start the same sweep again."
-        raise InputError(name, rule, error.strerror or error, remedy) from None
+        raise InputError(name, WRITABLE, error.strerror or error, remedy) from None
 
 
 def _sum(body: bytes) -> bytes:

@@ -54,10 +54,10 @@ class Standing:
 
     @property
     def failing(self) -> tuple[int, ...]:
-        """The mixes under which it scores below 0, as nothing does, though not with all rational.
+        """The mixes under which it scores below 0, although above 0 where all owners are rational.
 
-        On average over the seeds; and what the mix costs lies above 0 with its whole 95 % interval,
-        seed by seed.
+        Buying nothing scores 0. Scores are means over the seeds; and the 95 % interval of what the
+        mix costs, seed by seed, lies above 0 as a whole.
         """
         if self.rational is None or self.rational.mean <= 0:
             return ()

@@ -17,6 +17,7 @@ from pydantic import Field, PlainValidator, ValidationError
 from learning.declaration import Words
 from learning.errors import InputError
 from learning.phrases import format_value, toml_value
+from scenarios.features import FEATURES
 from scenarios.schema.fields import (
     Names,
     Section,
@@ -72,11 +73,11 @@ OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing"
 # Shown unless a study says otherwise.
 SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")
 WHOLE = (
-    "behaviours claims data equilibrium externalities forecast learner learners network "
-    "outside_option owners participation pricing protocol public_good regulation unions "
-    "validation warnings welfare"
+    "claims data equilibrium forecast learner outside_option owners protocol validation warnings "
+    "welfare"
 )
-PARTS = WHOLE.split()  # of a result
+# Parts of a result.
+PARTS = sorted([*WHOLE.split(), *filter(None, (one.result for one in FEATURES.values()))])
 
 
 def _read_facts(value: Any) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def _read_facts(value: Any) -> tuple[str, ...]:
 
 
 def _read_shown(value: Any) -> tuple[str, ...]:
-    """Read facts of a result by their place in it, or facts of all owners by name."""
+    """Read facts of a result by their place in it, or those of `OF_OWNERS` by name."""
     given = value or ("",)
     if not isinstance(given, (list, tuple)):
         given = ("",)
@@ -159,7 +160,10 @@ class Study(Section):
 
     @property
     def score(self) -> str:
-        """Score of a tournament: the learner's gain, trained in trained cells, unless it says."""
+        """Fact that a tournament is scored by: the learner's gain unless another is named.
+
+        The gain is that of the trained models where cells are trained, else that of the forecast.
+        """
         if self.tournament is not None and self.tournament.score:
             return self.tournament.score
         return "validation.money.learner_surplus.mean" if self.training else "learner.surplus"

@@ -75,11 +75,12 @@ def owner_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) ->
 
 
 def index_table(study: Study, sobol: SobolAxis, table: pa.Table) -> pa.Table:
-    """Compute Sobol's indices of every fact: S1 by a key alone, ST together with all others.
+    """Compute Sobol's indices of every fact that is a float: S1 and ST of each key.
 
-    Each with the half width of its 95 % interval. Facts are averaged over replications first, and
+    S1 is the share of the variance that goes with the key alone, ST that with all its interactions.
+    Each has the half width of its 95 % interval. Facts are averaged over replications first, and
     where more than the sample varies, there are indices for each point of the rest. Where a cell
-    failed, or nothing varies, there are none.
+    failed, or a fact does not vary, they are null.
     """
     from SALib.analyze.sobol import analyze
 

@@ -98,9 +98,10 @@ def read_tournament(value: Any) -> Tournament | None:
 def mix_behaviours(
     people: Sequence[Entrant], shares: Sequence[float], *, pairs: bool
 ) -> tuple[Entrant, ...]:
-    """Mix all rational owners, and each behaviour in each share of them, its own if it has some.
+    """List the mixes: all rational, and each behaviour among rational owners in each share.
 
-    With ``pairs`` half and half too.
+    A behaviour's own shares stand for ``shares``. With ``pairs``, every two behaviours are mixed
+    half and half too.
     """
     mixes: dict[str, list[tuple[Entrant, float]]] = {RATIONAL: []}
     for one in people:

@@ -46,7 +46,7 @@ class Away:
     division: Division = field(repr=False)
 
     def sum_records(self, regularisation: float) -> PooledSums:
-        """Give the owners' records as sums, without holding them."""
+        """Sum up the owners' records, without holding them."""
         ends = np.cumsum([0, *map(len, self.division.owners.values())])
         owners = tuple(
             OwnerAway(name, j - i, partial(self._read_between, i, j))
@@ -119,7 +119,7 @@ class Away:
         return self.read_records(np.arange(i, j))
 
     def _owner_of_row(self) -> Rows:
-        """Number the owner of each row; then come held-out rows, and then all others."""
+        """Number the owner of each row; held-out rows have the next number, all others the last."""
         count = len(self.division.owners)
         whose = np.full(self.parts.n_rows, count + 1, dtype=np.min_scalar_type(count + 1))
         for number, rows in enumerate([*self.division.owners.values(), self.division.holdout]):

@@ -19,10 +19,10 @@ from scenarios.tables.selection import Selection, distinct_texts, written_as
 def described_columns(data: MarketData, scenario: Scenario) -> dict[str, Any]:
     """Describe the columns for a contract: the encoder, the rule of each column, the person column.
 
-    Only public cells and the scenario enter. The cells of a column of numbers may leave the rule
-    open: 0 and 1 alone, or neither point nor comma where commas are possible. Such columns are
-    looked up once more in the table as written, since private cells too decided how the reader of
-    the whole table read them.
+    Only public cells and the scenario enter. Cells of a column of numbers may leave open how they
+    are written: if they are 0 and 1 alone, or have neither point nor comma where commas are
+    possible. Such columns are read once more from the file as text, since private cells had a part
+    in how the whole table was read.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Parts:
         return self.read_rows(np.arange(self.n_rows))
 
     def read_rows(self, rows: Rows, names: Sequence[str] | None = None) -> Table:
-        """Read some rows, in the order asked for; of the columns named, or of all."""
+        """Read different rows, in the order asked for; of the columns named, or of all."""
         import pyarrow as pa
 
         names = names or self.names

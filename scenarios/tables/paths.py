@@ -1,4 +1,4 @@
-"""Tables found and opened."""
+"""Tables of scenarios: where their files are, and how they are opened."""
 
 from __future__ import annotations
 

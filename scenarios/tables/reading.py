@@ -1,4 +1,4 @@
-"""A CSV or Parquet file as named columns: cells as written, all of them numbers or not."""
+"""A CSV or Parquet file as named columns: numbers where all cells are, else texts as written."""
 
 from __future__ import annotations
 

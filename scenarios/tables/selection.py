@@ -1,4 +1,4 @@
-"""The columns that a scenario asks for, with what they hold: only public cells decide that.
+"""The columns that a scenario asks for; only public cells decide what each of them holds.
 
 One cell that is no number must not turn a column of numbers into categories: the number of
 parameters would reveal it. So a column's kind is that of its public cells, or of the values that
@@ -230,7 +230,7 @@ def _label_values(
         other = ' or set loss = "squared"'
     if len(values) != 2 or not set(shown) <= set(values):
         listed = ", ".join([*map(_show_label, shown[:5]), *["..."] * (len(shown) > 5)])
-        rule = "must take exactly two values, other losses than the squared being for labels"
+        rule = "must take exactly two values: every loss but the squared one is for labels"
         found = f"{len(shown):,} in public rows of column {format_value(data.target)}: {listed}"
         raise table.error("target", rule, found, f"Name a column of two values{other}.")
     if data.positive is not None:

@@ -10,7 +10,7 @@ from exchanges import records, small_contract
 from kills import forks, killed
 
 from exchange.contract import Contract, compute_claims
-from exchange.limits import claimed_budget, limits_for
+from exchange.limits import claimed_budget, exceeded_limits, limits_for
 from exchange.messages import Query
 from exchange.owner.accepting import Permissions, accept_contract, check_records, total_spent
 from exchange.owner.answers import answer_query
@@ -328,3 +328,10 @@ def test_neither_file_holds_a_value_or_a_public_hash_and_both_are_the_owners_alo
         text = path.read_text()
         for value in np.unique(np.concatenate([held.x[:, :-1].ravel(), held.y])):
             assert len(repr(float(value))) < 6 or repr(float(value)) not in text
+
+
+@pytest.mark.parametrize("value", [6.2, 6.2041, 1.000000004, 10.00000004, 0.1 + 0.2, 999.9999])
+def test_the_option_that_a_refusal_names_lifts_the_limit(value):
+    (error,) = exceeded_limits((0.1, 1.0), (value, 0.0))
+    named = float(error.remedy.split()[-1].removesuffix("."))
+    assert exceeded_limits((named, 1.0), (value, 0.0)) == []

@@ -48,9 +48,9 @@ def test_good_columns_pass(loss):
         ({"categories": {"categories": [["a", "a"]]}}, "columns.categories: must differ"),
         (
             {"numbers": TWO | {"high": [20.0, 100.0]}},
-            "columns.numbers: must have ranges that are no point",
+            "columns.numbers: must have ranges with a low end below the high end",
         ),
-        ({"target": {"high": 0.0}}, "must have ranges that are no point, and so must the target"),
+        ({"target": {"high": 0.0}}, "below the high end, and so must the target"),
         ({"numbers": TWO | {"low": [-1e308, 0.0]}}, "columns: must have numbers of at most 1e+100"),
         ({"mean": [0.0, 1e200, 0.0, 1.0]}, "columns: must have numbers of at most 1e+100"),
         (

@@ -66,7 +66,7 @@ def test_it_follows_on_when_the_folder_was_away_for_a_moment(laid, dpmarket, mon
     assert status == 0 and "The model is in" in out and turns[1:3] == [None, []], (
         "nothing is written elsewhere"
     )
-    assert out.count("It is looked for again") == 3 and not err
+    assert out.count("The folder is read again") == 3 and not err
 
 
 def test_a_folder_that_stays_away_ends_it(laid, dpmarket, monkeypatch):  # noqa: F811

@@ -183,7 +183,7 @@ def check_same(scenario: Scenario, folder: Path) -> None:
     for path, rows in ((files.public, data.public), (files.aside, data.aside)):
         assert (path is None) == (rows is None)
         if path is not None:
-            shown = read_public_records(path, contract)
+            shown = read_public_records(path, contract, "--public")
             assert (
                 shown.x.tobytes() == np.ascontiguousarray(rows.x).tobytes()
                 and (shown.y == rows.y).all()
@@ -355,7 +355,7 @@ def test_rows_of_persons_beyond_those_agreed_are_left_out(tmp_path):
     path.write_text(path.read_text().replace("ann", "7"))
     with pytest.raises(InputError, match="found 7 rows, 3 of them beyond the most of one person"):
         read_own_records(path, contract, "Alpha")
-    assert len(read_public_records(path, contract).y) == 7
+    assert len(read_public_records(path, contract, "--public").y) == 7
 
 
 @pytest.mark.exchange

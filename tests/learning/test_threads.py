@@ -34,6 +34,20 @@ def test_blas_has_one_thread_inside_and_what_it_had_before_outside():
     assert one_blas_thread()(blas_threads)() == {1}
 
 
+def test_a_block_that_outlives_the_one_around_it_keeps_its_threads():
+    """As on the dashboard, where a training in the background goes on after the page is drawn."""
+    with threadpool_limits(2, user_api="blas"):
+        page = one_blas_thread()
+        training = one_blas_thread()
+        page.__enter__()
+        training.__enter__()
+        page.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        assert list(over_blocks(sum, [[1], [2]])) == [1, 2]
+        training.__exit__(None, None, None)
+        assert blas_threads() == {2}
+
+
 def test_blocks_are_worked_on_by_as_many_threads_as_blas_had():
     """Each of two blocks waits until the other is under way: one thread alone would wait for good."""
     both = threading.Barrier(2, timeout=30)

@@ -11,14 +11,14 @@ from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from reproduction.collaboration import ITEMS, figures, setups
 from reproduction.collaboration.setups import Prepared, Setup
-from reproduction.item import Setting, status_of
+from reproduction.item import NotPossible, Setting, status_of
 from reproduction.tables.records import Table
 
 QUICK = Setting(quick=True)
 BY_KEY = {item.key: item for item in ITEMS}
 CHECKS = {item.key: item.checks for item in ITEMS}
-LINEAR = Setup("lending", "toys", Squared(), 0.0, 250_000, 100, 900, 100, replications=4)
-LABELS = Setup("fraud", "labels", Hinge(), 1.0, 250_000, 100, 900, 100)
+LINEAR = Setup("lending", Squared(), 0.0, 250_000, 100, 900, 100, replications=4)
+LABELS = Setup("fraud", Hinge(), 1.0, 250_000, 100, 900, 100)
 
 
 def toy(name, setting):
@@ -57,6 +57,13 @@ def test_sizes_are_those_wanted_and_the_most_there_is_in_place_of_more():
         Prepared(LABELS, QUICK).count_runs(30_000, 9) == 20
         and Prepared(LINEAR, QUICK).count_runs(3_000, 3, sharp=True) == 160
     )
+
+
+@pytest.mark.parametrize("compute", [figures.compute_surface, figures.compute_scenarios])
+def test_a_table_too_small_for_two_sizes_is_not_possible(compute):
+    words = "more than 1,000 records of each owner are needed, and lending has 1,000 for each here"
+    with pytest.raises(NotPossible, match=words):
+        compute(replace(LINEAR, least=1000), QUICK)
 
 
 def points(slope=-2.0, x=(0.1, 1.0, 10.0), bias=1e-6, exact=1):

@@ -1,5 +1,7 @@
 """Parts of the errata's demonstrations by second routes; golden tables hold their results."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,8 @@ from learning.training.descent import Averaged
 from learning.training.law import error_moments, iterate_weights
 from reproduction.checks import attack_epsilon, close_to, equal_to, pick_number
 from reproduction.errata import ITEMS, gossip, noise, thesis, walks, weighted
-from reproduction.item import Setting
+from reproduction.item import NotPossible, Setting
+from reproduction.tables import load_table
 from reproduction.tables.records import Records
 
 NAMES = [item.key for item in ITEMS]
@@ -210,3 +213,12 @@ def test_two_unprojected_answers_lose_no_more_than_their_models_allow_and_some_m
 def test_evidence_of_two_owners_is_bounded_by_the_sum_of_what_they_give():
     told = thesis.sample_evidence(np.array([0.5, 5.0]), True, 2000, np.random.default_rng(0))
     assert told.max() == pytest.approx(2.75) and told.min() == pytest.approx(-2.75)
+
+
+def test_a_table_without_a_loan_for_each_bank_is_not_possible(monkeypatch):
+    loans = load_table("lending", Setting(quick=True))
+    monkeypatch.setattr(
+        walks, "load_table", lambda *of: replace(loans, x=loans.x[:2], y=loans.y[:2])
+    )
+    with pytest.raises(NotPossible, match="3 records are needed, and lending has 2 here"):
+        list(walks.compute_moving_away(Setting(quick=True)))

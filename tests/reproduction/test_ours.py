@@ -60,6 +60,18 @@ def test_too_few_records_are_not_possible(loans):
         NotPossible, match="120,001 records are needed, and lending has 120,000 here"
     ):
         ours.deal_records(loans, [loans.n_records - ours.KNOWN + 1], np.random.default_rng(1))
+    with pytest.raises(NotPossible, match="more than 1,000 records are needed, and there are 900"):
+        ours.spare_records(loans.slices([500, 400]), np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("compute", [markets.compute_grid, markets.compute_scenarios])
+def test_owners_that_cannot_have_a_hundred_records_each_are_not_possible(
+    loans, monkeypatch, compute
+):
+    few = replace(loans, x=loans.x[:1299], y=loans.y[:1299])
+    monkeypatch.setattr(markets, "load_table", lambda name, setting: few)
+    with pytest.raises(NotPossible, match="1,300 records are needed, and lending has 1,299 here"):
+        compute(markets.LENDING, replace(QUICK, seed=99))
 
 
 def test_the_noise_is_that_of_the_pure_budget(banks):

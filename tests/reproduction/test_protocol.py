@@ -15,7 +15,7 @@ from reproduction.protocol import (
     FURTHER,
     LADDER,
     LIMITS,
-    README,
+    TRIED,
     Cell,
     find_clipped_optimum,
     row_names,
@@ -71,7 +71,7 @@ def test_further_shuffles_stand_beside_those_that_were_tried(invented, tmp_path,
         told["in interval"] == "5/15" and row.reference == "≤ 0.0042" and row.holds is False
     )  # ten shuffles miss theirs
     assert float(told["std. error"]) == pytest.approx(0.0002 / np.sqrt(5), rel=0.06)
-    assert sorted(invented) == [*README, *FURTHER]
+    assert sorted(invented) == [*TRIED, *FURTHER]
 
 
 def test_best_holds_under_its_ceiling_with_intervals_that_hold_and_is_held_against_the_limit(

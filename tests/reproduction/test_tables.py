@@ -9,7 +9,7 @@ from learning.errors import InputError
 from reproduction.item import NotPossible, Setting
 from reproduction.second import markets as ours
 from reproduction.tables import SOURCES, load_table, sources
-from reproduction.timing import figures as banks
+from reproduction.timing import banks
 
 QUICK = Setting(quick=True)
 LOAN = (  # the header of Kaggle's loan.csv

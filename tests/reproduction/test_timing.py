@@ -9,12 +9,11 @@ import pytest
 from reproduction.checks import log_slope
 from reproduction.item import NotPossible, Setting
 from reproduction.tables.records import Table
-from reproduction.timing import figures
-from reproduction.timing.figures import (
+from reproduction.timing import banks, hospitals
+from reproduction.timing.paths import (
     BUDGETS,
     compute_paths,
     compute_talks,
-    count_market_gains,
     measure_paths,
     measure_talks,
 )
@@ -25,6 +24,7 @@ from reproduction.timing.training import (
     TICKS,
     first_paying,
     fit_bound,
+    isolated_fitness,
     make_market,
     make_plan,
     mean_fitness,
@@ -146,13 +146,13 @@ def test_collaboration_pays_from_the_budget_after_which_it_always_does(psi, begi
 def test_own_models_are_judged_on_all_records_and_the_formula_takes_owners_for_alike():
     alike = loans(4000)
     drifting = loans(4000, unlike=1.0)
-    own, formula = figures.isolated_fitness(alike.slices([100] * 40))
+    own, formula = isolated_fitness(alike.slices([100] * 40))
     assert own.shape == formula.shape == (40,)
     assert own.mean() == pytest.approx(
         formula.mean(), rel=0.4
     )  # 40 draws of a chi-square of 2, over its mean
     parts = drifting.slices([100] * 40)
-    own, formula = figures.isolated_fitness(parts)
+    own, formula = isolated_fitness(parts)
     assert own[0] > 20 * formula[0]
     x, y = (np.concatenate(one) for one in zip(*parts, strict=True))
     models = [np.linalg.lstsq(*part, rcond=None)[0] for part in (parts[0], (x, y))]
@@ -170,9 +170,9 @@ def test_the_value_of_collaboration_is_told_for_any_training_by_the_number_of_ow
             {"epsilon": [1.0, 2.0], "relative_fitness": [0.1, 0.05], "std_error": 0.0}
         )
 
-    frame = figures.compare_by_number(parts, [2, 6], train)
+    frame = banks.compare_by_number(parts, [2, 6], train)
     assert seen == [2, 6] and frame["owners"].tolist() == [2, 2, 6, 6]
-    assert frame["isolated"].iloc[-1] == pytest.approx(figures.isolated_fitness(parts)[0][0])
+    assert frame["isolated"].iloc[-1] == pytest.approx(isolated_fitness(parts)[0][0])
 
 
 def test_paths_and_talks_hold_what_their_checks_and_figures_need():
@@ -194,19 +194,32 @@ def test_paths_and_talks_hold_what_their_checks_and_figures_need():
 
 
 def test_too_few_loans_are_no_collaboration(monkeypatch):
-    monkeypatch.setattr(figures, "load_table", lambda name, setting: TABLE)
-    with pytest.raises(NotPossible, match="30,000 records are needed, and lending has 1,200 here"):
-        figures.compute_value(QUICK)
+    monkeypatch.setattr(banks, "load_table", lambda name, setting: TABLE)
+    for setting, needed in ((Setting(), "30,000"), (QUICK, "50,000")):
+        words = f"{needed} records are needed, and lending has 1,200 here"
+        with pytest.raises(NotPossible, match=words):
+            banks.compute_value(setting)
+
+
+@pytest.mark.parametrize(
+    ("compute", "needed"), [(banks.compute_bank_paths, "300"), (banks.compute_sizes, "3,000")]
+)
+def test_banks_with_too_few_records_are_not_possible(monkeypatch, compute, needed):
+    few = replace(TABLE, x=TABLE.x[:299], y=TABLE.y[:299])
+    monkeypatch.setattr(banks, "load_table", lambda name, setting: few)
+    words = f"{needed} records are needed, and lending has 299 here"
+    with pytest.raises(NotPossible, match=words):
+        compute(QUICK)
 
 
 def test_the_market_of_the_library_is_told_of_where_its_table_is_there(tmp_path):
-    absent = count_market_gains(tmp_path, 2)
-    assert list(absent) == list(count_market_gains(None, 2)) and all(
+    absent = hospitals.count_market_gains(tmp_path, 2)
+    assert list(absent) == list(hospitals.count_market_gains(None, 2)) and all(
         np.isnan(value) for value in absent.values()
     )
     told = {"market_hospitals": 3.0, "market_gains": 3.0, "market_gains_by_formula": 3.0}
-    assert list(figures.measure_market_gains(pd.Series(absent))) == []
-    found = list(figures.measure_market_gains(pd.Series(told)))
+    assert list(hospitals.measure_market_gains(pd.Series(absent))) == []
+    found = list(hospitals.measure_market_gains(pd.Series(told)))
     assert [low <= value <= high for _, value, low, high in found] == [True, False]
 
 
@@ -214,14 +227,14 @@ def test_the_market_of_the_library_is_told_of_where_its_table_is_there(tmp_path)
 def test_hospitals_that_gain_are_those_whose_own_model_is_worse(monkeypatch):
     setting = replace(QUICK, seed=11)
     monkeypatch.setattr(
-        figures, "load_table", lambda name, setting: loans(1200, unlike=1.0, owners=6)
+        hospitals, "load_table", lambda name, setting: loans(1200, unlike=1.0, owners=6)
     )
-    frame = figures.compute_gains(setting)
+    frame = hospitals.compute_gains(setting)
     assert len(frame) == 2 * 2 * 3 * 6  # readings, noises, budgets, owners
     gaining = frame[frame["gains"] == 1]
     assert (gaining["isolated"] > gaining["relative_fitness"]).all()
-    assert dict(one[:2] for one in figures.measure_gains(frame))["more"]
-    paths = figures.compute_hospital_paths(setting)
+    assert dict(one[:2] for one in hospitals.measure_gains(frame))["more"]
+    paths = hospitals.compute_hospital_paths(setting)
     assert dict(one[:2] for one in measure_paths(paths, falling=BUDGETS[-1:]))["nearer"]
-    found = figures.measure_budgets(figures.compute_budgets(setting))
+    found = hospitals.measure_budgets(hospitals.compute_budgets(setting))
     assert dict(one[:2] for one in found)["falls"]

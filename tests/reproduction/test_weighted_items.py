@@ -105,6 +105,11 @@ def test_equal_owners_make_both_averages_one_and_a_kept_step_is_kept(short):
     )
 
 
+def test_an_owner_without_a_record_is_not_possible():
+    with pytest.raises(NotPossible, match="toy has too few records here for 2 owners"):
+        methods.compare_methods(ROWS, (40, 0), methods.DISTRIBUTED, (4.0,), QUICK)
+
+
 def test_the_step_that_does_best_on_public_rows_is_chosen():
     """Without noise longer steps have trained further; with much of it the shortest spoil least."""
     market = methods.Market(ROWS, SIZES, Streams(1, "noise"))

@@ -70,12 +70,13 @@ def test_noise_hides_the_radius_and_nothing_else(folder):
     assert [owner.scale for owner in task.owners] == pytest.approx(
         task.mechanism.scale(np.ones(owners), sizes, 0.5, 2)
     )
-    shortened = [owner.records.shortened_at_start for owner in task.owners]
-    lengths = [bounds.gradient_lengths(owner.x, owner.y) for owner in data.owners]
-    assert (
-        shortened == [int((each > 0.5).sum()) for each in lengths]
-        and 0 < sum(shortened) < sizes.sum()
-    )
+    clipped = [bounds.gradient_lengths(owner.x, owner.y) > 0.5 for owner in data.owners]
+    assert 0 < np.concatenate(clipped).sum() < sizes.sum()
+    start = np.zeros((1, len(bounds.centre)))
+    for owner, long in zip(task.owners, clipped, strict=True):
+        each = [owner.records.record_gradient(start, [row])[0] for row in range(len(long))]
+        norms = np.linalg.norm(each, ord=bounds.norm, axis=1)
+        assert np.array_equal(np.isclose(norms, 0.5, rtol=1e-5), long)
     given = scenario(
         folder, "squared", "sgd2", RECORD, "learning.clip=0.5", "learning.gradient_bound=0.25"
     )

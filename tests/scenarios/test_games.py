@@ -212,6 +212,12 @@ def test_a_start_that_leads_nowhere_is_told_and_fails_a_strict_run(capsys, monke
     )
 
 
+def test_equal_starts_that_lead_nowhere_are_told_by_their_own_numbers():
+    lost = {"epsilon": [1.0], "ended": "cycle", "equilibrium": None, "rounds": 9}
+    said = render_phrase("game", "unsettled", {"starts": [lost | {"equilibrium": 1}, lost, lost]})
+    assert said == "From starts 2 and 3 play led to no equilibrium."
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from commands import lay
@@ -114,6 +116,8 @@ def test_learners_on_page_and_console(contest):
         "against all learners together",
     ):
         assert words in page and words in lines
+    euros = contest.content | {"scenario": contest["scenario"] | {"currency": "EUR"}}
+    assert re.search(r"Rival (gains|loses) \S+\sEUR after paying", render(euros, {}, ""))
     assert "Who buys" in page and "is not known of such a market" in page and "20 in all" in page
 
 

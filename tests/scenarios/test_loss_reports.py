@@ -218,4 +218,4 @@ def test_what_is_told_of_the_reports_is_read_aloud(write, dpmarket):
     assert fact["cause"] == "owners_unlike"  # public rows with names tell more: said once
     alike = scenario(write, (2.0, 2.0, 2.0), REPORT, IN_ORDER)
     (fact,) = warnings_part(alike, *prepare(alike))
-    assert "their loss reports show nothing else" in render_phrase("privacy", "warning", fact)
+    assert "their loss reports show nothing else" in render_phrase("privacy", "warning", fact, {})

@@ -17,9 +17,11 @@ from learning.errors import InputError
 from learning.randomness import Streams
 from scenarios.command.check_printed import print_check
 from scenarios.command.console import print_result
+from scenarios.features import FEATURES
 from scenarios.result import to_plain
 from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.summary.content import mark_privileged
 from scenarios.tables.dataset import market_data
 
 COUNTED = "counted by the simulator's privilege"  # beside what no party to the market can count
@@ -342,6 +344,8 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
     assert (
         not {"owners[].name", "owners[].records", "data", "protocol"} & result["privileged"].keys()
     )
+    features = {feature.result for feature in FEATURES.values() if feature.result}
+    assert features <= result["privileged"].keys()
     assert {"cause": "oracle_basis"} in result["warnings"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         print_result(result.content, tmp_path)
@@ -353,6 +357,15 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
         "learner" not in result["privileged"]
         and result["privileged"]["owners[].gains"] == "measured"
     )
+
+
+def test_the_protocol_is_marked_where_the_records_choose_it():
+    content = {"owners": [{"name": "A", "payment": 1.0}]}
+    changes = ["learning.mechanism=best", "learning.delta=1e-6"]
+    best = load("three_insurers", changes)
+    pooled = load("three_insurers", [*changes, "data.public_rows=0"])
+    assert "protocol" not in mark_privileged(best, content)
+    assert mark_privileged(pooled, content)["protocol"] == "oracle"
 
 
 BROKEN = [  # what is wrong with the public rows, and what is said of it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from commands import lay
 from quick import quick_module
@@ -72,6 +74,8 @@ def test_a_union_on_page_and_console(united):
         "in equal parts",
     ):
         assert words in page and words in lines
+    euros = united.content | {"scenario": united["scenario"] | {"currency": "EUR"}}
+    assert re.search(r"have together, \S+\sEUR, ", render(euros, {}, ""))
     assert "Who acts together" in page and "by moving alone, or as a union, nobody" in lines
 
 

@@ -105,6 +105,13 @@ def test_graphml_and_lists_read_back_as_written(tmp_path, graph):
     assert build(File(str(tmp_path / "g.txt"), directed=True, alone=["F"])).is_directed()
 
 
+def test_a_list_may_have_names_with_the_sign_of_a_comment(tmp_path):
+    parties = Parties("sight", ("Owner #1", "Owner #2", "Owner"))
+    (tmp_path / "g.txt").write_text('# who sees whom\nOwner #1,Owner #2\nOwner,"Owner #2"\n')
+    found = build(File(str(tmp_path / "g.txt")), parties)
+    assert set(found.edges) == {("Owner #1", "Owner #2"), ("Owner #2", "Owner")}
+
+
 def test_names_of_owners_left_out_and_edges_of_another_use_are_passed_over(tmp_path, graph):
     more = graph.copy()
     more.add_edge("A", "Tiny")
@@ -187,6 +194,19 @@ def test_names_of_owners_left_out_and_edges_of_another_use_are_passed_over(tmp_p
             Parties("sight", tuple(map(str, range(3000)))),
             Complete(),
             "at most 2,000,000 edges; found 4,498,500",
+        ),
+        *(
+            (
+                Parties("sight", tuple(map(str, range(5000)))),
+                NETWORKS["sight"][kind](**fields),
+                rf"network\.sight: must have at most 2,000,000 edges; found about {found}",
+            )
+            for kind, fields, found in (
+                ("watts_strogatz", {"neighbours": 4999, "rewired": 0.1}, "12,495,000"),
+                ("barabasi_albert", {"links": 2500}, "6,250,000"),
+                ("groups", {"inside": 0.2, "across": 0.2}, "2,499,500"),
+                ("erdos_renyi", {"chance": 0.5}, "6,248,750"),
+            )
         ),
         (
             SIGHT,

@@ -106,6 +106,12 @@ def test_a_relay_that_is_started_again_asks_only_for_what_is_missing(relay):
     assert sorted(relay.post.asked(ANSWER)) == [2, 3]
 
 
+def test_a_relay_that_is_started_again_after_the_end_offers_the_model_all_the_same(relay):
+    write_atomically(relay.folder / MODEL, b"{}\n")
+    run_relay(relay, lambda seconds: None)
+    assert sorted(relay.post.asked(OVER)) == [1, 2, 3]
+
+
 def test_an_owner_whose_program_sleeps_is_asked_again_and_again(relay):
     relay.post.acts[2, ANSWER] = lambda name: Reply(name, "waiting")
     turns(relay, 6)

@@ -12,6 +12,7 @@ from sizes import sized
 from learning.audit.accountant import LAWS, Answering, gaussian_epsilon, laplace_epsilon
 from learning.audit.canaries import compare_canary_pairs, make_canaries
 from learning.audit.checks import check_training
+from learning.audit.reference import compare_records
 from learning.audit.transcript import watch_training
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
@@ -463,6 +464,31 @@ def test_an_owner_that_is_never_asked_is_named(monkeypatch):
         lambda self, phi, noise: np.zeros_like(phi) if "2" in self.name else 1 + noise,
     )
     assert failing(training()) >= {"asked", "law"}
+
+
+def test_kinds_of_tests_share_the_error_stated(monkeypatch):
+    errors = []
+    monkeypatch.setattr(
+        "learning.audit.checks.judge_tests", lambda kind, tests, error: errors.append(error)
+    )
+    for setting in ("laplace", "asynchronous", "one record at a time"):
+        errors.clear()
+        check_training(training(*SETTINGS[setting]), error=0.01)
+        assert 0 < sum(errors) < 0.01 * (1 + 1e-9), setting
+
+
+def test_records_twice_as_many_or_without_a_gradient_are_noticed():
+    """Of every record twice the mean is the same, and the noise on it half."""
+    task = training()
+    owner = task.owners[0]
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(20, WIDTH))
+    y = rng.normal(size=20)
+    sound = task.coordinates.oracle(x, y)
+    twice = task.coordinates.oracle(np.tile(x, (2, 1)), np.tile(y, 2))
+    for held, passed in ((sound, True), (twice, False), (sound * np.nan, False)):
+        asked = replace(task, owners=(replace(owner, records=held),))
+        assert compare_records(asked, {owner.name: (x, y)}).passed == passed
 
 
 @pytest.mark.parametrize("change", ["nobody", "half", "other budget"])

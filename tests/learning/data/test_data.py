@@ -101,6 +101,8 @@ def test_shuffling_is_seeded_and_moves_only_rows():
         (dict(labels=RowLabels.of(list("ababababab")), names=["a", "z"]), "data.owner"),
         (dict(labels=RowLabels.of(list("ababababab")), min_records=6), "data.min_records"),
         (dict(labels=RowLabels.of(list("ababababab")), public_rows=10), "data.owner"),
+        (dict(labels=RowLabels.of([""] * 10)), "data.owner"),
+        (dict(labels=RowLabels.of([""] * 10), min_records=6), "data.owner"),
         (dict(), "data.split"),
         (dict(sizes=[1], labels=RowLabels.of(list("ababababab"))), "data.split"),
     ],

@@ -47,6 +47,13 @@ def decided(**given):
     return [(one.algorithm, one.clipping) for one in Learning.model_validate(given).decided]
 
 
+def test_where_no_way_to_train_is_consistent_the_first_refusal_is_told():
+    changes = ("learning.algorithm=one_step", "learning.mechanism=best", "learning.clip=none")
+    scenario = load("three_insurers", [*changes, "learning.delta=1e-6"])
+    with pytest.raises(InputError, match=r"learning\.clip: must bound a record's gradient, twice"):
+        make_planner(planning_inputs(scenario, market_data(scenario)))
+
+
 def test_what_does_not_go_together_is_left_out_of_the_best_and_refused_by_name_outside_of_it():
     everything = decided(algorithm=BEST, clipping=BEST, mechanism=BEST)
     assert ("adassp", PARTS) in everything and ("adassp", RECORD) not in everything

@@ -1,6 +1,7 @@
 """Owners' loss reports: what each gives away, how often owners alike are called different, how far kinds lie apart."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -134,6 +135,29 @@ def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
         and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0]
         and named.likely_distance == 0
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_report_of_a_single_owner_shows_no_difference_between_owners(rng):
+    sample = PublicSample(*generated(120, 4, rng))
+    lost = fresh_losses(sample)
+    for size, report in product(range(100, 106), np.linspace(0.1, 0.7, 7)):
+        sizes = np.array([size])
+        query = loss_query(sample, lost, sizes, SPENT, 1)
+        found = read_reports(query, np.array([report]), sizes, lost, nameless=False, rng=rng)
+        assert found.ratio == 0 and not found.ratios.any() and not found.differ
+
+
+@pytest.mark.filterwarnings("error")
+def test_reports_are_read_where_no_public_row_loses_anything(rng):
+    sample = PublicSample(*generated(120, 4, rng))
+    query = loss_query(sample, np.zeros(120), SIZES, SPENT, 1)
+    alike = read_reports(query, np.zeros(3), SIZES, np.zeros(120), nameless=True, rng=rng)
+    apart = read_reports(
+        query, np.array([1.0, 1.0, 1.0]), SIZES, np.zeros(120), nameless=True, rng=rng
+    )
+    assert alike.test.p_value > 0.5 and apart.differ
+    assert np.isfinite(alike.ratios).all() and np.isfinite(apart.ratios).all()
 
 
 def test_reports_that_show_nothing_make_kinds_less_likely_the_further_apart(rng):

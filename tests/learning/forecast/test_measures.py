@@ -170,6 +170,29 @@ def test_a_market_plays_on_the_measure_itself_and_on_no_straight_line(measure):
     assert game.forecast.outside == measure(1.1)
 
 
+class FixedPlan(Law):
+    """The same where nothing is left open: a model worse than the learner's own is trained as well."""
+
+    outside = 0.4
+
+    def asks(self, sums):
+        return sums[..., 0] > 0
+
+    def excess(self, sums):
+        return np.where(self.asks(sums), super().excess(sums), self.outside)
+
+
+def test_a_model_that_must_be_trained_is_measured_where_it_is_worse_than_the_learners_own():
+    measure = RootMeanSquare(4.0, np.array([4.0]))
+    forecast = MeasuredForecast(FixedPlan(), measure)
+    sums = np.array([[0.0], [0.5], [1.0], [9.0]])
+    expected = [measure(0.4), measure(0.1 + 1 / 1.5), measure(0.6), measure(0.2)]
+    np.testing.assert_allclose(forecast.excess(sums), expected, rtol=1e-12)
+    up, down = (forecast.excess(sums[1:] + step) for step in (1e-6, -1e-6))
+    slope = forecast.slopes(sums[1:, 0], sums[1:])
+    np.testing.assert_allclose(slope, (up - down) / 2e-6, rtol=1e-6)
+
+
 def test_the_gain_in_possible_worlds_is_that_of_the_measure_in_each():
     told = Prediction(np.array([0.0, 0.21]), np.array([0.44, 0.69]))
     measure = RootMeanSquare(1.0, np.array([1.0, 4.0]))

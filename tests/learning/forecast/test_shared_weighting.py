@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from populations import generated, planning_inputs
 
 from learning.errors import InputError
+from learning.forecast.choice import make_planner
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
-from learning.forecast.weighting import SaturatedWeighting, SharedWeighting
+from learning.forecast.public_sample import PublicSample
+from learning.forecast.shared_noise import SaturatedWeighting, SharedWeighting
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
+from learning.privacy.wrapped import Trust
 from learning.training.law import Problem
 
 SIZES = np.array([1000.0, 400.0, 2500.0, 900.0])
@@ -18,6 +22,7 @@ KINDS = ("size", "equal", "precision")
 
 
 LAPLACE = Laplace()
+TRUST = Trust("secure")
 
 
 def made(kind, colluders=0, mechanism=LAPLACE, between=0.0):
@@ -124,6 +129,15 @@ def test_no_sum_is_seen_that_nothing_hides():
     assert not shared.asks(shared.terms(few).sum(axis=0))
 
 
-def test_too_many_owners_for_weights_by_size_are_refused():
-    with pytest.raises(InputError, match='learning.weights: must be "precision"'):
-        SharedWeighting(owners=(10.0,) * 201)
+def test_more_than_two_hundred_owners_need_weights_by_precision():
+    sample = PublicSample(*generated(100, 4, np.random.default_rng(0)))
+    secure = [
+        replace(planning_inputs(sample, Settings(weights=kind), 1.0, [100] * 201), trust=TRUST)
+        for kind in KINDS
+    ]
+    for inputs in secure[:2]:
+        with pytest.raises(InputError, match='learning.weights: must be "precision"'):
+            make_planner(inputs)
+    forecast = make_planner(secure[2]).forecast
+    assert isinstance(forecast.weighting, SaturatedWeighting)
+    assert forecast.at(secure[2].owners.reference) < forecast.outside

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learning.forecast.weighting import Answers, SaturatedWeighting, saturation, shared_weights
+from learning.forecast.shared_noise import SaturatedWeighting, saturation, shared_weights
+from learning.forecast.weighting import Answers
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from populations import generated, planning_inputs
 
+from learning.forecast import bootstrap as bootstrap_module
 from learning.forecast import own_check, public_sample
 from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.exact_planner import exact_planner
@@ -36,6 +37,37 @@ def test_problems_of_several_target_bounds_are_those_of_each(sample):
                 (found.start_error, alone.start_error),
             ):
                 np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_computed_in_blocks_is_that_of_all_samples_at_once(sample, monkeypatch):
+    """In blocks of one sample, of three, and of all; no block holds more numbers than it may."""
+    wide = PublicSample(*generated(400, 24, np.random.default_rng(0)))
+    found = []
+    for block in (1, 3 * wide.x.size, 2**30):
+        monkeypatch.setattr(bootstrap_module, "BLOCK", block)
+        tracemalloc.start()
+        bootstrap = draw_bootstrap(
+            wide,
+            start="public",
+            precondition=True,
+            total_size=20_000,
+            resamples=40,
+            rng=np.random.default_rng(1),
+        )
+        drawn = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        problem = bootstrap.training_problem(2.0, 0.3, corrected=True)
+        clipped = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        found.append((bootstrap, problem, drawn, clipped))
+    *blocks, (bootstrap, problem, drawn, clipped) = found
+    for other, parted, little, less in blocks:
+        assert little < drawn / 2
+        assert less < clipped / 2
+        for one, two in ((other, bootstrap), (parted, problem)):
+            for name, value in vars(two).items():
+                if isinstance(value, np.ndarray):
+                    np.testing.assert_allclose(vars(one)[name], value, rtol=1e-9, atol=1e-12)
 
 
 def test_clipped_problems_have_their_fixed_point_where_the_clipped_records_do(sample):

@@ -7,13 +7,12 @@ import pytest
 
 from learning.forecast.fitness import NODES, FitnessForecast, epsilon_worth, worth_of_all
 from learning.forecast.law import Envelope, PlanSet
+from learning.forecast.shared_noise import SaturatedWeighting, SharedWeighting
 from learning.forecast.weighting import (
     Answers,
     EqualWeighting,
     PrecisionWeighting,
     RecordWeighting,
-    SaturatedWeighting,
-    SharedWeighting,
     SizeWeighting,
 )
 from learning.privacy.composition import AccountedLaplace

@@ -15,6 +15,7 @@ from learning.privacy.ledger import Budget, BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.lifetime import Lifetime, compose_trainings
 from learning.privacy.promises import make_claims
+from learning.privacy.wrapped import GivenBound
 
 SOLD = np.array([0.5, 2.0, 0.0, 1.0])
 ROUNDS = (3, 5, 4, 2)
@@ -166,3 +167,32 @@ def test_claims_over_all_trainings_say_what_they_cover():
         0.75,
         0.75 + 1.0,
     ]  # each record's owners in each period, added up
+
+
+@pytest.mark.parametrize(("short", "spent"), [(3.0, 4.5), (np.inf, np.inf)])
+def test_claims_above_what_was_sold_add_up_as_claimed(short, spent):
+    """Of noise scaled to a third of the proved bound, three times what was sold is lost in every training."""
+    mechanism = GivenBound(Laplace(), short)
+    sold = np.array([[1.0], [0.5]])
+    made = [make_claims(mechanism, "A", [50], one, 3, "one record") for one in sold]
+    (whole,) = compose_trainings(made, sold, Lifetime(mechanism, np.inf, names="A"))
+    assert whole.epsilon == pytest.approx(spent)
+    assert whole.surest == pytest.approx(1 / (1 + np.exp(-spent)))
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(DELTA), Gaussian(DELTA, "pld")])
+def test_a_training_without_noise_spends_all_and_leaves_no_claim(mechanism):
+    sold = np.array([[1.0, 1.0], [np.inf, 0.5], [0.5, 0.0]])
+    life = Lifetime(mechanism, np.array([2.0, 2.0]), names="AB")
+    assert np.isinf(life.total(sold)[0]) and np.isfinite(life.total(sold)[1])
+    assert life.most(sold, 1)[0] == 0 and life.most(sold, 1)[1] > 0
+    assert life.exceeded_limit("A", sold[:, 0]) == 2.0
+    made = [make_claims(mechanism, "AB", [50, 50], one, 3, "one record") for one in sold]
+    assert {claim.party for claim in compose_trainings(made, sold, life)} == {"B"}
+
+
+def test_a_budget_that_was_not_stated_exceeds_every_limit():
+    ledger = Ledger(Lifetime(Laplace(), np.array([1.0]), names=("A",)))
+    budget = ledger.open(Budget("A", None, 3)).budget
+    with pytest.raises(BudgetExceeded, match="no stated budget"):
+        ledger.charge(budget, "training")

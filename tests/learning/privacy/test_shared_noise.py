@@ -107,3 +107,11 @@ def test_what_cannot_be_made_together_is_refused():
 def test_against_the_learner_local_noise_is_what_was_sold():
     assert Trust().feared_epsilon(Laplace(), 3, "owners", 2.0) == 2.0
     assert Trust("secure", 1).feared_epsilon(Gaussian(1e-6), 3, "learner", 1.0) < 1.0
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
+def test_the_variance_of_a_part_costs_what_was_sold(mechanism):
+    shared = SharedNoise(mechanism, 5, 2)
+    variance = shared.variance([0.5, 2.0], 100, 1.0, 4)
+    assert variance * 3 == pytest.approx(mechanism.variance([0.5, 2.0], 100, 1.0, 4))
+    assert shared.epsilon(variance, 100, 1.0, 4) == pytest.approx([0.5, 2.0])

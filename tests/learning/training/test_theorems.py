@@ -160,18 +160,21 @@ def test_the_asynchronous_terms_are_those_of_appendix_b():
     gap = 1 - np.sqrt(0.75)
     inside = 1 / 100 + 2 * sum((0.1 + 2 * np.sqrt(2) / (200 * e)) ** 2 for e in (0.5, 2.0))
     rooted = 2 * 4 * size**2 * np.sqrt(3) * 20 / 0.1 / gap * np.sqrt(inside)
-    assert asynchronous_terms(at) == pytest.approx((rooted, 2 * size**2 * 20 / 0.1 * inside))
+    printed = asynchronous_terms(at, as_printed=True)
+    assert printed == pytest.approx((rooted, 2 * size**2 * 20 / 0.1 * inside))
     inside = 1 / 100 + 2 * sum(
         (0.1 + 2 * np.sqrt(6) * (3 / size) / (200 * e)) ** 2 for e in (0.5, 2.0)
     )
-    assert asynchronous_terms(at, coordinates=3)[1] == pytest.approx(
-        2 * size**2 * 20 / 0.1 * inside
-    )
+    proved = asynchronous_terms(at, as_printed=False)
+    reach = 2 * 4 * size**2 * np.sqrt(3) * 20 / 0.1 / gap
+    assert proved == pytest.approx((reach * np.sqrt(inside) / 10, 2 * size**2 * 20 / 0.1 * inside))
+    single = replace(at, n_parameters=1)  # Xi/C counts for one coordinate too
+    assert sum(asynchronous_terms(single, as_printed=False)) < sum(printed)
+    assert asynchronous_terms(single, as_printed=False)[1] < printed[1]
     told = ALGORITHMS["asynchronous"].published_bound(at)
-    assert told.distance == pytest.approx(sum(asynchronous_terms(at))) and told.excess is None
+    assert told.distance == pytest.approx(sum(printed)) and told.excess is None
     kept = (1 - 20 * 0.1 / (100 * 2)) ** 10 * 3 * at.start_distance
-    limit = sum(asynchronous_terms(at, coordinates=3, root_factor=0.1))
-    assert told.corrected_distance == pytest.approx(limit + kept)
+    assert told.corrected_distance == pytest.approx(sum(proved) + kept)
 
 
 @pytest.mark.parametrize(("decline", "constant"), [(1.0, 1 / 0.4), (0.5, 0.3)])
@@ -202,6 +205,22 @@ def test_what_does_not_fit_a_theorem_is_told():
     assert told.corrected == pytest.approx(
         left * fits.start_excess + 3 * fits.noise_power / 0.8 * (1 - left)
     )
+
+
+@pytest.mark.parametrize("name", ["synchronous", "averaged", "sgd1", "sgd2", "weighted"])
+def test_a_cost_without_curvature_or_with_kinks_has_no_bound_and_says_why(name):
+    """No division by 0, and no product of 0 and infinity: numbers lost are errors in the program."""
+    at = inputs(name, 0.3, 5, (np.inf, np.inf), delta=1e-9)
+    with np.errstate(all="raise"):
+        flat = ALGORITHMS[name].published_bound(replace(at, strong_convexity=0.0))
+        kinked = ALGORITHMS[name].published_bound(replace(at, smoothness=np.inf))
+        ALGORITHMS[name].published_bound(replace(at, strong_convexity=0.0, decline=1.0))
+    assert flat.excess is flat.distance is flat.corrected_distance is None
+    assert kinked.corrected is None
+    if name not in ("averaged", "sgd1"):  # which are proved of convex costs
+        assert "convexity" in flat.unmet
+    if name in ("synchronous", "weighted"):
+        assert "smoothness" in kinked.unmet
 
 
 def test_steps_as_printed():

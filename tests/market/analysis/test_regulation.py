@@ -191,6 +191,14 @@ def test_a_floor_under_prices():
         floor_prices(three(Posted(1.0)), -1.0)
 
 
+@pytest.mark.parametrize("rule", [cap_epsilon, floor_prices, tax_leakage])
+def test_a_rule_has_one_number_or_one_per_owner(rule):
+    with pytest.raises(InputError, match="needs one number per owner, 3 in all; found 2"):
+        rule(three(Posted(1.0)), [1.0, 2.0])
+    each = rule(three(Posted(1.0)), [1.0, 1.0, 1.0])
+    assert np.array_equal(each.payoffs(SLOPES), rule(three(Posted(1.0)), 1.0).payoffs(SLOPES))
+
+
 @pytest.mark.parametrize(
     "policy", [Posted(SLOPES * 2), Proportional(9.0), Marginal(SLOPES / 6), Shapley(), Split(9.0)]
 )

@@ -9,9 +9,9 @@ import pytest
 from markets import market, rng
 
 from learning.errors import InputError
+from market.analysis.joint_moves import JointMoves
 from market.analysis.unions import (
     Coalitions,
-    JointMoves,
     Union,
     divide_surplus,
     prefers_union,

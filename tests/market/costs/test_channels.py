@@ -303,6 +303,10 @@ def test_an_owner_chooses_the_kink_where_leakage_begins():
             {"price": -1.0},
             "policy.price: must be a number of at least 0, or a list with one per owner; found -1",
         ),
+        (
+            {"price": np.array([1.0, np.inf])},
+            "policy.price: must be a number of at least 0, or a list with one per owner; found inf",
+        ),
     ],
 )
 def test_channels_that_cannot_be(changes, message):

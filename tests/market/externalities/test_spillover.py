@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from markets import market, rng
+from toys import LinearLaw
 
 from learning.errors import InputError
 from market.columns import column, finite_difference
@@ -20,7 +21,7 @@ from market.externalities import (
     spillover_game,
 )
 from market.game.game import Game
-from market.policies.contributions import Shapley
+from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 
@@ -114,6 +115,19 @@ def test_share_is_counted_of_all_that_records_tell(share):
     )  # two of variance 1/2 each make up the first one's whole
     alone = game.costs(np.array([most, 0.0, 0.0]))[0]
     assert lost == pytest.approx(share * alone * (1 + NOISE / most**2), rel=1e-6)
+
+
+@dataclass(frozen=True)
+class Retainer(Posted):
+    paid_unasked = True
+
+
+@pytest.mark.parametrize("policy", [Marginal(0.5), Retainer(4.0)], ids=str)
+def test_a_policy_pays_for_the_same_as_without_spillovers(policy):
+    game = market(Linear(1.0), policy, 2, forecast=LinearLaw(1.0, 0.1, 0.02), value=9.0)
+    spilled = spillover_game(game, Externalities(0.5)).policy
+    for name in ("grain", "paid_unasked", "pays_for_fitness"):
+        assert getattr(spilled, name) == getattr(policy, name)
 
 
 def test_with_nothing_in_common_it_is_the_same_game():

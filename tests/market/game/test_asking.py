@@ -41,6 +41,14 @@ class Retainer(Posted):
     paid_unasked = True
 
 
+@dataclass(frozen=True)
+class Charged(Posted):
+    """A posted price less a charge to whoever sells: payments jump at 0."""
+
+    def payments(self, epsilon, deviations):
+        return super().payments(epsilon, deviations) - 6.0 * (epsilon > 0)
+
+
 def pair(policy, low=0.01, cost=None, **more):
     return market(
         cost or Linear([3.0, 5.0]), policy, 2, low=low, forecast=Choosy(), value=100.0, **more
@@ -125,6 +133,23 @@ def test_responses_and_regret_are_those_of_a_dense_search(policy, low):
             scale = 1e-6 * (1 + abs(max(payoffs)))
             assert reached >= max(payoffs) - scale
             assert regret[owner] == pytest.approx(max(*payoffs, reached) - have, abs=20 * scale)
+
+
+@pytest.mark.parametrize("fixed_cost", [0.0, 6.0])
+@pytest.mark.parametrize("policy", [Posted(4.0), Marginal(0.5), Retainer(2.0), Charged(4.0)])
+@pytest.mark.parametrize("profile", [(3.0, 1.0), (3.0, 0.3), (3.0, 0.1), (0.1, 3.0)])
+def test_an_owner_may_leave_to_a_learner_that_buys_without_it(policy, profile, fixed_cost):
+    """The model goes to all; where sharing at all is costly or charged, payoffs jump at 0 and may be highest there."""
+    public = {"benefit": 20.0, "isolated": 0.9, "model_for_all": True}
+    game = pair(policy, 0.0, Quadratic([0.5, 2.0]), fixed_cost=fixed_cost, **public)
+    at = np.array(profile)
+    payoffs = game.deviation_payoffs(at, np.tile(TRIED, (2, 1)))
+    have = game.weighed_payoffs(at)
+    np.testing.assert_allclose(
+        game.regret(at), np.maximum(payoffs.max(axis=1) - have, 0), rtol=1e-5, atol=1e-5
+    )
+    reached = game.deviation_payoffs(at, game.best_responses(at)[:, None])[:, 0]
+    assert np.all(reached >= payoffs.max(axis=1) - 1e-5)
 
 
 def test_nobody_drowns_everything_to_be_spared_a_loss():

@@ -538,6 +538,7 @@ def test_regret_of_some_owners_is_that_of_all(weights):
     game = random_market(3, weights=weights)
     epsilon = np.random.default_rng(3).uniform(game.owners.epsilon_min, game.owners.epsilon_max)
     chosen = np.arange(len(epsilon))[1:]
-    np.testing.assert_allclose(
-        game.regret(epsilon, chosen), game.regret(epsilon)[chosen], rtol=1e-9, atol=1e-12
-    )
+    for order in (chosen, np.arange(len(epsilon))[::-1]):
+        np.testing.assert_allclose(
+            game.regret(epsilon, order), game.regret(epsilon)[order], rtol=1e-9, atol=1e-12
+        )

@@ -136,6 +136,11 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         (["--statement", "shared/contract.json"], "shared/contract.json"),
         (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
         (["--public", "none.csv"], "none.csv"),
+        (
+            ["--aside", "few.csv"],
+            "--aside: must hold 20 rows or more, as fewer show nothing; found 9",
+        ),
+        (["--aside", "other.csv"], "other.csv: --aside: "),
         (["--out", "nowhere"], "--out: must be a folder that is there; found nowhere"),
         (["elsewhere"], "FOLDER: must be a folder that is there; found elsewhere"),
         (
@@ -148,6 +153,9 @@ def test_what_cannot_be_settled_is_refused_in_one_line(dpmarket, shared, contrac
     ledger_of(shared, contract, "Alpha", ())
     (shared.parent / "taken").mkdir()
     (shared.parent / "taken" / "settlement.html").write_text("somebody's")
+    lines = table(contract, "Gamma", seed=7).splitlines(keepends=True)
+    (shared.parent / "few.csv").write_text("".join(lines[:10]))
+    (shared.parent / "other.csv").write_text("a,b\n1,2\n")
     status, out, err = dpmarket("settle", shared / "contract.json", *arguments)
     assert (shared.parent / "taken" / "settlement.html").read_text() == "somebody's"
     assert status == 2 and told in err and err.count("\n") == 1 and out == ""

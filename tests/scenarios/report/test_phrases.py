@@ -46,7 +46,7 @@ def test_a_name_is_shown_as_it_is_and_never_as_markup_or_template():
 
 def test_a_cause_without_a_sentence_fails_instead_of_saying_nothing():
     with pytest.raises(UndefinedError):
-        render_phrase("privacy", "warning", {"cause": "unheard of"})
+        render_phrase("privacy", "warning", {"cause": "unheard of"}, {})
     with pytest.raises(UndefinedError):
         render_phrase("model", "reason", {"cause": "unheard of"}, "law")
     with pytest.raises(AttributeError):

@@ -7,15 +7,10 @@ import pytest
 from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, told
 from result_folders import NAMES, result
 
+from learning.phrases import protection, strength, surest
 from learning.privacy.laplace import Laplace
 from learning.privacy.promises import make_claims
-from scenarios.report.facts_owners import (
-    protection_of,
-    protection_tile,
-    strength,
-    surest,
-    weakest_promises,
-)
+from scenarios.report.facts_owners import protection_of, protection_tile, weakest_promises
 from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_percent
 
@@ -24,7 +19,7 @@ from scenarios.report.wording import format_percent
 def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
     """Bayes with likelihood ratio e^epsilon and even odds."""
     assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
-    assert f"at most {format_percent(sure)} sure" in render_phrase("privacy", "protection", epsilon)
+    assert f"at most {format_percent(sure)} sure" in protection(epsilon)
 
 
 def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
@@ -121,12 +116,10 @@ def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
 
 
 def test_protection_in_words_at_the_ends_and_in_order():
-    assert "nothing is shared" in render_phrase("privacy", "protection", 0.0)
-    assert "without protection" in render_phrase("privacy", "protection", math.inf)
-    assert "all but certain" in render_phrase("privacy", "protection", 9.0)
-    strengths = [
-        render_phrase("privacy", "protection", e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)
-    ]
+    assert "nothing is shared" in protection(0.0)
+    assert "without protection" in protection(math.inf)
+    assert "all but certain" in protection(9.0)
+    strengths = [protection(e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)]
     assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
 
 

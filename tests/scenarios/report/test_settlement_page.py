@@ -4,7 +4,7 @@ import json
 
 import pytest
 from exchanges import small_contract
-from reports import Balanced, plain
+from reports import Balanced, left_end, plain
 from settlements import played
 from told import differing
 
@@ -62,6 +62,12 @@ def seen(amount, error, *, aside=True, fits=True):
             (0.3, 0.45),
         )
     )
+
+
+def test_no_name_of_an_owner_is_cut_by_the_edge(whole):
+    name = "Southern Regional Hospital of Wyoming"
+    owners = [one | {"name": f"{name} {at}"} for at, one in enumerate(whole["owners"])]
+    assert left_end(deliveries_figure, whole | {"owners": owners}) >= 0
 
 
 def test_a_whole_exchange_in_one_sentence(whole):

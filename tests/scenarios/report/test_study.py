@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.report.facts_study import show_interval
+from scenarios.report.facts_study import show_difference, show_interval
 from scenarios.report.figure_scale import Scale
 from scenarios.report.figure_study import group_points
 from scenarios.report.phrases import render_phrase
@@ -54,3 +54,16 @@ def test_a_point_is_called_by_its_title_and_its_place():
         )
         == "5 % [4 to 6 %]"
     )
+
+
+def test_a_difference_that_is_rounding_reads_as_none():
+    fact = "learner.surplus"
+    for changes, told in (
+        ((3e-12, -2e-12, 8e-12), "0"),
+        ((0.5, 0.25, 0.75), "0.5 [0.25 to 0.75]"),
+        ((0.0, 0.0, 0.0), "0"),
+    ):
+        found = {fact: Estimate(*changes, 5)}
+        point = Point(2, (), {fact: Estimate(1234.0, 1200.0, 1270.0, 5)}, found)
+        assert show_difference(fact, point) == told
+    assert show_difference(fact, Point(2, (), {}, {})) == "–"

@@ -3,13 +3,15 @@
 import re
 
 import pytest
+from reports import alternative, compared
 from result_folders import result
 
 from learning.errors import InputError
 from scenarios import result as saved
-from scenarios.command.console import print_result
+from scenarios.command.console import print_result, summary_lines
 from scenarios.opened import Result
 from scenarios.report.comparison_page import render_comparison
+from scenarios.report.page import render
 from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.studies.comparison import Alternative, compare
@@ -41,6 +43,13 @@ def test_every_sentence_with_money_names_its_currency():
     assert "fixed cost of 3\N{NO-BREAK SPACE}EUR" in render_phrase(
         "offer", "cost_words", cost, "EUR"
     )
+
+
+def test_the_edge_of_refusal_is_told_with_the_currency():
+    edge = {"cause": "edge_of_refusal", "learner": "", "payments": 40.0, "sellers": 2}
+    made = result(warnings=[edge], **EUROS)
+    told = "it pays 40\N{NO-BREAK SPACE}EUR for a model"
+    assert render(made, {}, "").count(told) == 2 and told in "".join(summary_lines(made))
 
 
 def test_the_terminal_says_first_what_money_is_counted_in(tmp_path, capsys):
@@ -111,48 +120,8 @@ def test_latex_and_the_page_of_a_comparison_have_the_currency():
         r"payment, \$ & privacy cost, \$" in opened.to_latex()
         and "surplus, $" in opened._repr_html_()
     )
-    owner = {
-        "name": "A",
-        "epsilon": 1.0,
-        "payment": 2.0,
-        "privacy_cost": 1.0,
-        "surplus": 1.0,
-        "rational": True,
-    }
-    row = {
-        "name": "a",
-        "payments": 10.0,
-        "scaled": None,
-        "trained_gain": None,
-        "trained_fitness": None,
-        "gain": 5.0,
-    }
-    row |= {
-        "owners": [owner],
-        "gain_interval": [1.0, 9.0],
-        "relative_fitness": 0.1,
-        "chance_pays": 0.9,
-        "welfare": 6.0,
-    }
-    row |= {
-        "owners_surplus": 1.0,
-        "treasury": 0.0,
-        "certified": True,
-        "equilibria": 1,
-        "asks": True,
-        "agrees": None,
-    }
-    row |= {"rules": {}, "policy": {"kind": "proportional", "budget": 10.0}}
-    change = {"learner": 1.0, "owners": [2.0], "treasury": 0.0, "welfare": 3.0, "paired": False}
-    content = {
-        "title": "T",
-        "currency": "EUR",
-        "aim": {"spending": None, "fitness": None},
-        "vote": None,
-    }
-    page = render_comparison(
-        content | {"alternatives": [row, row | {"gain": 2.0}], "differences": [change]}
-    )
+    content = compared(alternative(), alternative(gain=2.0), currency="EUR")
+    page = render_comparison(content)
     assert ">Paid in all, EUR<" in page and "learner&#39;s gain, EUR" in page.replace(
         "'s gain", "&#39;s gain"
     )

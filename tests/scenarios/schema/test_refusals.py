@@ -145,6 +145,11 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     ),
     ((*SGD1, "learning.horizon=1000001"), "learning.horizon", "from 1 to 1000000|found 1000001"),
     (
+        ("learning.horizon=2", "learning.returned=averaged"),
+        "learning.returned",
+        'must be "last" with horizon 2|found "averaged"',
+    ),
+    (
         ("learning.algorithm=sgd2", "learning.horizon=1"),
         "learning.horizon",
         'from 2 to 100000 with algorithm "sgd2"',

@@ -13,6 +13,7 @@ from scenarios.schema.loading import load
 from scenarios.starting.first import default_name, init, named_from
 from scenarios.starting.guesses import Wanted, guess
 from scenarios.starting.money import BUDGETS, rounded
+from scenarios.starting.shares import rows_in_order
 from scenarios.tables.dataset import market_data
 from scenarios.tables.reading import read_table
 
@@ -147,6 +148,25 @@ def test_the_user_overrules_every_guess(dpmarket, table):
         "Owner 4",
     ]
     assert len(set(shared.holders.sizes)) == 1 and "bank" in shared.features.used
+
+
+def test_a_guess_that_more_public_rows_show_to_be_wrong_is_made_anew(table):
+    """Two texts in the first public rows, of which one is rare; a third one shows in those that become public for that."""
+    frame = regression(400)
+    first, more = (rows_in_order(400)[-count:] for count in (60, 100))
+    frame["state"] = "open"
+    frame.loc[first[:3], "state"] = "lost"
+    frame.loc[np.setdiff1d(more, first)[:5], "state"] = "won"
+    path = table(frame[["a", "b", "sales", "state"]])
+    found = guessed(path)
+    assert found.target.column.name == "sales" and "state" in found.features.used
+    with pytest.raises(InputError, match="--target: must hold numbers or two values"):
+        guess(read_table(path), Wanted(), lambda question, offered: offered)
+
+
+def test_no_owners_at_all_are_refused(table):
+    with pytest.raises(InputError, match="--owners: must be 1 or more; found 0"):
+        guessed(table(regression()), owners=0)
 
 
 def test_questions_are_put_with_the_guess_and_answers_are_taken(table):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
+from scenarios.features import FEATURES
 from scenarios.schema.loading import load
 from scenarios.sweeping import cells as laid_out
 from scenarios.sweeping.axes import Range
@@ -128,6 +129,20 @@ def test_a_table_that_changed_makes_another_cell(write):
     table = path.parent / "t.csv"
     table.write_text(table.read_text().replace("a", "c"))
     assert not set(first) & {cell.key for cell in cells(read_study(made))}
+
+
+def test_every_part_of_a_result_may_be_kept_of_a_cell():
+    """Those of all features too, whichever there are."""
+    parts = [feature.result for feature in FEATURES.values() if feature.result]
+    asked = [f"{part}.any" for part in (*parts, "learner", "claims", "protocol", "warnings")]
+    assert {"time.any", "trust.any", "audit.any"} < set(asked)
+    assert study(facts=asked).study.facts == tuple(asked)
+    with pytest.raises(InputError, match="must name facts"):
+        study(facts=["scenario.seed"])
+
+
+def test_the_rooms_that_compute_no_fact_are_there():
+    assert all((laid_out.ROOT / "scenarios" / room).is_dir() for room in laid_out.SHOWING)
 
 
 class Unseen:

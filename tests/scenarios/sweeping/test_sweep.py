@@ -529,6 +529,12 @@ def test_points_are_means_over_seeds_and_differences_are_of_the_same_seeds(
         ),
         ({"sobol": {"samples": 2, "learner.value": [1, 2]}, "grid": {}}, "alone and with others"),
         ({"grid": {}}, "One seed"),
+        # Nothing to draw: no fact shown varies, or none is known.
+        (
+            {"sobol": {"samples": 2, "learner.value": [1, 2]}, "grid": {}, "show": ["sharing"]},
+            "Point by point",
+        ),
+        ({"show": ["learner.payments"]}, "Point by point"),
     ],
 )
 def test_the_page_draws_whatever_varies(invented, write, tmp_path, tables, drawn):

@@ -1,0 +1,222 @@
+"""Figures 7 to 10: hospitals of unlike kind, and which of them gain by training together."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from learning.errors import InputError
+from reproduction.drawing import INK, MUTED, Style, set_scales
+from reproduction.item import Setting
+from reproduction.specification import Found, Law
+from reproduction.tables import load_table
+from reproduction.timing.paths import (
+    BANDS,
+    BUDGETS,
+    annotate_end,
+    compute_paths,
+    compute_talks,
+    draw_talks,
+    measure_paths,
+    measure_talks,
+)
+from reproduction.timing.training import (
+    PRINTED,
+    PROVED,
+    PSI,
+    add_bound,
+    isolated_fitness,
+    make_market,
+    make_plan,
+    mean_fitness,
+    noise_aggregate,
+    noisy_slopes,
+    sweep_budgets,
+    train_at,
+)
+from reproduction.training import Market
+from scenarios.planning import prepare
+from scenarios.runner import carry_out
+from scenarios.schema.loading import load
+
+LARGE = 10_000  # records of each hospital that the paper took
+GAINED = {0.1: 0, 1.0: 0, 10.0: 8}  # hospitals that gain in the paper
+LIBRARY = ("market_hospitals", "market_gains", "market_gains_by_formula", "market_isolated")
+
+
+@lru_cache(maxsize=2)
+def hospital_market(setting: Setting) -> Market:
+    """Market of all hospitals."""
+    stays = load_table("hospitals", setting)
+    return make_market(stays, stays.of_owners())
+
+
+def record_factors(setting: Setting) -> list[int]:
+    """Factors of the records that noise is drawn for: 1, and 100 where a hospital is small."""
+    return [1] if hospital_market(setting).sizes.min() >= LARGE else [1, 100]
+
+
+def compute_hospital_paths(setting: Setting) -> pd.DataFrame:
+    """Paths of all hospitals."""
+    table = load_table("hospitals", setting)
+    return compute_paths(table, hospital_market(setting), record_factors(setting), setting)
+
+
+def compute_hospital_talks(setting: Setting) -> pd.DataFrame:
+    """Talks of all hospitals."""
+    return compute_talks(load_table("hospitals", setting), hospital_market(setting), setting)
+
+
+def compute_budgets(setting: Setting) -> pd.DataFrame:
+    """Mean relative fitness over budgets, with (11) fitted."""
+    market = hospital_market(setting)
+    epsilon = np.geomspace(0.1, 10, setting.pick_value(9, 3))
+    plan = make_plan(load_table("hospitals", setting), market)
+    times = record_factors(setting)
+    sold = np.concatenate([epsilon * one for one in times])
+    frame = sweep_budgets(market, plan, sold, setting).assign(
+        epsilon=np.tile(epsilon, len(times)),
+        owners=len(market.records),
+        n_records=market.sizes.sum(),
+        gradient_bound=market.gradient_bound,
+    )
+    frame.insert(0, "times_records", np.repeat(times, len(epsilon)))
+    spent = frame["epsilon"] * frame["times_records"]
+    return add_bound(frame, noise_aggregate(spent, market.sizes.mean(), len(market.records)))
+
+
+def measure_budgets(frame: pd.DataFrame) -> Found:
+    """The fall of fitness with the budget, and its slopes."""
+    parts = frame.groupby("times_records")[PSI]
+    yield "falls", all((np.diff(part) < 0).all() for _, part in parts)
+    for times, value in noisy_slopes(frame, "epsilon", "times_records").items():
+        yield "slope", value, {"noise": describe_noise(times)}
+
+
+def describe_noise(times: int) -> str:
+    """Describe the noise of several times as many records."""
+    if times == 1:
+        return "noise of as many records as there are"
+    return f"noise of {times} times as many records"
+
+
+def compute_gains(setting: Setting) -> pd.DataFrame:
+    """Own model of every hospital against the joint model, by both readings.
+
+    The alternative of an owner is its own best model, without noise, judged by its fitness on the
+    records of all: the measure of the paper, which needs no law.
+    """
+    market = hospital_market(setting)
+    table = load_table("hospitals", setting)
+    cases = list(product(record_factors(setting), BUDGETS))
+    times, budgets = (list(column) for column in zip(*cases, strict=True))
+    sold = [epsilon * factor for factor, epsilon in cases]
+    parts = []
+    for clocks in (PRINTED, PROVED):
+        plan = make_plan(table, market, clocks=clocks)
+        found = train_at(market, plan, sold, setting, share=0.5)
+        mean, error = mean_fitness(market, found, setting)
+        part = {"reading": clocks.reading, "times_records": times, "epsilon": budgets}
+        parts.append(pd.DataFrame(part | {PSI: mean, "std_error": error}))
+    own, formula = isolated_fitness(market.records)
+    columns = {
+        "owner": np.arange(1, len(own) + 1),
+        "n_records": market.sizes,
+        "isolated": own,
+        "isolated_formula": formula,
+    }
+    frame = pd.concat(parts).merge(pd.DataFrame(columns), how="cross")
+    data = None if setting.quick else setting.data
+    return frame.assign(
+        **count_market_gains(data, setting.runs),
+        gains=(frame[PSI] < frame["isolated"]).astype(int),
+        gains_by_formula=(frame[PSI] < frame["isolated_formula"]).astype(int),
+    )
+
+
+def count_market_gains(data: Path | None, runs: int) -> dict[str, float]:
+    """Hospitals that gain in the library's market of hospitals; nan without its table.
+
+    The program's own protocol trains there, at the budgets that hospitals sell.
+
+    Parameters
+    ----------
+    data : folder with the subset of the state's table.
+    runs : trainings.
+
+    Returns
+    -------
+    dict with the number of hospitals, the number that gain by the fitness of their own model on all
+    records, the number that gain by C(1/n_i - 1/n), and the median of that fitness.
+    """
+    absent = dict.fromkeys(LIBRARY, float("nan"))
+    if data is None:
+        return absent
+    changes = ["market.starts=1", f"validation.runs={runs}"]
+    try:
+        scenario = load("hospitals", changes, data_folder=data)
+        prepared = prepare(scenario)
+    except InputError:  # another edition of the table
+        return absent
+    run = carry_out(scenario, prepared, others=False)
+    trained = float(run.fitness.mean())
+    records = [(owner.x, owner.y) for owner in run.data.owners]
+    learning = scenario.learning
+    own, formula = isolated_fitness(records, learning.objective, learning.regularisation)
+    gaining = [int((one > trained).sum()) for one in (own, formula)]
+    return dict(zip(LIBRARY, (len(own), *gaining, float(np.median(own))), strict=True))
+
+
+def measure_gains(frame: pd.DataFrame) -> Found:
+    """Hospitals that gain, their own models against the formula, and both readings."""
+    times = frame["times_records"].max()
+    part = frame[(frame["times_records"] == times) & (frame["reading"] == "printed")]
+    counts = part.groupby("epsilon")["gains"].sum()
+    own = part[part["epsilon"] == part["epsilon"].max()]
+    ratio = own["isolated"].median() / own["isolated_formula"].median()
+    readings = frame.groupby(["times_records", "epsilon", "reading"])[PSI].first().unstack()
+    yield "more", (np.diff(counts) >= 0).all()
+    for epsilon, many in GAINED.items():
+        said = str(many) if many else "none named"
+        words = {"epsilon": epsilon, "noise": describe_noise(times), "said": said}
+        yield "gaining", counts[epsilon], many, many, words
+    yield "ratio", ratio, {"tolerance": 0.01 * ratio}
+    yield "readings", np.abs(readings["proved"] / readings["printed"] - 1).max()
+    yield from measure_market_gains(frame.iloc[0])
+
+
+def measure_market_gains(row: pd.Series) -> Found:
+    """Hospitals that gain in the library's market, where its table was there."""
+    many, gaining, formula = (row[name] for name in LIBRARY[:3])
+    if not np.isnan(many):
+        yield "gaining_by_own", gaining, many, many
+        yield "gaining_by_formula", formula, 0, many - 1
+
+
+def draw_models(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draw own models as markers, and joint models as lines."""
+    own = frame[frame["epsilon"] == BUDGETS[0]]
+    sizes = own["n_records"]
+    axes.plot(sizes, own["isolated"], "o", ms=3, label="own model, on all records")
+    style: Style = {"ms": 2, "color": MUTED, "label": "C(1/n_i − 1/n)"}
+    axes.plot(sizes, own["isolated_formula"], ".", **style)
+    lines = zip(frame.groupby("epsilon")[PSI].first().items(), ("-", "--", "-."), strict=True)
+    for (epsilon, psi), dashes in lines:
+        axes.axhline(psi, color=INK, lw=1, ls=dashes)
+        annotate_end(axes, f"together, ε = {epsilon:g}", (sizes.max(), psi))
+    set_scales(axes, "xy")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** 0.3)
+
+
+LAWS: dict[str, Law] = {
+    "AS-7": (compute_hospital_paths, partial(measure_paths, falling=BUDGETS[-1:]), BANDS),
+    "AS-8": (compute_hospital_talks, measure_talks, draw_talks),
+    "AS-9": (compute_budgets, measure_budgets),
+    "AS-10": (compute_gains, measure_gains, {"models": draw_models}),
+}
