@@ -57,7 +57,9 @@ class Choice:
     key: dotted key of the scenario file, at which errors are reported.
     title: the choice in the words of an error.
     example: changes of a scenario that make the choice, as for ``--set``.
-    excludes: reasons why other choices cannot be made with this one, by their names.
+    excludes: reasons why other choices cannot be made with this one, by their names. A reason
+        completes "KEY must be left out with TITLE, ...", of which KEY is the other choice's, and
+        so speaks of this one: "under which payments go to owners, not to their union".
     refusal: rule of the error where this choice is excluded.
     """
 
