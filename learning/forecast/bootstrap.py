@@ -24,6 +24,7 @@ from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
 BLOCK = 2**17  # numbers handled at once
+MOMENTS = 1.2  # spread of the log of second moments of another kind: ten-fold in one of 40
 
 
 @dataclass(frozen=True)
@@ -241,9 +242,9 @@ def draw_bootstrap(
     H^-1. The samples' models miss theta_pub by 1/n_pub H^-1 Sigma_g H^-1 only, so their distances
     from it are stretched by sqrt(1 + n_pub/n).
 
-    Samples may be of a kind of their own. Their models then lie further off; and where that is
-    further than by chance alone, their rows are those of one part of the population, within which a
-    feature hardly varies.
+    Samples may be of a kind of their own. Their models then lie further off. Where that is further
+    than by chance, features vary in them otherwise, too: in directions drawn at random, the second
+    moments of the population are e^z times those that a sample shows, z ~ N(0, MOMENTS^2).
 
     Parameters
     ----------
@@ -261,13 +262,18 @@ def draw_bootstrap(
     truth = sample.truth
     by_chance = 1 / len(y) + 1 / total_size
     away = np.zeros(resamples) if distances is None else distances / by_chance
-    parts = [_draw_part(x, rng) if far else np.arange(len(y)) for far in away > 1]
-    rows = np.stack([_draw_rows(y, part, sample.loss.labels, rng) for part in parts])
+    rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
     stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
     models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
+    scale = np.stack(
+        [
+            one @ _draw_stretch(x.shape[1], rng) if far else one
+            for one, far in zip(scale, away > 1, strict=True)
+        ]
+    )
     return BootstrapSamples(
         sample, models, start, scale, optimum, rows, total_size, precondition, norm
     )
@@ -294,21 +300,16 @@ def _stretch_factor(rows: int, total_size: int) -> float:
     return float(np.sqrt(1 + rows / total_size))
 
 
-def _draw_part(x: Array, rng: Generator) -> NDArray[np.intp]:
-    """Draw row numbers of a part of rows (n, p): a quarter, neighbours by one of the features."""
-    column = x[:, rng.integers(x.shape[1])]
-    order = np.lexsort((rng.random(len(x)), column))
-    count = len(x) // 4 + 1
-    first = rng.integers(len(x) - count + 1)
-    return order[first : first + count]
+def _draw_stretch(width: int, rng: Generator) -> Array:
+    """Draw a symmetric matrix (p, p) that stretches random directions by e^(z/2)."""
+    axes, _ = np.linalg.qr(rng.standard_normal((width, width)))
+    stretch = np.exp(MOMENTS / 2 * rng.standard_normal(width))
+    return axes * stretch @ axes.T
 
 
-def _draw_rows(y: Array, part: NDArray[np.intp], labels: bool, rng: Generator) -> NDArray[np.intp]:
-    """Draw as many row numbers as there are rows from a part of them, with replacement.
-
-    With labels until both are there.
-    """
+def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:
+    """Draw row numbers with replacement; with labels until both are there."""
     while True:
-        chosen = part[rng.integers(len(part), size=len(y))]
+        chosen = rng.integers(len(y), size=len(y))
         if not labels or len(np.unique(y[chosen])) > 1:
             return chosen
