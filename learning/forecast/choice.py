@@ -152,8 +152,8 @@ class QuickForecast(NamedTuple):
     """Forecast of a way to train at the reference budgets, quick or full.
 
     ``horizon`` is the best number of rounds, ``growth`` that of the shares of a budget, ``plan``
-    the best plan of a quick forecast; ``in_doubt`` is the geometric mean of its relative fitness over the
-    kinds that records may be of, None where all are known to be of one kind.
+    the best plan of a quick forecast. ``in_doubt`` is the geometric mean of its relative fitness
+    over the kinds that records may be of; None where all are known to be of one kind.
     """
 
     relative_fitness: float
