@@ -28,6 +28,7 @@ from learning.forecast.planner import (
     compare_owners,
     draw_doubts,
 )
+from learning.forecast.prediction import NOTHING
 from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
@@ -107,11 +108,11 @@ class Way:
     def forecast_in_doubt(self, plan: Plan) -> float | None:
         """Geometric mean of relative fitness under a plan over the kinds that records may be of.
 
-        Ways are so compared by factors: one that may end ten times worse than another is not worth
-        a gain of a third, and kinds under which all ways fail do not decide.
-        The plan is the best one if all records are of one kind: nothing shows before the owners
-        answer that they are not. None where no doubt is left that they are, or training starts at
-        zero, which is as far from records of any kind.
+        So ways are compared by factors: a gain of a third does not make up for an error that may be
+        ten times as large, and kinds under which all ways fail do not decide. The plan is the best
+        one if all records are of one kind, since nothing shows that they are not before owners
+        answer. None where they are known to be of one kind, or training starts at zero, which is as
+        far from records of any kind.
         """
         whole = self.inputs.public_coordinates(self.mechanism)
         between = compare_owners(self.inputs, whole)
@@ -127,7 +128,7 @@ class Way:
         starts = moved.start_coordinates(rehearsal.starts[0])
         level = np.array([self._noise_of(rehearsal.mechanism)])
         found = replace(rehearsal, starts=starts).rehearse_plan(plan, level, REPEATS)
-        return float(np.exp(np.mean(np.log(found.mean(axis=2)))))
+        return float(np.exp(np.mean(np.log(np.maximum(found.mean(axis=2), NOTHING)))))
 
     @cached_property
     def own_rehearsal(self) -> Rehearsal:
