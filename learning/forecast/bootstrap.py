@@ -225,6 +225,11 @@ class BootstrapSamples:
         return shrunk
 
 
+def chance_distance(rows: int, total_size: float) -> float:
+    """Squared distance 1/n_pub + 1/n of the public model from the optimum of all, by chance."""
+    return 1 / rows + 1 / total_size
+
+
 def draw_bootstrap(
     sample: PublicSample,
     *,
@@ -243,8 +248,8 @@ def draw_bootstrap(
     from it are stretched by sqrt(1 + n_pub/n).
 
     Samples may be of a kind of their own. Their models then lie further off. Where that is further
-    than by chance, features vary in them otherwise, too: in directions drawn at random, the second
-    moments of the population are e^z times those that a sample shows, z ~ N(0, MOMENTS^2).
+    than by chance, their features vary otherwise, too: in whitened directions drawn at random, the
+    second moments of the population are e^z times those of a sample, z ~ N(0, MOMENTS^2).
 
     Parameters
     ----------
@@ -260,20 +265,19 @@ def draw_bootstrap(
     """
     x, y = sample.population()
     truth = sample.truth
-    by_chance = 1 / len(y) + 1 / total_size
-    away = np.zeros(resamples) if distances is None else distances / by_chance
+    away = np.zeros(resamples)
+    if distances is not None:
+        away = distances / chance_distance(len(y), total_size)
     rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
     stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
     models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
-    scale = np.stack(
-        [
-            one @ _draw_stretch(x.shape[1], rng) if far else one
-            for one, far in zip(scale, away > 1, strict=True)
-        ]
-    )
+    if precondition and not sample.loss.clips_gradients and np.any(away > 1):
+        scale = scale.copy()
+        for place in np.flatnonzero(away > 1):
+            scale[place] = scale[place] @ _draw_stretch(x.shape[1], rng)
     return BootstrapSamples(
         sample, models, start, scale, optimum, rows, total_size, precondition, norm
     )

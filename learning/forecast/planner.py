@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
+from learning.forecast.bootstrap import BootstrapSamples, chance_distance, draw_bootstrap
 from learning.forecast.decisions import Decisions
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import (
@@ -35,6 +35,7 @@ from learning.training.conduct import Conduct
 from learning.training.plan import Plan
 
 RESAMPLED = 4  # bootstrap samples of each bootstrap sample
+DOUBTS = 200  # draws of how far the owners' records are from the public rows
 NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without visible effect
 
 
@@ -353,6 +354,28 @@ def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: i
         rng = streams.rng("another kind")
         drawn.append(reports.draw_distances(inputs.n_parameters, worlds, rng=rng))
     return drawn
+
+
+def bootstrap_in_doubt(
+    inputs: PlanningInputs, mechanism: Mechanism, count: int
+) -> BootstrapSamples | None:
+    """Draw bootstrap samples of the kinds that nothing excludes (`draw_bootstrap`).
+
+    None where records are known to be of one kind, or no further from it than by chance, or
+    training starts at zero, which is as far from records of any kind.
+    """
+    if inputs.settings.start != "public":
+        return None
+    between = compare_owners(inputs, inputs.public_coordinates(mechanism))
+    doubts = draw_doubts(inputs, between, DOUBTS)
+    if not doubts:
+        return None
+    levels = (np.arange(count) + 0.5) / count
+    distances = np.quantile(sum(kinds[1] for kinds in doubts), levels)
+    if distances[-1] <= chance_distance(inputs.public.n_records, inputs.owners.sizes.sum()):
+        return None
+    rng = Streams(inputs.seed, "data").rng("kinds of starts")
+    return bootstrap_of(inputs, mechanism, count, rng.permutation(distances))
 
 
 def compare_owners(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
