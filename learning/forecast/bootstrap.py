@@ -24,6 +24,7 @@ from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
 BLOCK = 2**17  # numbers handled at once
+MOMENTS = 1.2  # spread of the log of second moments of another kind: ten-fold in one of 40
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,11 @@ class BootstrapSamples:
         return shrunk
 
 
+def chance_distance(rows: int, total_size: float) -> float:
+    """Squared distance 1/n_pub + 1/n of the public model from the optimum of all, by chance."""
+    return 1 / rows + 1 / total_size
+
+
 def draw_bootstrap(
     sample: PublicSample,
     *,
@@ -233,12 +239,17 @@ def draw_bootstrap(
     resamples: int,
     rng: Generator,
     norm: int = 1,
+    distances: Array | None = None,
 ) -> BootstrapSamples:
     """Resample the public rows with replacement, ``resamples`` times.
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g
     H^-1. The samples' models miss theta_pub by 1/n_pub H^-1 Sigma_g H^-1 only, so their distances
     from it are stretched by sqrt(1 + n_pub/n).
+
+    Samples may be of a kind of their own. Their models then lie further off. Where that is further
+    than by chance, their features vary otherwise, too: in whitened directions drawn at random, the
+    second moments of the population are e^z times those of a sample, z ~ N(0, MOMENTS^2).
 
     Parameters
     ----------
@@ -249,14 +260,24 @@ def draw_bootstrap(
     resamples : number of bootstrap samples.
     rng : of the draws.
     norm : 1 or 2, in which records are clipped.
+    distances : array (resamples,), increase of 1/n_pub + 1/n by the kind of each sample
+        (`kind_distance`); 0 unless given.
     """
     x, y = sample.population()
     truth = sample.truth
+    away = np.zeros(resamples)
+    if distances is not None:
+        away = distances / chance_distance(len(y), total_size)
     rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
-    models = truth + _stretch_factor(len(y), total_size) * (models - truth)
+    stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
+    models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
+    if precondition and not sample.loss.clips_gradients and np.any(away > 1):
+        scale = scale.copy()
+        for place in np.flatnonzero(away > 1):
+            scale[place] = scale[place] @ _draw_stretch(x.shape[1], rng)
     return BootstrapSamples(
         sample, models, start, scale, optimum, rows, total_size, precondition, norm
     )
@@ -281,6 +302,13 @@ def _fit_each(
 def _stretch_factor(rows: int, total_size: int) -> float:
     """Distance of theta_pub from the optimum of all records over that of a sample's model."""
     return float(np.sqrt(1 + rows / total_size))
+
+
+def _draw_stretch(width: int, rng: Generator) -> Array:
+    """Draw a symmetric matrix (p, p) that stretches random directions by e^(z/2)."""
+    axes, _ = np.linalg.qr(rng.standard_normal((width, width)))
+    stretch = np.exp(MOMENTS / 2 * rng.standard_normal(width))
+    return axes * stretch @ axes.T
 
 
 def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, unbounded_error
+from learning.forecast.prediction import NOTHING
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.weighting import SizeWeighting
 from learning.losses.clipping import Scores
@@ -17,14 +20,17 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import ReportWork, count_progress
 
-RADII = tuple(np.geomspace(1.2, 4.6, 9))  # bounds on a record, over the root mean square length
-SCORES = tuple(np.geomspace(1.8, 9.0, 11))  # on a score, over that length times residuals' own
+RADII = np.geomspace(1.2, 4.6, 9)  # bounds on a record, over the root mean square length
+SCORES = np.geomspace(1.8, 9.0, 11)  # on a score, over that length times residuals' own
 SHARES = tuple(np.geomspace(0.08, 0.9, 11))  # of the noise on scores
 TYPICAL = 0.3  # share, at which mechanisms are compared by their noise
+WIDER = 4.0  # the largest bounds where records may be of other kinds, over those where they are not
 LEAST_BOUNDS = 4  # of a wide model
 LEAST_SHARES = 6
 STEP_RESAMPLES = 24
 LEAST_RESAMPLES = 2
+
+Mean = Callable[..., Any]
 
 
 def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
@@ -38,10 +44,14 @@ def design_one_step(
     inputs: PlanningInputs,
     mechanism: Mechanism,
     bootstrap: BootstrapSamples,
+    moved: BootstrapSamples | None,
     whole: Coordinates,
     ball: float,
 ) -> Coordinates:
-    """Bounds on moments and scores, and the noise between them, by the law of one step."""
+    """Bounds on moments and scores, and the noise between them, by the law of one step.
+
+    For the kinds that records may be of, ``moved``, where there are several.
+    """
     noise = []
     owners = inputs.owners
     for share in noise_shares(len(whole.centre)).tolist():
@@ -50,7 +60,11 @@ def design_one_step(
         noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
     work = 2 * len(RADII) * len(SCORES)
     did = count_progress(inputs.progress, "forecasting: choosing bounds", work)
-    return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
+    clip = inputs.settings.clip
+    levels = np.array(noise)
+    if moved is None:
+        return one_step_protocol(bootstrap, whole, ball, clip, levels, did)
+    return one_step_protocol(moved, whole, ball, clip, levels, did, WIDER, geometric_mean)
 
 
 @dataclass(frozen=True)
@@ -59,20 +73,21 @@ class StepLaw:
 
     Relative fitness of the step is ``bias + v^2 by_scores + s^2 by_moments`` to first order, with
     deviations v of the noise on mean ux and s of that on mean xx' (on its diagonal; off it smaller
-    by sqrt(2)); averaged over the starts.
+    by sqrt(2)).
 
     Parameters
     ----------
-    bias, by_scores, by_moments : numbers.
+    bias, by_scores, by_moments : arrays (m,), from each start.
     """
 
-    bias: float
-    by_scores: float
-    by_moments: float
+    bias: Array
+    by_scores: Array
+    by_moments: Array
 
     def fitness_at(self, scores: Array, moments: Array) -> Array:
-        """Relative fitness at some deviations (...)."""
-        return self.bias + scores**2 * self.by_scores + moments**2 * self.by_moments
+        """Relative fitness at some deviations (k,) from each start, (m, k)."""
+        by_noise = np.outer(self.by_scores, scores**2) + np.outer(self.by_moments, moments**2)
+        return np.asarray(self.bias[:, None] + by_noise)
 
 
 def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
@@ -102,7 +117,7 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
         trace = np.trace(weight)
         by_moments = (phi @ phi * trace + phi @ weight @ phi) / 2
         found.append((missed @ curvature @ missed, trace, by_moments))
-    return StepLaw(*(np.mean(found, axis=0) / bootstrap.optimum).tolist())
+    return StepLaw(*(np.array(found).T / bootstrap.optimum))
 
 
 def one_step_protocol(
@@ -112,6 +127,8 @@ def one_step_protocol(
     clip: float | None,
     noise: Array,
     did: ReportWork,
+    wider: float = 1.0,
+    mean: Mean = np.mean,
 ) -> Coordinates:
     """Choose the bounds, and the share of the noise, with the smallest forecast by `step_law`.
 
@@ -124,6 +141,8 @@ def one_step_protocol(
     noise : array (shares,), variance of the owners' noise on a mean gradient for each of
         `noise_shares`, at a bound on gradients of 1.
     did : called with 1 for each bound that was tried.
+    wider : factor on the largest bounds that are tried.
+    mean : of the starts: `numpy.mean`, or `geometric_mean` where they may be of other kinds.
 
     Raises
     ------
@@ -137,8 +156,11 @@ def one_step_protocol(
     some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
     size = float(np.sqrt(np.mean(whole.lengths(x @ whole.transform) ** 2)))
     residual = float(np.sqrt(np.mean((y - x @ bootstrap.sample.truth) ** 2)))
-    radii = [size * float(one) for one in thin_out(RADII, LEAST_BOUNDS, width)]
-    scores = [size * residual * float(one) for one in thin_out(SCORES, LEAST_BOUNDS, width)]
+    reach = np.linspace(0, 1, len(RADII))
+    radii = [size * float(one) for one in thin_out(RADII * wider**reach, LEAST_BOUNDS, width)]
+    reach = np.linspace(0, 1, len(SCORES))
+    tried_scores = thin_out(SCORES * wider**reach, LEAST_BOUNDS, width)
+    scores = [size * residual * float(one) for one in tried_scores]
     if clip is not None:
         scores = [clip / 2]
     share = noise_shares(width)
@@ -148,12 +170,21 @@ def one_step_protocol(
         # the deviation of mean ux is half that of a mean gradient
         deviation = whole.rows_per_person * bound * np.sqrt(noise)
         moments = radius**2 / (2 * bound * share) * deviation
-        heights = step_law(some, bounds).fitness_at(deviation, moments)
+        heights = mean(step_law(some, bounds).fitness_at(deviation, moments), axis=0)
         best = int(np.argmin(heights))
         made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
         tried.append((float(heights[best]), made))
         did(1)
     return min(tried, key=lambda one: one[0])[1]
+
+
+def geometric_mean(values: Array, axis: int) -> Array:
+    """Geometric mean along an axis; values below `NOTHING` count as that.
+
+    >>> geometric_mean(np.array([[1.0, 4.0], [4.0, 4.0]]), axis=0)
+    array([2., 4.])
+    """
+    return np.asarray(np.exp(np.mean(np.log(np.maximum(values, NOTHING)), axis=axis)))
 
 
 def noise_shares(width: int) -> Array:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.random import Generator
 
 from learning.arrays import Array
-from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
+from learning.forecast.bootstrap import BootstrapSamples, chance_distance, draw_bootstrap
 from learning.forecast.decisions import Decisions
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import (
@@ -36,6 +35,7 @@ from learning.training.conduct import Conduct
 from learning.training.plan import Plan
 
 RESAMPLED = 4  # bootstrap samples of each bootstrap sample
+DOUBTS = 200  # draws of how far the owners' records are from the public rows
 NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without visible effect
 
 
@@ -74,7 +74,9 @@ class Choice:
     growth : each share of a budget over the one before.
     step_decline : power of the round that steps fall with.
     horizon : best number of rounds at the reference budgets.
-    relative_fitness : forecast there, by which all were compared.
+    relative_fitness : forecast there, if all records are of one kind.
+    in_doubt : the same on average over the kinds that records may be of, by which all were then
+        compared; None where they are known to be of one.
     chosen : True of the one that was taken.
     """
 
@@ -86,6 +88,7 @@ class Choice:
     step_decline: float
     horizon: int
     relative_fitness: float
+    in_doubt: float | None = None
     chosen: bool = False
 
 
@@ -203,33 +206,9 @@ class Planner(ABC):
         return lost * self.between.ratio * float(away @ away), lost * drawn
 
     def doubts(self, worlds: int) -> list[Array]:
-        """Draw the cost of public rows of another kind than the owners', (2, worlds) each.
-
-        Each has a row for the trained model and one for the learner's own. The first is of kinds
-        that nothing excludes, and does not depend on reports that differ; the second is of kinds
-        that reports show. Either may be missing.
-        """
-        sample = self.inputs.sample
-        reports = self.inputs.reports
-        streams = Streams(self.inputs.seed, "data")
-        found = reports is not None and reports.nameless and reports.differ
-        drawn = []
-        if sample is not None and not sample.drawn:
-            odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
-            drawn.append(self._draw_unknown_kind(worlds, odds, streams.rng("unknown kind")))
-        if reports is not None and found:
-            rng = streams.rng("another kind")
-            drawn.append(reports.draw_distances(len(self.own_model), worlds, rng=rng))
+        """Draw the cost of public rows of another kind than the owners', (2, worlds) each."""
+        drawn = draw_doubts(self.inputs, self.between, worlds)
         return [self.forecast.dispersion * one for one in drawn]
-
-    def _draw_unknown_kind(self, worlds: int, odds: Array, rng: Generator) -> Array:
-        """Draw that of rows not drawn at random, over C/f*: by owners' names, or by the odds."""
-        sizes = self.inputs.owners.sizes
-        between = self.between
-        if between is not None and between.by_names:
-            away = between.rows / between.rows.sum() - sizes / sizes.sum()
-            return np.stack([between.draw_shifts(away, worlds, rng=rng) for _ in range(2)])
-        return draw_unknown_kind(sizes, len(self.own_model), worlds, odds=odds, rng=rng)
 
     @cached_property
     def resampled_learners(self) -> list[BootstrapSamples]:
@@ -330,8 +309,13 @@ class Planner(ABC):
         return group_owners(made, groups), together, plan
 
 
-def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
-    """Draw bootstrap samples of the learner's own rows, smoothed as a population."""
+def bootstrap_of(
+    inputs: PlanningInputs, mechanism: Mechanism, count: int, distances: Array | None = None
+) -> BootstrapSamples:
+    """Draw bootstrap samples of the learner's own rows, smoothed as a population.
+
+    They are of the owners' kind, or at some distances from it (count,), as `draw_bootstrap` has it.
+    """
     return draw_bootstrap(
         inputs.public.smoothed,
         start=inputs.settings.start,
@@ -340,16 +324,64 @@ def bootstrap_of(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> Bo
         resamples=count,
         rng=Streams(inputs.seed, "data").rng("worlds"),
         norm=mechanism.norm,
+        distances=distances,
     )
 
 
-def add_kinds(
-    forecast: FitnessForecast, inputs: PlanningInputs, coordinates: Coordinates
-) -> tuple[FitnessForecast, BetweenOwners | None]:
-    """Forecast with the settings' weights and the likely cost of kinds, and owners' differences.
+def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: int) -> list[Array]:
+    """Draw the cost of public rows of another kind than the owners', over C/f*, (2, worlds) each.
 
-    Differences are found on public rows with names. Where there are none, or they show no
-    difference, loss reports are used if there are any.
+    Each has a row for the trained model and one for the learner's own. The first is of kinds that
+    nothing excludes, and does not depend on reports that differ; the second is of kinds that
+    reports show. Either may be missing.
+    """
+    sample = inputs.sample
+    reports = inputs.reports
+    streams = Streams(inputs.seed, "data")
+    found = reports is not None and reports.nameless and reports.differ
+    drawn = []
+    if sample is not None and not sample.drawn:
+        rng = streams.rng("unknown kind")
+        sizes = inputs.owners.sizes
+        if between is not None and between.by_names:
+            away = between.rows / between.rows.sum() - sizes / sizes.sum()
+            shifts = [between.draw_shifts(away, worlds, rng=rng) for _ in range(2)]
+            drawn.append(np.stack(shifts))
+        else:
+            odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
+            drawn.append(draw_unknown_kind(sizes, inputs.n_parameters, worlds, odds=odds, rng=rng))
+    if reports is not None and found:
+        rng = streams.rng("another kind")
+        drawn.append(reports.draw_distances(inputs.n_parameters, worlds, rng=rng))
+    return drawn
+
+
+def bootstrap_in_doubt(
+    inputs: PlanningInputs, mechanism: Mechanism, count: int
+) -> BootstrapSamples | None:
+    """Draw bootstrap samples of the kinds that nothing excludes (`draw_bootstrap`).
+
+    None where records are known to be of one kind, or no further from it than by chance, or
+    training starts at zero, which is as far from records of any kind.
+    """
+    if inputs.settings.start != "public":
+        return None
+    between = compare_owners(inputs, inputs.public_coordinates(mechanism))
+    doubts = draw_doubts(inputs, between, DOUBTS)
+    if not doubts:
+        return None
+    levels = (np.arange(count) + 0.5) / count
+    distances = np.quantile(sum(kinds[1] for kinds in doubts), levels)
+    if distances[-1] <= chance_distance(inputs.public.n_records, inputs.owners.sizes.sum()):
+        return None
+    rng = Streams(inputs.seed, "data").rng("kinds of starts")
+    return bootstrap_of(inputs, mechanism, count, rng.permutation(distances))
+
+
+def compare_owners(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
+    """Differences between owners by public rows with names, or by loss reports if there are any.
+
+    Reports are used where no row has a name, or names show no difference.
     """
     sample = inputs.sample
     reports = inputs.reports
@@ -358,11 +390,19 @@ def add_kinds(
         gradients = record_gradients(coordinates, *sample.population())
         rng = Streams(inputs.seed, "data").rng("kinds")
         between = analyse_variance(gradients, sample.owner, inputs.owners.names, rng=rng)
+    if reports is not None and (between is None or not between.differ):
+        between = reports.between_owners(len(coordinates.centre))
+    return between
+
+
+def add_kinds(
+    forecast: FitnessForecast, inputs: PlanningInputs, coordinates: Coordinates
+) -> tuple[FitnessForecast, BetweenOwners | None]:
+    """Forecast with the settings' weights and the likely cost of kinds, and owners' differences."""
+    between = compare_owners(inputs, coordinates)
     unlike = 0.0
-    if reports is not None:
-        unlike = forecast.dispersion * reports.likely_distance
-        if between is None or not between.differ:
-            between = reports.between_owners(len(coordinates.centre))
+    if inputs.reports is not None:
+        unlike = forecast.dispersion * inputs.reports.likely_distance
     made = replace(forecast, weighting=inputs.base_weighting).with_weights(
         inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0
     )

@@ -17,6 +17,7 @@ from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
 from learning.forecast.one_step import design_one_step
+from learning.forecast.planner import bootstrap_in_doubt
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import best_radius
@@ -68,9 +69,10 @@ def design_protocol(
             return _design_by_stand_in(inputs, bootstrap, mechanism)
     whole = inputs.public_coordinates(mechanism)
     wide = BALL if algorithm.takes_steps else BALL_AT_ONCE
-    ball = settings.theta_max or _furthest_start(bootstrap, whole) * wide
+    moved = bootstrap_in_doubt(inputs, mechanism, len(bootstrap)) if algorithm.scores else None
+    ball = settings.theta_max or _furthest_start(moved or bootstrap, whole) * wide
     if algorithm.scores:
-        return design_one_step(inputs, mechanism, bootstrap, whole, ball)
+        return design_one_step(inputs, mechanism, bootstrap, moved, whole, ball)
     by_record = whole.clipping == RECORD and settings.clip is None
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))

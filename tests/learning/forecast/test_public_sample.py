@@ -5,7 +5,7 @@ import pytest
 from populations import bounded_coordinates, generated, randhie, two_kinds
 
 from learning.errors import InputError
-from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.bootstrap import MOMENTS, draw_bootstrap
 from learning.forecast.law import oracle_problem
 from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.coordinates import Coordinates, whitening_transform
@@ -254,3 +254,21 @@ def test_a_smoothed_hinge_keeps_the_smallest_cost_and_shows_the_curvature_of_man
         curved = smooth.loss.second_derivative(smooth.loss.scores(sample.x, sample.y, smooth.model))
         found.append(np.mean(sample.x**2 * curved[:, None], axis=0) + 0.1)
     np.testing.assert_allclose(np.mean(found, axis=0), wanted, rtol=0.15)
+
+
+def test_samples_of_other_kinds_start_as_much_further_off_and_see_other_moments():
+    rng = np.random.default_rng(8)
+    x = np.column_stack([rng.normal(size=(400, 3)) * [1, 2, 5], np.ones(400)])
+    sample = PublicSample(x, x @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=400))
+    options = {"start": "public", "precondition": True, "total_size": 4000, "resamples": 400}
+    alike = draw_bootstrap(sample, **options, rng=np.random.default_rng(9))
+    chance = 1 / 400 + 1 / 4000
+    distances = np.where(np.arange(400) % 2, 8 * chance, 0.5 * chance)
+    moved = draw_bootstrap(sample, **options, rng=np.random.default_rng(9), distances=distances)
+    ratio = moved.outside_excess / alike.outside_excess
+    assert np.allclose(ratio, 1 + distances / chance)
+    assert np.array_equal(moved.transforms[::2], alike.transforms[::2])
+    moments = [np.linalg.eigvalsh(w.T @ x.T @ x @ w / 400) for w in moved.transforms[1::2]]
+    logs = np.log(np.concatenate(moments))
+    error = MOMENTS / np.sqrt(2 * logs.size)
+    assert abs(logs.std() - MOMENTS) < 6 * error and abs(logs.mean()) < 6 * error

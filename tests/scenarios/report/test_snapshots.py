@@ -37,6 +37,7 @@ def choice(algorithm, fitness, **others):
         "step_decline": 0.5,
         "horizon": 3,
         "relative_fitness": fitness,
+        "in_doubt": None,
         "chosen": False,
     } | others
 
@@ -112,6 +113,12 @@ VARIANTS = {
             choice("sgd2", 0.0042, chosen=True),
             choice("averaged", 0.0084, clipping="parts", accounting="pld"),
             choice("adassp", 0.03),
+        ]
+    ),
+    "ways compared in doubt": result(
+        forecast__choices=[
+            choice("one_step", 0.0061, clipping="parts", in_doubt=0.008, chosen=True),
+            choice("sgd2", 0.0042, in_doubt=0.071),
         ]
     ),
     "one way": result(forecast__choices=[choice("sgd2", 0.0042, chosen=True)]),
