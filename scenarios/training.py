@@ -113,4 +113,5 @@ def training_task(
         regularisation=scenario.learning.regularisation,
         weights=weights,
         aggregation=planner.inputs.settings.aggregation,
+        stops=planner.inputs.settings.start == "public",
     )

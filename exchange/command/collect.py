@@ -153,6 +153,12 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         yield f"{doubt} With --accept it is used all the same."
     if step.wrote is not None and found.used:
         yield describe_used(contract, found)
+    if found.stopped:
+        yield (
+            "The answers grew from round to round, where steps towards a model make them shrink: "
+            "the records have other curvatures than the steps were planned for. Training went back "
+            "to its start and stays there."
+        )
     if query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}, made from the answers of {owners}."

@@ -20,7 +20,7 @@ from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
-from learning.training.descent import Walk
+from learning.training.descent import GrowthCheck, Walk
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -71,6 +71,7 @@ class Collected:
     told: notices about owners' answers.
     path: array (rounds done + 1, p), the points from the start on.
     used: for each round that is done, the answers that were used.
+    stopped: whether answers grew from round to round, and the start is the model.
     """
 
     query: Query | None
@@ -80,6 +81,7 @@ class Collected:
     told: tuple[Told, ...]
     path: Array = field(repr=False)
     used: tuple[Used, ...] = field(repr=False)
+    stopped: bool = False
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -145,6 +147,7 @@ def collect_answers(
         told=tuple(dict.fromkeys(told)),
         path=walk.path[: len(used) + 1],
         used=tuple(used),
+        stopped=bool(walk.stopped[0]),
     )
 
 
@@ -216,7 +219,10 @@ def _start_walk(contract: Contract) -> Walk:
     task = Task(
         (), Coordinates.of(contract.coordinates), plan, contract.mechanism, 1, nothing_drawn
     )
-    return Walk(replace(task, regularisation=contract.training.regularisation))
+    rounds = range(1, contract.rounds + 1)
+    noise = [noise_in_mean(contract, contract.names, number) for number in rounds]
+    check = GrowthCheck(np.array([*noise, noise[-1]]))  # the running mean takes one step more
+    return Walk(replace(task, regularisation=contract.training.regularisation), check=check)
 
 
 def _take_step(contract: Contract, walk: Walk, query: Query, used: Used) -> Query:

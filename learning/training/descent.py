@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.training.algorithms import Algorithm
@@ -20,6 +21,49 @@ from learning.training.law import Returned, averaging_coefficients
 from learning.training.task import Task, Trajectory
 
 NUMBERS_HELD = 4_000_000  # numbers of noise, over all owners, that are drawn ahead
+GROWN = 2.0  # times the first gradient: a longer one has grown,
+CLEAR = 10.0  # where it is longer by so many deviations of the noise than noise usually is
+
+
+class GrowthCheck:
+    """Test, answer by answer, whether the gradients of a training grow.
+
+    Under squared loss, and with steps that suit the curvature, the gradient without noise shrinks
+    from step to step. Where the curvature of the owners' records is larger than the steps were
+    planned for, it grows, and the steps lead away from the best model without limit. A gradient has
+    grown where
+
+        |a_k| > GROWN |a_1| + (sqrt(p) + CLEAR) (s_1 + s_k),
+
+    a_k being the k-th and s_k the deviation of the noise on each of its p numbers. It is computed
+    from the answers alone, and so at no further cost in privacy.
+
+    Parameters
+    ----------
+    noise: array (queries,) or (queries, runs), the deviations s_k.
+
+    Source: ours.
+
+    >>> check = GrowthCheck(np.zeros(3))
+    >>> lengths = [1.0, 1.9, 2.1]
+    >>> [bool(check.has_grown(np.array([[length, 0.0]]))[0]) for length in lengths]
+    [False, False, True]
+    """
+
+    def __init__(self, noise: Array) -> None:
+        self.noise = noise
+        self.seen = 0
+        self.first: Array = np.zeros(0)
+
+    def has_grown(self, gradient: Array) -> NDArray[np.bool_]:
+        """Test the next gradient of each run, (runs, p) to (runs,)."""
+        length = np.linalg.norm(gradient, axis=1)
+        if self.seen == 0:
+            self.first = length
+        either = self.noise[0] + self.noise[self.seen]
+        self.seen += 1
+        clear = (np.sqrt(gradient.shape[1]) + CLEAR) * either
+        return np.asarray(length > GROWN * self.first + clear)
 
 
 class Walk:
@@ -29,10 +73,14 @@ class Walk:
     ----------
     task: gives the steps rho_k, the start and the ball.
     part: share of the training that this walk makes up.
+    check: test of the gradients; a run whose gradients grow goes back to the start and stays there.
+        Without one, no run is stopped.
     """
 
-    def __init__(self, task: Task, part: float = 1.0) -> None:
+    def __init__(self, task: Task, part: float = 1.0, check: GrowthCheck | None = None) -> None:
         self.task = task
+        self.check = check
+        self.stopped = np.zeros(task.runs, dtype=bool)
         self.phi = task.start()
         self.mean = task.start()
         self.steps = task.steps
@@ -48,6 +96,10 @@ class Walk:
         free = self.phi - self.steps[self.rounds] * gradient
         self.phi = self.task.coordinates.project(free)
         self.moved += int((self.phi != free).sum())
+        if self.check is not None:
+            self.stopped |= self.check.has_grown(gradient)
+            self.phi[self.stopped] = 0.0
+            self.mean[self.stopped] = 0.0
         self.rounds += 1
         self.path[self.rounds] = self.phi[0]
         self.task.did(self.share)
@@ -56,7 +108,8 @@ class Walk:
     def trajectory(self) -> Trajectory:
         """Return the result of the walk."""
         projected = self.moved / max(1, len(self.steps) * self.phi.size)
-        return Trajectory(self.phi, self.mean, self.path, projected)
+        stopped = float(self.stopped.mean())
+        return Trajectory(self.phi, self.mean, self.path, projected, stopped)
 
 
 class Descent(Algorithm):
@@ -72,7 +125,7 @@ class Descent(Algorithm):
         Source: Wu et al., The Value of Collaboration, Algorithms 1 (no projection there) and 2; the
             multi-party write-up, SGD2 (sums there, means here: the step size takes the factor n).
         """
-        walk = Walk(task)
+        walk = Walk(task, check=GrowthCheck(noise_in_gradients(task)) if task.stops else None)
         combine = task.aggregation.make_combiner(task)
         sources = [iterate_noise(task, noise, len(task.owners)) for noise in task.noises()]
         for noises in zip(*sources, strict=True):
@@ -143,6 +196,13 @@ class SGD2(Descent):
         whole round.
         """
         return step_as_printed(at, at.noise_power)
+
+
+def noise_in_gradients(task: Task) -> Array:
+    """Deviation of the noise on each number of the weighted answers, (queries, runs)."""
+    scales = [np.broadcast_to(owner.scale, (task.runs,)) for owner in task.owners]
+    variance = task.mechanism.unit_variance * (task.shares**2 @ np.square(scales))
+    return np.outer(task.relative_scales, np.sqrt(variance))
 
 
 def iterate_noise(task: Task, noise: Noise, owners: int) -> Iterator[Array]:

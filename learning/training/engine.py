@@ -34,6 +34,7 @@ class Trained:
     projected: share of coordinates that the projection moved, over all rounds and runs.
     ledger: spending of the owners' answers.
     task: the training; None if no owner was asked.
+    stopped: share of the runs that went back to the start, since answers grew.
     """
 
     theta: Array = field(repr=False)
@@ -42,6 +43,7 @@ class Trained:
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
     task: Task | None = field(default=None, repr=False)
+    stopped: float = 0.0
 
     @cached_property
     def talks(self) -> Talks | None:
@@ -112,7 +114,8 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     task.watch(0, start, start)
     done = algorithm.run(task)
     theta = coordinates.model(done.point(plan.returned))
-    return Trained(theta, coordinates.model(done.path), plan, done.projected, ledger, task)
+    path = coordinates.model(done.path)
+    return Trained(theta, path, plan, done.projected, ledger, task, done.stopped)
 
 
 def _check_task(task: Task) -> None:

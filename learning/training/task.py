@@ -40,6 +40,8 @@ class Task:
         that rehearsals compare runs of equal chance.
     step_scale: array (runs, 1), the factor on every step size by run, for rehearsals.
     aggregation: the aggregation of simultaneous answers.
+    stops: whether a run whose answers grow from round to round goes back to the start
+        (`learning.training.descent.GrowthCheck`); rehearsals go on.
     data: the name of the data set in the ledger; empty where owners have only one.
     did: called after each round with its share of the training.
     watch: called at the start with step 0, and after each step, with all runs' points and running
@@ -57,6 +59,7 @@ class Task:
     n_draws: int | None = None
     step_scale: Array | None = field(default=None, repr=False)
     aggregation: Aggregation = MEAN
+    stops: bool = False
     data: str = ""
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
     watch: Watch = field(default=ignore_step, repr=False, compare=False)
@@ -130,12 +133,14 @@ class Trajectory:
     mean: array (runs, p), the running mean of the points; the last point where there is none.
     path: array (rounds + 1, p), the learner's point of the first run, round by round.
     projected: share of the coordinates that the projection moved.
+    stopped: share of the runs that went back to the start, since answers grew.
     """
 
     last: Array = field(repr=False)
     mean: Array = field(repr=False)
     path: Array = field(repr=False)
     projected: float
+    stopped: float = 0.0
 
     def point(self, returned: Returned) -> Array:
         """Point that is returned, (runs, p)."""

@@ -60,13 +60,17 @@ def validation_part(
     runs = summarise_runs(run.fitness)
     money = market.money_part(run)
     explained = explain_difference(runs, predicted, projected=trained.projected)
+    z = z_score(runs, predicted["oracle"])
+    if trained.stopped:  # the law is of trainings that go on
+        z = None
+        explained = [explained[0], {"cause": "answers_grew", "share": trained.stopped}]
     told = list_conduct(run.answering)
     if explained[0]["cause"] == "outside_interval" and data.public is not None and not told:
         explained.append(explain_by_kind(*kind_p_values(run.scenario, data)))
     return {
         "runs": len(trained.theta),
         "relative_fitness": runs,
-        "z_score": z_score(runs, predicted["oracle"]),
+        "z_score": z,
         "agrees": forecast_agrees(runs, predicted["interval"]),
         "money": money,
         "terms": checked_terms_part(run, outside),

@@ -232,3 +232,20 @@ def test_numbers_as_large_as_any_end_nothing():
             CONTRACT, QUERIES[:1], [*ANSWERS[:2], replace(ANSWERS[2], gradient=np.full(4, value))]
         )
         assert found.doubted == ("Gamma",)
+
+
+def test_where_answers_grow_the_start_is_the_model_and_what_follows_is_asked_there():
+    """Answers that are short in the first round, and far longer than noise in the others."""
+    contract = small_contract(rounds=3)
+    queries = []
+    answers = []
+    for number, size in ((1, 1e-3), (2, 1e9), (3, 1e9)):
+        queries.append(collect_answers(contract, queries, answers, accepted=contract.names).query)
+        asked = queries[-1]
+        answers += [
+            Answer(contract.digest, asked.digest, number, name, np.full(len(asked.point), size * i))
+            for i, name in enumerate(contract.names, start=1)
+        ]
+    found = collect_answers(contract, queries, answers, accepted=contract.names)
+    assert found.stopped and not found.phi.any() and not queries[2].point.any()
+    assert queries[1].point.any() and not FOUND.stopped

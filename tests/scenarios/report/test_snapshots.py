@@ -115,6 +115,16 @@ VARIANTS = {
             choice("adassp", 0.03),
         ]
     ),
+    "answers grew": result(
+        **DISAGREEING
+        | {
+            "validation__z_score": None,
+            "validation__explanation": [
+                DISAGREEING["validation__explanation"][0],
+                {"cause": "answers_grew", "share": 1.0},
+            ],
+        }
+    ),
     "ways compared in doubt": result(
         forecast__choices=[
             choice("one_step", 0.0061, clipping="parts", in_doubt=0.008, chosen=True),
