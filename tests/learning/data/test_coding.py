@@ -54,3 +54,13 @@ def test_no_columns_of_texts_are_no_columns():
         and none.coded_names == ()
         and none.bound.shape == (0,)
     )
+
+
+@pytest.mark.parametrize("places", [False, True])
+def test_the_bound_of_a_coded_column_is_what_a_text_may_come_to(places):
+    """The largest size over known texts and unknown ones; places of a lone category end at -1."""
+    lone = np.array([[text, "only"] for text in ("x", "y", "ü", "z", "w")], object)
+    coder = Categories.of(("a", "b"), lone, places)
+    texts = np.concatenate([lone, np.array([["new", "other"]], object)])
+    coded = coder.encode(*as_columns(texts))
+    assert np.array_equal(np.abs(coded).max(axis=0), coder.bound)
