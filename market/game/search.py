@@ -7,6 +7,7 @@ row is concave, or continuous at 0. Rows are stored column by column, which NumP
 """
 
 from collections.abc import Callable
+from math import isfinite
 
 import numpy as np
 
@@ -135,6 +136,8 @@ def root_uphill(
 
     Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
     """
+    if len(top) == 1:
+        return np.array([_root_of_one(slope, top.item(), near.item(), steepness.item(), exact)])
     rising = (steepness > 0)[:, None]
     top, near, steepness = (part[:, None] for part in (top, near, steepness))
     x1 = np.where(rising, top, near)
@@ -167,6 +170,41 @@ def root_uphill(
             least = np.where(finished, 0.0, np.minimum(exact * np.abs(best) / width, 0.5))
         t = np.where(finished, 0.0, np.clip(np.where(quadratic, t, 0.5), least, 1 - least))
     return np.where(f1 == 0, x1, best)[:, 0]
+
+
+def _root_of_one(slope: Rows, top: float, near: float, steepness: float, exact: float) -> float:
+    """Compute `root_uphill` of a single row in plain numbers: the same root, several times faster.
+
+    The arithmetic is that of the columns, operation by operation; a division by 0, which gives
+    them no step that is finite, falls back on the midpoint.
+    """
+    x1, x2 = (top, near) if steepness > 0 else (near, top)
+    f1 = abs(steepness)
+    f2 = -f1
+    t = 0.5
+    at = np.empty((1, 1))
+    for _ in range(100):
+        at[0, 0] = x = x1 + t * (x2 - x1)
+        f = slope(at).item()
+        x3, f3 = (x1, f1) if (f > 0) == (f1 > 0) else (x2, f2)
+        if (f > 0) != (f1 > 0):
+            x2, f2 = x1, f1
+        x1, f1 = x, f
+        best = x1 if abs(f1) < abs(f2) else x2
+        width = abs(x2 - x1)
+        if width <= 2 * exact * abs(best) or f1 == 0:
+            break
+        try:
+            xi = (x1 - x2) / (x3 - x2)
+            phi = (f1 - f2) / (f3 - f2)
+            t = f1 / (f2 - f1) * f3 / (f2 - f3)
+            t = t + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+            quadratic = phi * phi < xi and (1 - phi) * (1 - phi) < 1 - xi and isfinite(t)
+        except ZeroDivisionError:
+            quadratic = False
+        least = min(exact * abs(best) / width, 0.5)
+        t = min(max(t, least), 1 - least) if quadratic else 0.5
+    return x1 if f1 == 0 else best
 
 
 def local_maxima(
