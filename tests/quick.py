@@ -37,6 +37,7 @@ QUICK = {
         BLANK if name not in OF_PARTS or result.get(OF_PARTS[name]) else ""
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
+    "scenarios.studies.design.PRECISION": 1e-2,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.planner.RESAMPLED": 2,

@@ -124,7 +124,13 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
     assert failed == (set() if bug is None else {"noise", "parts", "law", "tails"})
     owner = data.owners[0]
     finding = audit_owner(
-        "one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000
+        "one",
+        owner.x[:1],
+        owner.y[:1],
+        6.0,
+        AuditTarget.of(task),
+        seed=3,
+        draws=sized(8000, 20_000),
     )
     assert finding.refuted == (bug is not None)
 

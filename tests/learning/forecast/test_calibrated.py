@@ -446,9 +446,9 @@ def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
 
 
 def missed_at(made, coordinates, epsilon):
-    """`misses` at one profile of budgets, 2000 runs."""
+    """`misses` at one profile of budgets, 800 or 2000 runs."""
     off, error, used = misses(
-        made, coordinates, np.stack([epsilon, epsilon]), runs=2000, settings=1
+        made, coordinates, np.stack([epsilon, epsilon]), runs=sized(800, 2000), settings=1
     )
     np.testing.assert_allclose(used[:, 0], epsilon)
     return float(off[0]), float(error[0]), used

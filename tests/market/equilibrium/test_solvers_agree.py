@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sizes import sized
 from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from market.costs import COSTS
@@ -85,16 +86,21 @@ def test_every_policy_takes_part(policy):
 
 @pytest.mark.slow
 def test_two_solvers_agree_on_random_markets_of_every_cost_with_every_policy():
-    """Every policy with every cost once; where the first solver finds one equilibrium, so does the other."""
+    """Every policy with half of the costs or all; where the first solver finds one equilibrium, so does the other."""
     pairs = [(cost, policy) for cost in COSTS for policy in POLICIES]
-    pairs = [
-        (cost, policy)
-        for cost, policy in pairs
-        if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS
-    ]
+    tried = {
+        k: (cost, policy)
+        for k, (cost, policy) in enumerate(pairs)
+        if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS and k % 2 >= 2 - sized(1, 2)
+    }
+    assert {name for pair in tried.values() for name in pair} >= {
+        *COST_PARAMETERS,
+        *POLICY_PARAMETERS,
+    }
     found = Counter()
-    for k, (cost, policy) in enumerate(pairs):
+    for k, (cost, policy) in tried.items():
         found[policy, check(random_market(cost, policy, k), k)] += 1
+    pairs = list(tried.values())
     assert all(found[policy, "unique"] for _, policy in pairs), found
     assert sum(count for (_, outcome), count in found.items() if outcome == "unique") >= 0.75 * len(
         pairs

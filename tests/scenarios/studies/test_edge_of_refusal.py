@@ -50,8 +50,8 @@ def test_a_run_warns_of_it(dpmarket, union):
 
 
 def test_a_comparison_warns_of_it_and_says_that_buying_does_not_pay(dpmarket, union):
-    varied = ("--vary", "policy.kind=marginal", "--no-train", "--out", "c")
-    status, out, err = dpmarket("compare", union, *varied)
+    varied = ("--vary", "policy.kind=marginal", "--set", "market.starts=1")
+    status, out, err = dpmarket("compare", union, *varied, "--no-train", "--out", "c")
     assert (status, err) == (0, "") and EDGE in out
     first, other = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))["alternatives"]
     assert first["edge_of_refusal"] and not first["buying_pays"]
