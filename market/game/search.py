@@ -101,7 +101,14 @@ def local_peaks(heights: Array, count: int) -> Array:
 
 def _row_entry(rows: Array, at: Array) -> Array:
     """Entry of each row (n, m) at its column (n,)."""
-    return np.take_along_axis(rows, at[:, None], 1)[:, 0]
+    taken: Array = rows[np.arange(len(rows)), at]
+    return taken
+
+
+def _row_entries(rows: Array, at: Array) -> Array:
+    """Entries of each row (n, m) at its columns (n, c)."""
+    taken: Array = rows[np.arange(len(rows))[:, None], at]
+    return taken
 
 
 def refine_grid(value: Rows, grid: Array, heights: Array, peaks: int, zoom: int) -> Pair:
@@ -123,7 +130,7 @@ def refine_grid(value: Rows, grid: Array, heights: Array, peaks: int, zoom: int)
     whole = np.hstack([grid, more])
     order = np.argsort(whole, axis=1, kind="stable")
     tops = np.hstack([heights, in_blocks(value, more)])
-    return np.take_along_axis(whole, order, 1), np.take_along_axis(tops, order, 1)
+    return _row_entries(whole, order), _row_entries(tops, order)
 
 
 def root_uphill(
@@ -238,8 +245,8 @@ def local_maxima(
     if zoom:
         grid, heights = refine_grid(value, grid, heights, peaks, zoom)
     at = local_peaks(heights, peaks)
-    place = np.take_along_axis(grid, at, 1)
-    height = np.take_along_axis(heights, at, 1)
+    place = _row_entries(grid, at)
+    height = _row_entries(heights, at)
     if exact == ROUGH:
         place *= _vertex_ratio(grid, heights, at)
     for peak in range(at.shape[1]):
@@ -290,7 +297,7 @@ def _refine_peaks(
 def _vertex_ratio(grid: Array, heights: Array, at: Array) -> Array:
     """Ratio (n, c) from peaks of a grid of equal ratios to the vertices of their parabolas."""
     inner = np.clip(at, 1, grid.shape[1] - 2)
-    left, top, right = (np.take_along_axis(heights, inner + shift, 1) for shift in (-1, 0, 1))
+    left, top, right = (_row_entries(heights, inner + shift) for shift in (-1, 0, 1))
     # A step that is not finite, and an end of the interval, stay.
     with np.errstate(all="ignore"):
         steps = np.clip((left - right) / (left - 2 * top + right) / 2, -0.5, 0.5)
