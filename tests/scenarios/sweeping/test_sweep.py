@@ -419,10 +419,10 @@ print(kills)
 
 
 @pytest.fixture
-def forty(write, tmp_path):
-    """A study of forty cells in two groups."""
+def many(write, tmp_path):
+    """A study of twenty or forty cells in two groups."""
     write()
-    budgets = "{ low = 4, high = 12, points = 20 }"
+    budgets = f"{{ low = 4, high = 12, points = {sized(10, 20)} }}"
     text = (
         f'scenario = "s.toml"\nowners = true\nreplications = 2\n[grid]\npolicy.budget = {budgets}\n'
     )
@@ -430,7 +430,7 @@ def forty(write, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(forty, tmp_path):
+def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(many, tmp_path):
     command = [sys.executable, "-c", KILLED.replace("MOST", str(sized(10, 20)))]
     paths = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
@@ -443,7 +443,7 @@ def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(fo
 
 
 @pytest.mark.slow
-def test_on_a_dask_cluster_it_is_the_same_table(forty, tmp_path, dpmarket):
+def test_on_a_dask_cluster_it_is_the_same_table(many, tmp_path, dpmarket):
     """A scheduler and two workers, over TCP."""
     distributed = pytest.importorskip("distributed")
     workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
