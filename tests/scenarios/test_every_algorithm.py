@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 from pairs import OWNERS, PLANS, PUBLIC, RECORDS, laid, refused, scenario
-from quick import quick_module
 
 from learning.errors import InputError
 from learning.forecast.choice import open_mechanisms, planner_under
@@ -16,8 +15,6 @@ from scenarios.runner import run
 from scenarios.schema.learning import Learning
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
-
-__all__ = ["quick_module"]  # a fixture of every test
 
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = (
