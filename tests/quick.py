@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from learning.table_file import WrittenTable, read_as_written
@@ -36,13 +37,15 @@ QUICK = {
         BLANK if name not in OF_PARTS or result.get(OF_PARTS[name]) else ""
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
+    "scenarios.studies.design.PRECISION": 1e-2,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.planner.RESAMPLED": 2,
 }
-DESIGNED = {  # fewer bounds are tried where it is not their choice that is tested
+DESIGNED = {  # fewer bounds and steps are tried where it is not their choice that is tested
     "learning.forecast.protocol.DESIGN_RESAMPLES": 4,
     "learning.forecast.protocol.PUBLIC_QUANTILES": (0.4, 0.85, 1.0),
+    "learning.forecast.law.STEPS_PER_CURVATURE": np.geomspace(0.02, 2.5, 34),
 }
 
 

@@ -126,6 +126,8 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
     monkeypatch.setattr(studies, "OWNERS", 4)
     few = studies.CELLS.replace("points = 40", "points = 2").replace("points = 25", "points = 2")
     monkeypatch.setattr(studies, "CELLS", few)
+    quick = "[set]\nlearning.clip = 4.0\nmarket.starts = 1\n"
+    monkeypatch.setattr(studies, "APART", studies.APART + quick)
     monkeypatch.setattr(studies, "TURNS", 1)
     assert studies.main() == 1
     printed = capsys.readouterr().out.splitlines()

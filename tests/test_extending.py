@@ -104,7 +104,7 @@ def test_a_loss_is_trained_on_labels(monkeypatch, dpmarket, tmp_path):
         "[data.bounds]\nmdvis = [0, 20]\n", ""
     )
     (tmp_path / "mine.toml").write_text(labels.replace("[owners]", LEARNING + "[owners]"))
-    status, _, errors = dpmarket("run", "mine.toml", "--out", "out")
+    status, _, errors = dpmarket("run", "mine.toml", "--set", "market.starts=1", "--out", "out")
     assert status == 0, errors
     assert "mean smoothed hinge loss" in (tmp_path / "out" / "report.html").read_text()
 

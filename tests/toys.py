@@ -11,8 +11,11 @@ def _terms(epsilon):
     """1/epsilon^2 and a head count, both 0 for who does not share."""
     epsilon = np.asarray(epsilon, dtype=float)
     shares = epsilon > 0
-    noise = np.divide(1.0, epsilon, out=np.zeros_like(epsilon), where=shares) ** 2
-    return np.stack([noise, shares.astype(float)], axis=-1)
+    made = np.zeros((*epsilon.shape, 2))
+    np.divide(1.0, epsilon, out=made[..., 0], where=shares)
+    np.square(made[..., 0], out=made[..., 0])
+    made[..., 1] = shares
+    return made
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class Envelope:
         return _terms(epsilon)
 
     def excess(self, sums):
-        lines = np.array(self.biases) + np.array(self.gains) * sums[..., :1]
-        return np.where(
-            sums[..., 1] > 0, np.minimum(lines.min(axis=-1), self.outside), self.outside
-        )
+        lines = np.multiply.outer(self.gains, sums[..., 0])  # a line in each row: quick to reduce
+        lines += np.reshape(self.biases, (-1,) + (1,) * (lines.ndim - 1))
+        least = np.minimum(lines.min(axis=0), self.outside)
+        return np.where(sums[..., 1] > 0, least, self.outside)
 
 
 # Parameters with which a cost, and a policy, takes part in markets of every cost with every policy.

@@ -315,17 +315,24 @@ def scores_epsilon(
     cosine = np.linspace(0.0, np.sqrt(0.5), ANGLES)
     pairs = [(1.0, 1.0), *zip(np.sqrt((1 + cosine) / 2), np.sqrt(2 * (1 - cosine**2)), strict=True)]
     answers = answering.rounds * answering.overlap
-    found = []
-    for along, across in pairs:
-        first = float(along * score)
-        second = float(across * moments)
-        spent = (first + second) * answers
-        if delta > 0:
-            cell = max(first, second) / np.ceil(np.sqrt(width) * CELLS)
-            once = _l2_loss(first, width, cell).compose(_l2_loss(second, many, cell))
-            spent = min(spent, float(once.self_compose(answers).get_epsilon_for_delta(delta)))
-        found.append(spent)
-    return max(found)
+    return max(
+        _spent_on_pair(float(along * score), float(across * moments), widths, answers, delta)
+        for along, across in pairs
+    )
+
+
+@lru_cache(maxsize=1024)
+def _spent_on_pair(
+    first: float, second: float, widths: tuple[int, ...], answers: int, delta: float
+) -> float:
+    """Compute the epsilon of answers that move scores and moments by so many noise scales."""
+    many, width = widths
+    spent = (first + second) * answers
+    if delta <= 0:
+        return spent
+    cell = max(first, second) / np.ceil(np.sqrt(width) * CELLS)
+    once = _l2_loss(first, width, cell).compose(_l2_loss(second, many, cell))
+    return min(spent, float(once.self_compose(answers).get_epsilon_for_delta(delta)))
 
 
 def law_of(name: str, width: int) -> NoiseLaw | None:

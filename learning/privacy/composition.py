@@ -319,7 +319,10 @@ class AccountedLaplace(LaplaceNoise, CountedComposition):
     def _counted_ratio(self, epsilon: ArrayLike) -> tuple[Array, Array]:
         epsilon = np.asarray(epsilon, dtype=float)
         check_covered(epsilon, LARGEST, "under accounting by privacy-loss distributions")
-        table = _ratio_table(self.horizon, self.delta, self.growth, self.overlap)
+        answers, owners = self.horizon, self.overlap
+        if self.growth == 1:  # all answers are alike, whoever gives them: one table for them
+            answers, owners = answers * owners, 1
+        table = _ratio_table(answers, self.delta, self.growth, owners)
         return read_table(table, epsilon, np.exp(table.x[0]), LARGEST, SHAVE)
 
     def losses_of_owners(self, ratios: tuple[float, ...], horizon: int) -> list[ComposedLoss]:

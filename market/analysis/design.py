@@ -220,8 +220,8 @@ def explore_policies(
     ...     def excess(self, sums):
     ...         return 0.01 * sums[..., 0]
     >>> game = Game(Owners(("A", "B"), 1, 0.01, 100.0, Quadratic(2.0)), None, Law(), 200.0)
-    >>> family = Family(Posted, 0.1, 50.0)
-    >>> best = explore_policies(game, family, rng=np.random.default_rng(0)).best
+    >>> rng = np.random.default_rng(0)
+    >>> best = explore_policies(game, Family(Posted, 1.5, 3.0), rng=rng, points=3).best
     >>> round(float(best.parameters[0]), 5), best.feasible
     (2.0, True)
     """

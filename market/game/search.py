@@ -7,6 +7,7 @@ row is concave, or continuous at 0. Rows are stored column by column, which NumP
 """
 
 from collections.abc import Callable
+from math import isfinite
 
 import numpy as np
 
@@ -100,7 +101,14 @@ def local_peaks(heights: Array, count: int) -> Array:
 
 def _row_entry(rows: Array, at: Array) -> Array:
     """Entry of each row (n, m) at its column (n,)."""
-    return np.take_along_axis(rows, at[:, None], 1)[:, 0]
+    taken: Array = rows[np.arange(len(rows)), at]
+    return taken
+
+
+def _row_entries(rows: Array, at: Array) -> Array:
+    """Entries of each row (n, m) at its columns (n, c)."""
+    taken: Array = rows[np.arange(len(rows))[:, None], at]
+    return taken
 
 
 def refine_grid(value: Rows, grid: Array, heights: Array, peaks: int, zoom: int) -> Pair:
@@ -122,7 +130,7 @@ def refine_grid(value: Rows, grid: Array, heights: Array, peaks: int, zoom: int)
     whole = np.hstack([grid, more])
     order = np.argsort(whole, axis=1, kind="stable")
     tops = np.hstack([heights, in_blocks(value, more)])
-    return np.take_along_axis(whole, order, 1), np.take_along_axis(tops, order, 1)
+    return _row_entries(whole, order), _row_entries(tops, order)
 
 
 def root_uphill(
@@ -135,6 +143,8 @@ def root_uphill(
 
     Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
     """
+    if len(top) == 1:
+        return np.array([_root_of_one(slope, top.item(), near.item(), steepness.item(), exact)])
     rising = (steepness > 0)[:, None]
     top, near, steepness = (part[:, None] for part in (top, near, steepness))
     x1 = np.where(rising, top, near)
@@ -169,6 +179,41 @@ def root_uphill(
     return np.where(f1 == 0, x1, best)[:, 0]
 
 
+def _root_of_one(slope: Rows, top: float, near: float, steepness: float, exact: float) -> float:
+    """Compute `root_uphill` of a single row in plain numbers: the same root, several times faster.
+
+    The arithmetic is that of the columns, operation by operation; a division by 0, which gives
+    them no step that is finite, falls back on the midpoint.
+    """
+    x1, x2 = (top, near) if steepness > 0 else (near, top)
+    f1 = abs(steepness)
+    f2 = -f1
+    t = 0.5
+    at = np.empty((1, 1))
+    for _ in range(100):
+        at[0, 0] = x = x1 + t * (x2 - x1)
+        f = slope(at).item()
+        x3, f3 = (x1, f1) if (f > 0) == (f1 > 0) else (x2, f2)
+        if (f > 0) != (f1 > 0):
+            x2, f2 = x1, f1
+        x1, f1 = x, f
+        best = x1 if abs(f1) < abs(f2) else x2
+        width = abs(x2 - x1)
+        if width <= 2 * exact * abs(best) or f1 == 0:
+            break
+        try:
+            xi = (x1 - x2) / (x3 - x2)
+            phi = (f1 - f2) / (f3 - f2)
+            t = f1 / (f2 - f1) * f3 / (f2 - f3)
+            t = t + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+            quadratic = phi * phi < xi and (1 - phi) * (1 - phi) < 1 - xi and isfinite(t)
+        except ZeroDivisionError:
+            quadratic = False
+        least = min(exact * abs(best) / width, 0.5)
+        t = min(max(t, least), 1 - least) if quadratic else 0.5
+    return x1 if f1 == 0 else best
+
+
 def local_maxima(
     some: Some,
     low: Array,
@@ -200,8 +245,8 @@ def local_maxima(
     if zoom:
         grid, heights = refine_grid(value, grid, heights, peaks, zoom)
     at = local_peaks(heights, peaks)
-    place = np.take_along_axis(grid, at, 1)
-    height = np.take_along_axis(heights, at, 1)
+    place = _row_entries(grid, at)
+    height = _row_entries(heights, at)
     if exact == ROUGH:
         place *= _vertex_ratio(grid, heights, at)
     for peak in range(at.shape[1]):
@@ -252,7 +297,7 @@ def _refine_peaks(
 def _vertex_ratio(grid: Array, heights: Array, at: Array) -> Array:
     """Ratio (n, c) from peaks of a grid of equal ratios to the vertices of their parabolas."""
     inner = np.clip(at, 1, grid.shape[1] - 2)
-    left, top, right = (np.take_along_axis(heights, inner + shift, 1) for shift in (-1, 0, 1))
+    left, top, right = (_row_entries(heights, inner + shift) for shift in (-1, 0, 1))
     # A step that is not finite, and an end of the interval, stay.
     with np.errstate(all="ignore"):
         steps = np.clip((left - right) / (left - 2 * top + right) / 2, -0.5, 0.5)

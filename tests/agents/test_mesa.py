@@ -64,7 +64,7 @@ def test_rational_agents_settle_where_the_direct_solver_does_in_random_markets()
     A contest under linear costs may send agents round in a cycle: said so.
     """
     rested = 0
-    games = sized(25, 100)
+    games = sized(12, 100)
     for seed in range(games):
         game = random_game(seed)
         activation = list(ACTIVATIONS)[seed // 5 % len(ACTIVATIONS)]

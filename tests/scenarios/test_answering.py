@@ -166,7 +166,7 @@ def test_three_free_riders_of_ten_make_training_disagree_and_what_helps():
         f"data.names={names}".replace("'", '"'),
         "owners.cost.price=400.0",
     ]
-    scenario = load("three_insurers", [*split, "validation.runs=40"])
+    scenario = load("three_insurers", [*split, "validation.runs=40", "market.starts=1"])
     prepared = prepare(scenario)
     free = "behaviours=[{kind='free_rider', noise=10.0, share=0.3}]"
     runs = []

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from pairs import laid, scenario
+from quick import quick_module
 
 from learning.errors import InputError
 from learning.losses.records import ClippedRecords
@@ -13,6 +14,8 @@ from scenarios.report.facts_outcome import clips_gradients
 from scenarios.runner import run
 from scenarios.studies.audit import audit_scenario
 from scenarios.training import training_task
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 RECORD = "learning.clipping=record"
 TRIED = [("hinge", "averaged"), ("squared", "asynchronous")]

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from pairs import OWNERS, laid, refused, scenario
+from quick import quick_module
 
 from learning.errors import InputError
 from scenarios.planning import planning_inputs
 from scenarios.runner import run
 from scenarios.tables.dataset import market_data
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from minimal import MINIMAL, message
+from quick import quick_module
 
 from scenarios.command.console import summary_lines
 from scenarios.report.page import render
 from scenarios.runner import run
 from scenarios.schema.loading import load
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 TABLE = """
 title = "Rivals"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import call
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -16,6 +17,8 @@ from scenarios.report.game_page import FILES, draw_game, load_game, save_game
 from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.schema.game import read_game
 from scenarios.schema.loading import is_game_file, library_games, load
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 QUICK = ["market.starts=[0.05, [0.5, 1.5, 3.0, 4.5]]", "market.search=2"]
 SHORT = [

@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import TRADE
+from quick import quick_module
 
 import dpmarket as dpm
 from learning.data.fitting import fit_encoder
 from learning.losses.losses import LOSSES
 from learning.losses.network import draw_start
 from learning.training.model import Model
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 LABELS = """\
 [data]

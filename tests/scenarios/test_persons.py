@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import TRADE
+from quick import quick_module
 
 from learning.data.division import Division, cap_persons
 from learning.data.rows import RowLabels
@@ -16,6 +17,8 @@ from scenarios.result import save_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 PUBLIC = 40
 SCENARIO = (

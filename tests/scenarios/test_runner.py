@@ -15,7 +15,7 @@ from scenarios.training import train_at
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 LOANS = SHARED / "lending_club" / "loans_2007_2014.csv.gz"
 needs_loans = pytest.mark.skipif(not LOANS.is_file(), reason=f"the loans are not there: {LOANS}")
-QUICK = ("market.starts=2", "validation.runs=20")
+QUICK = ("market.starts=1", "validation.runs=20")
 
 
 def insurers(*changes):

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from pairs import laid, refused, scenario
+from quick import quick_module
 
 from learning.privacy.noise import answer_shares
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 LAX = "owners.epsilon=[40, 90]"  # little noise: no ball binds, and the law is exact
 

@@ -19,7 +19,7 @@ from scenarios.command.main import main
 quickly()
 threads, *names = sys.argv[1:]
 for name in names:
-    sys.argv = ["dpmarket", "run", name + ".toml", "--out", name + threads, "--set", "validation.runs=20"]
+    sys.argv = ["dpmarket", "run", name + ".toml", "--out", name + threads, "--set", "validation.runs=20", "--set", "market.starts=1"]
     try:
         main()
     except SystemExit as stop:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from planting.bugs import BUGS
+from quick import quick_module
 from sizes import sized
 
 from learning.audit.auditor import audit_owner
@@ -19,6 +20,8 @@ from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.training import train_at, training_task
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 BASE = [
     "trust.aggregation=secure",
@@ -121,7 +124,13 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
     assert failed == (set() if bug is None else {"noise", "parts", "law", "tails"})
     owner = data.owners[0]
     finding = audit_owner(
-        "one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000
+        "one",
+        owner.x[:1],
+        owner.y[:1],
+        6.0,
+        AuditTarget.of(task),
+        seed=3,
+        draws=sized(8000, 20_000),
     )
     assert finding.refuted == (bug is not None)
 

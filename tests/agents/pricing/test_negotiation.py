@@ -54,7 +54,7 @@ def test_substitutes_agree_on_the_closed_form_and_cost_the_learner_less_than_the
     value = 6.0
     cost = 2.0
     found = nash_in_nash(
-        market(Linear(cost), None, 2, forecast=Crowded(), value=value), rng=rng(), starts=2
+        market(Linear(cost), None, 2, forecast=Crowded(), value=value), rng=rng(), starts=1
     )
     joint = value * np.log(3 / 2) - cost * 1.0
     np.testing.assert_allclose(found.equilibrium.epsilon, 1.0, atol=1e-6)

@@ -375,7 +375,7 @@ def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mecha
 @pytest.mark.slow
 def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, monkeypatch):
     """Where an owner stays out, SGD1 picks the others' records more often: priced for all, they lost more than claimed."""
-    settings = ("algorithm=sgd1", "mechanism=gaussian", "delta=1e-6", "horizon=300")
+    settings = ("algorithm=sgd1", "mechanism=gaussian", "delta=1e-6", "horizon=100", "clip=4.0")
     words = [word for setting in settings for word in ("--set", f"learning.{setting}")]
     arguments = ("audit", "three_insurers", "--draws", 100, "--epsilon", "0,2,2", *words)
     status, out, err = dpmarket(*arguments)

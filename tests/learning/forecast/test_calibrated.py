@@ -377,12 +377,62 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
     ),
     [
         ("averaged", "hinge", Laplace(), 17, 1.0, (0.3, 10), 100, 300, "size"),
-        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 30.0, (0.3, 10), 600, 500, "size"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "size"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "precision"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "equal"),
+        (
+            "asynchronous",
+            "squared",
+            Gaussian(1e-6, "zcdp"),
+            200,
+            30.0,
+            (0.3, 10),
+            sized(300, 600),
+            500,
+            "size",
+        ),
+        (
+            "weighted",
+            "squared",
+            Laplace(),
+            10,
+            0.5,
+            (1.5, 10),
+            sized(300, 600),
+            sized(500, 1000),
+            "size",
+        ),
+        (
+            "weighted",
+            "squared",
+            Laplace(),
+            10,
+            0.5,
+            (1.5, 10),
+            sized(300, 600),
+            sized(500, 1000),
+            "precision",
+        ),
+        (
+            "weighted",
+            "squared",
+            Laplace(),
+            10,
+            0.5,
+            (1.5, 10),
+            sized(300, 600),
+            sized(500, 1000),
+            "equal",
+        ),
         ("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 100, 300, "size"),
-        ("weighted", "squared", Laplace(), None, None, (1.5, 10), 600, 1000, "size"),
+        (
+            "weighted",
+            "squared",
+            Laplace(),
+            None,
+            None,
+            (1.5, 10),
+            sized(300, 600),
+            sized(500, 1000),
+            "size",
+        ),
         ("averaged", "logistic", Laplace(), 5, None, (0.3, 10), 200, 300, "size"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -433,12 +483,18 @@ def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
     """
     weak = np.array([0.4, 1.4, 6.0])
     ball, coordinates = calibrated(
-        "weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=800
+        "weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=sized(300, 800)
     )
     off, error, _ = missed_at(ball, coordinates, weak)
     assert off < -0.2 and error < 0.02
     long, coordinates = calibrated(
-        "asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 90.0, (0.3, 10), measured=800
+        "asynchronous",
+        "squared",
+        Gaussian(1e-6, "zcdp"),
+        200,
+        90.0,
+        (0.3, 10),
+        measured=sized(300, 800),
     )
     small, _, _ = missed_at(long, coordinates, weak)
     large, _, _ = missed_at(long, coordinates, np.array([6.4, 7.9, 0.5]))
@@ -446,9 +502,9 @@ def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
 
 
 def missed_at(made, coordinates, epsilon):
-    """`misses` at one profile of budgets, 2000 runs."""
+    """`misses` at one profile of budgets, 800 or 2000 runs."""
     off, error, used = misses(
-        made, coordinates, np.stack([epsilon, epsilon]), runs=2000, settings=1
+        made, coordinates, np.stack([epsilon, epsilon]), runs=sized(800, 2000), settings=1
     )
     np.testing.assert_allclose(used[:, 0], epsilon)
     return float(off[0]), float(error[0]), used

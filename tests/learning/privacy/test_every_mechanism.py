@@ -23,7 +23,7 @@ from learning.privacy.mechanisms import (
 SIZES = np.array([50, 30, 70])
 BOUND = 2.7
 HORIZON = 4
-SETTINGS = NoiseSettings((50, 30, 70), 1e-4, horizon=HORIZON)
+SETTINGS = NoiseSettings((50, 30, 70), 1e-3, horizon=HORIZON)
 
 
 def made(kind):
@@ -32,7 +32,7 @@ def made(kind):
         kind.accountings, kind.published_for or ("",), ("size", "equal"), (False, True)
     )
     settings = [
-        NoiseSettings((50, 30, 70), 1e-4, how, 1, *more, horizon=HORIZON) for how, *more in choices
+        NoiseSettings((50, 30, 70), 1e-3, how, 1, *more, horizon=HORIZON) for how, *more in choices
     ]
     return list(
         dict.fromkeys(

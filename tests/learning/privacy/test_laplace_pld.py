@@ -214,19 +214,19 @@ def test_overlap_composes_the_answers_of_every_owner():
     assert (
         shared.scale(1.0, 100, 1.0, 5)
         == alone.scale(1.0, 100, 1.0, 10)
-        > AccountedLaplace(1e-6, 5).scale(1, 100, 1, 5)
+        > AccountedLaplace(1e-6, 1).scale(1, 100, 1, 1)
     )
 
 
 @pytest.mark.slow
 def test_it_is_a_mechanism_with_its_own_claim_and_noise():
-    mechanism: Mechanism = AccountedLaplace(1e-6, 5)
-    claim = mechanism.claim("a", 1.0, 5)
-    assert claim.mechanism == "laplace (pld)" and claim.delta == 1e-6 and claim.rounds == 5
+    mechanism: Mechanism = AccountedLaplace(1e-6, 10)
+    claim = mechanism.claim("a", 1.0, 10)
+    assert claim.mechanism == "laplace (pld)" and claim.delta == 1e-6 and claim.rounds == 10
     assert (mechanism.name, mechanism.norm, mechanism.delta) == ("laplace", 1, 1e-6)
-    variance = mechanism.variance(1.0, 100, 2.0, 5)
+    variance = mechanism.variance(1.0, 100, 2.0, 10)
     assert mechanism.scale_of_variance(variance) == pytest.approx(
-        mechanism.scale(1.0, 100, 2.0, 5), rel=1e-12
+        mechanism.scale(1.0, 100, 2.0, 10), rel=1e-12
     )
     drawn = mechanism.draw(np.array([0.0, 3.0]), (200_000, 2), rng=np.random.default_rng(0))
     assert not drawn[:, 0].any()
@@ -239,23 +239,23 @@ def test_it_is_a_mechanism_with_its_own_claim_and_noise():
 
 @pytest.mark.slow
 def test_limits_and_misuse():
-    mechanism = AccountedLaplace(1e-6, 5)
-    assert mechanism.scale([0.0, np.inf], [10, 10], 1.0, 5).tolist() == [np.inf, 0.0]
-    assert mechanism.scale([np.inf], [10], np.inf, 5).tolist() == [0.0]
+    mechanism = AccountedLaplace(1e-6, 10)
+    assert mechanism.scale([0.0, np.inf], [10, 10], 1.0, 10).tolist() == [np.inf, 0.0]
+    assert mechanism.scale([np.inf], [10], np.inf, 10).tolist() == [0.0]
     assert (
         mechanism.noise_term([0.0, np.inf]).tolist()
         == [0.0, 0.0]
         == mechanism.noise_term_slope([0.0, np.inf]).tolist()
     )
-    assert mechanism.horizon_factor([1, 5]).tolist() == [1.0, 1.0]
+    assert mechanism.horizon_factor([1, 10]).tolist() == [1.0, 1.0]
     for longer in (
-        lambda: mechanism.scale(1.0, 10, 1.0, 6),
-        lambda: mechanism.variance(1.0, 10, 1.0, 6),
-        lambda: mechanism.epsilon(1.0, 10, 1.0, 6),
-        lambda: mechanism.horizon_factor([3, 6]),
-        lambda: mechanism.claim("a", 1.0, 6),
+        lambda: mechanism.scale(1.0, 10, 1.0, 11),
+        lambda: mechanism.variance(1.0, 10, 1.0, 11),
+        lambda: mechanism.epsilon(1.0, 10, 1.0, 11),
+        lambda: mechanism.horizon_factor([3, 11]),
+        lambda: mechanism.claim("a", 1.0, 11),
     ):
-        with pytest.raises(ValueError, match="at most the accounted 5 rounds"):
+        with pytest.raises(ValueError, match="at most the accounted 10 rounds"):
             longer()
     for beyond in (mechanism.ratio, mechanism.noise_term, mechanism.noise_term_slope):
         with pytest.raises(InputError, match=r"owners\.epsilon"):
@@ -263,7 +263,7 @@ def test_limits_and_misuse():
     with pytest.raises(ValueError, match="no privacy"):
         mechanism.claim("a", np.inf, 3)
     with pytest.raises(ValueError, match="at least 0"):
-        mechanism.scale(-1.0, 10, 1.0, 5)
+        mechanism.scale(-1.0, 10, 1.0, 10)
     for wrong in (
         {"delta": 0.0},
         {"delta": 1.0},

@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sizes import sized
 from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from market.costs import COSTS
@@ -19,6 +20,7 @@ from market.game.owners import Owners
 from market.policies import POLICIES
 
 HIGH = 5.0
+LONG = ("marginal", "shapley")  # policies under which solvers take longest
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 
 
@@ -85,17 +87,20 @@ def test_every_policy_takes_part(policy):
 
 @pytest.mark.slow
 def test_two_solvers_agree_on_random_markets_of_every_cost_with_every_policy():
-    """Every policy with every cost once; where the first solver finds one equilibrium, so does the other."""
+    """Every policy with every cost once, or with every second one; where the first solver finds one equilibrium, so does
+    the other."""
     pairs = [(cost, policy) for cost in COSTS for policy in POLICIES]
-    pairs = [
-        (cost, policy)
-        for cost, policy in pairs
+    every = sized(2, 1)
+    tried = {
+        k: (cost, policy)
+        for k, (cost, policy) in enumerate(pairs)
         if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS
-    ]
+        if policy not in LONG or k // len(POLICIES) % every == 0
+    }
     found = Counter()
-    for k, (cost, policy) in enumerate(pairs):
+    for k, (cost, policy) in tried.items():
         found[policy, check(random_market(cost, policy, k), k)] += 1
-    assert all(found[policy, "unique"] for _, policy in pairs), found
+    assert all(found[policy, "unique"] for _, policy in tried.values()), found
     assert sum(count for (_, outcome), count in found.items() if outcome == "unique") >= 0.75 * len(
-        pairs
+        tried
     ), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -28,6 +29,7 @@ from market.game.search import (
     local_maxima,
     local_peaks,
     log_grid,
+    root_uphill,
     smallest_maximiser,
 )
 from market.policies import POLICIES
@@ -542,3 +544,27 @@ def test_regret_of_some_owners_is_that_of_all(weights):
         np.testing.assert_allclose(
             game.regret(epsilon, order), game.regret(epsilon)[order], rtol=1e-9, atol=1e-12
         )
+
+
+def test_the_root_of_a_single_row_is_that_of_many_to_the_last_bit():
+    """A row alone is searched in plain numbers: slopes that fall smoothly, steeply, at a jump, and to what is no number."""
+    draw = np.random.default_rng(4)
+    for power in (1.0, 0.3, 3.0, 0.0, -1.0):
+        root, width = 10 ** draw.uniform(-3, 2, 12), 10 ** draw.uniform(-6, -0.1, 12)
+        left, right = root * (1 - width), root * (1 + 2 * width)
+
+        def slope(x, root=root[:, None], power=power):
+            with np.errstate(invalid="ignore"):
+                if power < 0:
+                    return np.log(root / x)
+                return np.sign(root - x) * np.abs(root - x) ** power
+
+        for ends in ((left, right), (right, left)):
+            steepness = slope(ends[0][:, None])[:, 0]
+            together = root_uphill(slope, *ends, steepness)
+            for k in range(12):
+                one = slice(k, k + 1)
+                of_one = partial(slope, root=root[one, None])
+                alone = root_uphill(of_one, ends[0][one], ends[1][one], steepness[one])
+                assert alone == together[one]
+            assert together == pytest.approx(root, rel=1e-9 if power <= 1 else 1e-2)

@@ -12,9 +12,12 @@ from broken import ODD_VALUES, check_refusal, examples, files_in, folder, fresh
 from damage import damages
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import quick_module
 
 import dpmarket
 from dpmarket import InputError
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 __all__ = ["folder"]
 ARGUMENTS: list[Any] = [

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from exchanges import small_contract, table
+from quick import quick_module
 from settlements import played
 
 from exchange.folder import answer_name
 from exchange.messages import read_answer
 from exchange.owner.answers import ledger_purpose
 from learning.privacy.ledger_file import LedgerFile
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from exchanges import small_contract
+from quick import quick_module
 from reports import Balanced, left_end, plain
 from settlements import played
 from told import differing
@@ -18,6 +19,8 @@ from scenarios.report.figure_settlement import (
     settlement_page,
 )
 from scenarios.report.phrases import render_lines, render_phrase
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 BAD = ("<script>alert(1)</script>", '"><img src=x>', "{{ 7 * 7 }} & </svg><b>")
 

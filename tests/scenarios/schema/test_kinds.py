@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from quick import quick_module
 
 from market.costs import COSTS
 from market.policies import POLICIES
@@ -13,6 +14,8 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 POLICY_KEYS = {
     "posted_channel": [

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from commands import TRADE
 from planting.broken_public import PUBLIC_BUGS
+from quick import quick_module
 
 from learning.audit.reference import compare_records
 from learning.audit.verdicts import Check
@@ -19,6 +20,8 @@ from scenarios.studies import audit as study
 from scenarios.studies.audit import Audit, audit_scenario
 from scenarios.studies.public_facts import check_public, check_rows, records_of
 from scenarios.training import training_task
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 SCENARIO = (
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
+from quick import quick_module
 from told import differing
 
 import dpmarket as dpm
@@ -23,6 +24,8 @@ from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.comparison import Aim, Alternative, compare, comparison, read_alternatives
 from scenarios.studies.offers import at_fitness, at_spending, of_kind
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 VARIED = [("policy.kind", "marginal"), ("regulation.epsilon_cap", "1.0")]
 pytestmark = pytest.mark.slow

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
+from quick import quick_module
 from told import differing
 
 import dpmarket as dpm
@@ -18,6 +19,8 @@ from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.design import design_part, design_scenario
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 QUICK = ["market.starts=1"]
 pytestmark = pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import INSURERS
 from quick import quick_module
+from sizes import sized
 
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_part, design_scenario
@@ -50,8 +51,8 @@ def test_a_run_warns_of_it(dpmarket, union):
 
 
 def test_a_comparison_warns_of_it_and_says_that_buying_does_not_pay(dpmarket, union):
-    varied = ("--vary", "policy.kind=marginal", "--no-train", "--out", "c")
-    status, out, err = dpmarket("compare", union, *varied)
+    varied = ("--vary", "policy.kind=marginal", "--set", "market.starts=1")
+    status, out, err = dpmarket("compare", union, *varied, "--no-train", "--out", "c")
     assert (status, err) == (0, "") and EDGE in out
     first, other = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))["alternatives"]
     assert first["edge_of_refusal"] and not first["buying_pays"]
@@ -76,12 +77,13 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
 
 
 @pytest.mark.designed  # another price is best if fewer bounds are tried
-def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
+def test_a_price_per_bit_is_found_where_it_is_best(tmp_path, monkeypatch):
     """By a price per bit one owner sells a little; by the other units it sells all, or next to nothing.
 
     What is sold at a posted price does not depend on what the model is worth, so that the gain
     rises with that.
     """
+    monkeypatch.setattr("scenarios.studies.design.POINTS", sized(5, 9))
     gains = []
     for value in ("100.0", "200.0"):
         file = tmp_path / "bits.toml"

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import sized
 
 from learning.errors import InputError
 from scenarios.report.study_page import save_study_page
@@ -394,9 +395,11 @@ def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmark
 
 KILLED = """
 import os, random, signal, sys, time
+from quick import quickly
 from scenarios.sweeping.sweep import sweep
 import scenarios.runner, scenarios.sweeping.facts, scenarios.sweeping.tables, scenarios.sweeping.work as workers
 draw, kills, rounds = random.Random(7), 0, 0
+quickly()
 workers.AT_ONCE = 0.0
 sweep("my.toml", "whole", workers=1)
 while True:
@@ -405,7 +408,7 @@ while True:
     if not child:
         sweep("my.toml", "killed", workers=1)
         os._exit(0)
-    if kills < 20:
+    if kills < MOST:
         time.sleep(draw.uniform(0, 0.1))
         os.kill(child, signal.SIGKILL)
     if os.waitpid(child, 0)[1] == 0:
@@ -416,10 +419,10 @@ print(kills)
 
 
 @pytest.fixture
-def forty(write, tmp_path):
-    """A study of forty cells in two groups."""
+def many(write, tmp_path):
+    """A study of twenty or forty cells in two groups."""
     write()
-    budgets = "{ low = 4, high = 12, points = 20 }"
+    budgets = f"{{ low = 4, high = 12, points = {sized(10, 20)} }}"
     text = (
         f'scenario = "s.toml"\nowners = true\nreplications = 2\n[grid]\npolicy.budget = {budgets}\n'
     )
@@ -427,9 +430,12 @@ def forty(write, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(forty, tmp_path):
-    command = [sys.executable, "-c", KILLED]
-    paths = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(many, tmp_path):
+    command = [sys.executable, "-c", KILLED.replace("MOST", str(sized(10, 20)))]
+    paths = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     found = subprocess.run(command, cwd=tmp_path, env=paths, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert int(found.stdout) >= 5
@@ -437,7 +443,7 @@ def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(fo
 
 
 @pytest.mark.slow
-def test_on_a_dask_cluster_it_is_the_same_table(forty, tmp_path, dpmarket):
+def test_on_a_dask_cluster_it_is_the_same_table(many, tmp_path, dpmarket):
     """A scheduler and two workers, over TCP."""
     distributed = pytest.importorskip("distributed")
     workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from quick import quick_module
 
 from learning.errors import InputError
 from learning.forecast.pooled import PooledSums, some_records
@@ -19,6 +20,8 @@ from scenarios.tables import parts
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import open_table
 from scenarios.tables.reading import read_table
+
+__all__ = ["quick_module"]  # a fixture of every test
 
 ROWS = 900
 PUBLIC = 80
