@@ -196,3 +196,10 @@ def test_a_budget_that_was_not_stated_exceeds_every_limit():
     budget = ledger.open(Budget("A", None, 3)).budget
     with pytest.raises(BudgetExceeded, match="no stated budget"):
         ledger.charge(budget, "training")
+
+
+@pytest.mark.parametrize("composition", ["sequential", "fresh"])
+def test_the_chance_of_failure_is_of_owners_that_sold(composition):
+    life = Lifetime(Gaussian(DELTA, "zcdp"), np.inf, composition)
+    sold = np.array([[1.0, 0.0, 1.0], [2.0, 0.0, 0.0]])
+    assert np.array_equal(life.delta(sold), [DELTA, 0.0, DELTA])

@@ -231,3 +231,16 @@ def test_steps_as_printed():
     assert ALGORITHMS["weighted"].printed_step(replace(at, decline=0.0)) == 1 / 1.6
     assert ALGORITHMS["sgd1"].printed_step(replace(at, decline=0.7)) is None
     assert ALGORITHMS["averaged"].printed_step(at) is None
+
+
+@pytest.mark.parametrize("decline", [0.5, 1.0])
+def test_the_open_constant_of_single_records_is_the_excess_over_the_form_of_its_case(decline):
+    """(9) for steps that fall with the root of the round, (10) for steps that fall with the round."""
+    at = inputs("sgd1", 0.3, 100, ball_diameter=8.0, delta=1e-6, decline=decline)
+    logs = np.log(1.25 * 200**2 / 1e-6)
+    forms = {
+        0.5: 4.0 * 8.0 * logs**2 * np.sqrt(3) / 0.5 / 200,
+        1.0: 4.0**2 * logs**3 * 3 / (200 * 0.4 * 0.5**2) / 200,
+    }
+    told = ALGORITHMS["sgd1"].published_bound(at)
+    assert told.constant == pytest.approx(0.1 / forms[decline], rel=1e-12)
