@@ -107,3 +107,19 @@ def test_a_smoothed_hinge_is_the_mean_over_logistic_errors():
         smooth.negative_slopes(t.astype(np.float32)), -smooth.derivative(t), atol=1e-5
     )
     assert LOSSES["logistic"].smooth_kinks(0.3) is LOSSES["logistic"]
+
+
+def test_the_penalty_in_phi_is_that_of_the_model():
+    """Its gradient, phi P - pull, against differences of r/2 |theta|^2, with a scale that is not diagonal."""
+    rng = np.random.default_rng(11)
+    root = rng.normal(size=(3, 3))
+    at = Coordinates(rng.normal(size=3), root + root.T, 1.0, 1.0, 1.0)
+    penalty, pull = at.penalty(0.7)
+    phi = rng.normal(size=3)
+
+    def cost(point):
+        return 0.35 * float(at.model(point) @ at.model(point))
+
+    steps = 1e-6 * np.eye(3)
+    slopes = [(cost(phi + step) - cost(phi - step)) / 2e-6 for step in steps]
+    assert phi @ penalty - pull == pytest.approx(np.array(slopes), rel=1e-7)
