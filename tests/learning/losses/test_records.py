@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import learning.losses.records
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.losses.records import LinearRecords
 from learning.losses.statistics import squared_statistics
@@ -110,7 +111,7 @@ def test_a_smoothed_hinge_is_the_mean_over_logistic_errors():
 
 
 def test_the_penalty_in_phi_is_that_of_the_model():
-    """Its gradient, phi P - pull, against differences of r/2 |theta|^2, with a scale that is not diagonal."""
+    """Its gradient, phi P - pull, against differences of r/2 |theta|^2; the scale is not diagonal."""
     rng = np.random.default_rng(11)
     root = rng.normal(size=(3, 3))
     at = Coordinates(rng.normal(size=3), root + root.T, 1.0, 1.0, 1.0)
