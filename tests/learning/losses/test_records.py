@@ -6,7 +6,7 @@ import pytest
 import learning.losses.records
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
-from learning.losses.records import LinearRecords
+from learning.losses.records import LinearRecords, in_batches
 from learning.losses.statistics import squared_statistics
 
 LINEAR = [loss for loss in LOSSES.values() if not loss.clips_gradients]
@@ -124,3 +124,12 @@ def test_the_penalty_in_phi_is_that_of_the_model():
     steps = 1e-6 * np.eye(3)
     slopes = [(cost(phi + step) - cost(phi - step)) / 2e-6 for step in steps]
     assert phi @ penalty - pull == pytest.approx(np.array(slopes), rel=1e-7)
+
+
+def test_parts_are_read_in_batches_of_no_more_than_so_many_rows(monkeypatch):
+    monkeypatch.setattr(learning.losses.records, "ROWS", 5)
+    sizes = (2, 3, 1, 4, 7, 1)  # a part alone may be larger
+    parts = [(np.full(size, place),) for place, size in enumerate(sizes)]
+    batches = [x for (x,) in in_batches(parts)]
+    assert [len(x) for x in batches] == [5, 5, 7, 1]
+    assert np.array_equal(np.concatenate(batches), np.concatenate([x for (x,) in parts]))
