@@ -87,6 +87,16 @@ def test_rounding_needs_no_explanation():
     ]
 
 
+@pytest.mark.parametrize(("share", "told"), [(0.09, False), (0.11, True)])
+def test_a_part_is_a_cause_from_a_tenth_of_the_difference_on(share, told):
+    runs = {"mean": 0.5, "std_error": 0.001}
+    oracle = {"bias": 0.1 + 0.4 * share, "noise": 0.0, "optimum": 1.0, "std_error": 0.001}
+    forecast = oracle | {"bias": 0.1, "interval": [0.05, 0.15]}
+    forecast["oracle"] = oracle | {"relative_fitness": oracle["bias"]}
+    causes = [one["cause"] for one in explain_difference(runs, forecast, projected=0.0)]
+    assert ("bias_differs" in causes) == told
+
+
 def test_no_interval_ends_below_zero_by_rounding():
     assert clip_interval((-9e-17, 0.00044)) == [0.0, 0.00044] and clip_interval((-0.05, 0.01)) == [
         -0.05,
