@@ -15,6 +15,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import Conduct
 from learning.training.engine import Trained, charge_training, train, untrained_result
 from learning.training.paths import Paths, Watch, ignore_step
+from learning.training.plan import Plan
 from learning.training.task import Task
 from scenarios.planning import check_size
 from scenarios.schema.scenario import Scenario
@@ -113,5 +114,17 @@ def training_task(
         regularisation=scenario.learning.regularisation,
         weights=weights,
         aggregation=planner.inputs.settings.aggregation,
-        stops=planner.inputs.settings.start == "public",
+        stops=_gradients_shrink(planner, plan),
     )
+
+
+def _gradients_shrink(planner: Planner, plan: Plan) -> bool:
+    """Test whether gradients shrink from step to step if the plan suits the owners' records.
+
+    So they do under squared loss with steps of at most 2 over the largest curvature. Other plans
+    may let them grow for a while, and go on.
+    """
+    settings = planner.inputs.settings
+    if not settings.loss.quadratic or settings.start != "public":
+        return False
+    return bool(np.all(plan.steps * planner.curvatures[1] <= 2))

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from exchanges import Owners, small_contract, training
 
-from exchange.learner.collector import collect_answers, noise_in_mean, noise_scales
+from exchange.learner.collector import (
+    _gradients_shrink,
+    collect_answers,
+    noise_in_mean,
+    noise_scales,
+)
 from exchange.messages import Answer, Closing, Query
 from learning.errors import InputError
 from learning.training import train
@@ -249,3 +254,13 @@ def test_where_answers_grow_the_start_is_the_model_and_what_follows_is_asked_the
     found = collect_answers(contract, queries, answers, accepted=contract.names)
     assert found.stopped and not found.phi.any() and not queries[2].point.any()
     assert queries[1].point.any() and not FOUND.stopped
+
+
+def test_only_short_steps_in_whitened_features_under_squared_loss_are_checked():
+    task = training(CONTRACT)
+    assert _gradients_shrink(task)
+    scale = np.eye(task.width)
+    plain = replace(task, coordinates=replace(task.coordinates, transform=scale))
+    logistic = replace(task, coordinates=replace(task.coordinates, loss="logistic"))
+    long = replace(task, step_scale=np.full((task.runs, 1), 100.0))
+    assert not any(_gradients_shrink(one) for one in (plain, logistic, long))
