@@ -1,0 +1,121 @@
+"""Sums that owners release once, second moments and scores, and the models that they give.
+
+Released sums are private already: whatever is computed from them, for any set of owners, has no
+further privacy cost. `ReleasedSums` holds those of one run, owner by owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.coordinates import Coordinates
+from learning.training.adassp import (
+    NoisyStatistics,
+    release_statistics,
+    solve_newton_step,
+)
+from learning.training.task import Task
+
+
+@dataclass(frozen=True)
+class ReleasedSums:
+    """Noisy sums of N owners over their records, in the public coordinates of phi.
+
+    A_l = sum w xx' + E_l and g_l = sum w u x + e_l, with u the residual of the public model and w
+    the weight of a clipped record.
+
+    Parameters
+    ----------
+    names : the owners, N.
+    sizes : array (N,), their numbers of records.
+    xx : array (N, p, p), symmetric, A_l.
+    xu : array (N, p), g_l.
+    matrix_deviation : array (N,), of the noise on a diagonal entry of A_l; off it is smaller by
+        sqrt(2).
+    vector_deviation : array (N,), of the noise on an entry of g_l.
+    coordinates : start, scale and bounds.
+    regularisation : r of r/2 |theta|^2.
+    """
+
+    names: tuple[str, ...]
+    sizes: Array
+    xx: Array = field(repr=False)
+    xu: Array = field(repr=False)
+    matrix_deviation: Array
+    vector_deviation: Array
+    coordinates: Coordinates = field(repr=False)
+    regularisation: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def keep(self, owners: Sequence[int]) -> ReleasedSums:
+        """Sums of some owners alone, by their numbers."""
+        chosen = list(owners)
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in chosen),
+            sizes=self.sizes[chosen],
+            xx=self.xx[chosen],
+            xu=self.xu[chosen],
+            matrix_deviation=self.matrix_deviation[chosen],
+            vector_deviation=self.vector_deviation[chosen],
+        )
+
+    def without(self, name: str) -> ReleasedSums:
+        """Sums of all owners but one.
+
+        Raises
+        ------
+        ValueError
+            If nobody has that name.
+        """
+        if name not in self.names:
+            raise ValueError(f"{name} released no sums")
+        return self.keep([i for i, other in enumerate(self.names) if other != name])
+
+    def pool(self) -> tuple[Array, Array, float]:
+        """Mean moments (p, p), mean score (p,) and the deviation of the noise on the former.
+
+        With the penalty of the learner's own regularisation.
+        """
+        penalty, pull = self.coordinates.penalty(self.regularisation)
+        total = self.sizes.sum()
+        matrix = self.xx.sum(axis=0) / total + penalty / 2
+        vector = self.xu.sum(axis=0) / total + pull / 2
+        return matrix, vector, float(np.linalg.norm(self.matrix_deviation) / total)
+
+    def solve(self) -> Array:
+        """Model theta (p,) of these owners' sums; the public model where there are none."""
+        if not len(self):
+            return self.coordinates.centre
+        matrix, vector, deviation = self.pool()
+        phi = solve_newton_step(matrix[None], vector[None], np.array([deviation]))
+        return np.asarray(self.coordinates.model(self.coordinates.project(phi))[0])
+
+
+def released_sums(task: Task, run: int = 0) -> ReleasedSums:
+    """Sums that the owners of a training release in one run, drawn again from its streams.
+
+    Raises
+    ------
+    ValueError
+        If the training asks for no sums.
+    """
+    if task.coordinates.scores is None:
+        raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
+    drawn: list[NoisyStatistics] = [release_statistics(task, owner, [run]) for owner in task.owners]
+    return ReleasedSums(
+        tuple(owner.name for owner in task.owners),
+        task.sizes,
+        np.stack([one.xx[0] for one in drawn]),
+        np.stack([one.xu[0] for one in drawn]),
+        np.array([one.matrix_deviation[0] for one in drawn]),
+        np.array([one.vector_deviation[0] for one in drawn]),
+        task.coordinates,
+        task.regularisation,
+    )
