@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_one_step import market
+from releases import market
 
 from learning.training.engine import train
 from learning.training.sums import released_sums
