@@ -125,6 +125,6 @@ def _gradients_shrink(planner: Planner, plan: Plan) -> bool:
     may let them grow for a while, and go on.
     """
     settings = planner.inputs.settings
-    if not settings.loss.quadratic or settings.start != "public":
+    if not settings.loss.quadratic or settings.start == "zero":
         return False
     return bool(np.all(plan.steps * planner.curvatures[1] <= 2))

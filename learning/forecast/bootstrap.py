@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.forecast.law import chance_share, clipped_problems
 from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
+from learning.forecast.shrinkage import fit_ridge
 from learning.losses.coordinates import Coordinates
 from learning.training.law import Problem, concatenate_problems
 
@@ -164,7 +165,7 @@ class BootstrapSamples:
 
     def clipped_coordinates(self, radius: float, target_bound: float) -> Coordinates:
         """Coordinates of all samples with the given clipping bounds."""
-        centres = self.models if self.start == "public" else np.zeros_like(self.models)
+        centres = self.models if self.start != "zero" else np.zeros_like(self.models)
         loss = self.sample.loss
         return Coordinates(
             centres, self.transforms, radius, target_bound, norm=self.norm, loss=loss
@@ -292,6 +293,8 @@ def _fit_each(
     moments = np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(y)
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
+    if sample.shrinks:
+        return moments, fit_ridge(x, y, counts)
     linear = 2 * (counts * y) @ x / len(y)
     width = x.shape[1]
     hessian = 2 * moments + sample.regularisation * np.eye(width)

@@ -364,7 +364,7 @@ def bootstrap_in_doubt(
     None where records are known to be of one kind, or no further from it than by chance, or
     training starts at zero, which is as far from records of any kind.
     """
-    if inputs.settings.start != "public":
+    if inputs.settings.start == "zero":
         return None
     between = compare_owners(inputs, inputs.public_coordinates(mechanism))
     doubts = draw_doubts(inputs, between, DOUBTS)

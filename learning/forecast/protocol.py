@@ -275,7 +275,7 @@ def _rehearse_bounds(
 
 def _furthest_start(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
     """Distance of the optimum from the furthest start, in phi."""
-    starts = bootstrap.models if bootstrap.start == "public" else np.zeros_like(bootstrap.models)
+    starts = bootstrap.models if bootstrap.start != "zero" else np.zeros_like(bootstrap.models)
     phi = np.linalg.solve(whole.transform, (bootstrap.sample.truth - starts).T).T
     return float(np.linalg.norm(phi, ord=np.inf if whole.norm == 1 else 2, axis=1).max())
 

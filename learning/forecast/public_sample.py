@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.forecast.shrinkage import fit_ridge, moment_shrinkage, shrink_moments
 from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.loss import Loss, TrainingCost
 from learning.losses.squared import Squared
@@ -66,6 +67,7 @@ class PublicSample:
     owner : array (n,), name of each row's owner; None where rows carry no names.
     drawn : True if the rows are known to be a random sample of all records.
     with_kinks : the same rows under the loss itself, where ``loss`` is a smoothed one.
+    shrinks : True if the public model is shrunk (`fit_ridge`), under squared loss.
     """
 
     x: Array = field(repr=False)
@@ -75,6 +77,7 @@ class PublicSample:
     owner: NDArray[np.str_] | None = field(default=None, repr=False)
     drawn: bool = True
     with_kinks: PublicSample | None = field(default=None, repr=False)
+    shrinks: bool = False
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
@@ -99,6 +102,13 @@ class PublicSample:
     @cached_property
     def model(self) -> Array:
         """Outside option theta_pub, (p,)."""
+        if self.shrinks:
+            return fit_ridge(self.x, self.y)[0]
+        return self.unbiased_model
+
+    @cached_property
+    def unbiased_model(self) -> Array:
+        """Model of least training cost on the rows, (p,)."""
         return self.fit(self.x, self.y)[0]
 
     def population(self) -> tuple[Array, Array]:
@@ -106,7 +116,7 @@ class PublicSample:
         if self.loss.labels:
             return self.x, self.y
         rows, width = self.x.shape
-        fitted = self.x @ self.model
+        fitted = self.x @ self.unbiased_model
         return self.x, fitted + np.sqrt(rows / (rows - width)) * (self.y - fitted)
 
     @cached_property
@@ -145,16 +155,21 @@ class PublicSample:
         _, lifted = self.loss.smooth_kinks(width).fit(self.x, self.y, self.regularisation)
         return replace(self, loss=self.loss.smooth_kinks(width, lifted - least), with_kinks=self)
 
+    @cached_property
+    def moment_shrinkage(self) -> float:
+        """Share by which second moments are shrunk before they whiten (`moment_shrinkage`)."""
+        return moment_shrinkage(self.x)
+
     def scale_matrix(self, moments: Array, precondition: bool) -> Array:
         """Scale W, (..., p, p): whitening by second moments of rows, or the identity."""
         if precondition and not self.loss.clips_gradients:
-            return whitening_transform(moments)
+            return whitening_transform(shrink_moments(moments, self.moment_shrinkage))
         width = len(self.model)
         return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
 
     def coordinates(self, start: str, precondition: bool, norm: int = 1) -> Coordinates:
         """Coordinates from a start ("public" or "zero"), without bounds yet."""
-        centre = self.model if start == "public" else np.zeros(len(self.model))
+        centre = self.model if start != "zero" else np.zeros(len(self.model))
         scale = self.scale_matrix(self.x.T @ self.x / len(self.y), precondition)
         return Coordinates(centre, scale, norm=norm, loss=self.loss)
 

@@ -108,7 +108,7 @@ class Learning(Section):
     """The power of the round that steps fall with; as the algorithm's paper has it unless given."""
     returned: Literal["optimal"] | Returned = "optimal"
     """Which point is the model: the last, or an average."""
-    start: Literal["public", "zero"] | None = None
+    start: Literal["public", "shrunk", "zero"] | None = None
     """Where training starts: at the model of the public rows where there are some, otherwise at
     zero."""
     precondition: bool | None = None

@@ -208,7 +208,15 @@ def _public_sample(
     if holders is not None:
         whose = holders.texts(division.public).astype(str)
     drawn = scenario.data.order == "shuffled"
-    return PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose, drawn)
+    return PublicSample(
+        shown.x,
+        shown.y,
+        learning.regularisation,
+        learning.objective,
+        whose,
+        drawn,
+        shrinks=learning.start == "shrunk",
+    )
 
 
 def check_parted(raw: Table | Parts, scenario: Scenario) -> None:

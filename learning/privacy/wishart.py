@@ -1,0 +1,64 @@
+"""Noise on second moments: the difference of two Wishart matrices, pure DP in trace norm.
+
+With A and B independent Wishart matrices of p columns, nu >= p + 1 degrees of freedom and scale b,
+A = b sum g g' over nu standard Gaussian vectors g, the noise on sum xx' is D = A - B. For p = 1 and
+nu = 2 that is Laplace noise. A shift S of the sums costs at most |S|_1/(2 b), |S|_1 the sum of
+absolute eigenvalues.
+
+Proof. The density of A is q(A) ~ det(A)^((nu - p - 1)/2) exp(-tr A/(2 b)) on positive definite A,
+and that of D is f(D) = int q(B + D) q(B) dB. Let S = P - M with positive semi-definite P and M, |S|_1
+= tr P + tr M. As det(A + P) >= det(A), q(A + P) >= exp(-tr P/(2 b)) q(A). With B = C + M,
+
+    f(D + S) = int q(C + D + P) q(C + M) dC >= exp(-(tr P + tr M)/(2 b)) f(D),
+
+where C runs over at least all matrices that B ran over in f(D). With -S in place of S the bound
+holds the other way round.
+
+The covariance is that of symmetric Gaussian noise: 4 nu b^2 on the diagonal, half of it off the
+diagonal, and entries are uncorrelated. At one epsilon the variance grows as p, that of l2 noise on
+the p (p + 1)/2 numbers of the matrix as p^2/2: one record moves sums of xx' by rank one, which the
+2-norm of all numbers does not see.
+
+Source: ours. Wishart noise on second moments, by itself not private since it has one sign: Jiang,
+    Xie and Zhang, Wishart Mechanism for Differentially Private Principal Components Analysis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.arrays import Array
+
+ALONE = np.pi / 6  # angle up to which a long record and a short one move moments furthest
+
+
+def draw_wishart_difference(width: int, freedom: int, *, rng: np.random.Generator) -> Array:
+    """Draw A - B of scale 1, (width, width)."""
+    columns = rng.standard_normal((2, width, freedom))
+    both = columns @ columns.swapaxes(1, 2)
+    return np.asarray(both[0] - both[1])
+
+
+def wishart_deviation(freedom: int) -> float:
+    """Standard deviation 2 sqrt(nu) of a diagonal entry at scale 1; off it smaller by sqrt(2)."""
+    return float(2 * np.sqrt(freedom))
+
+
+def trace_frontier(pairs: int) -> Array:
+    """Pairs (score, moments), (pairs, 2), one of which bounds both distances of any two records.
+
+    In units of 2 h for scores, and of 2 R^2 in trace norm for moments. Records x and z at an angle
+    g, of lengths r, t <= R, have scores along them, at most h long, hence cos(g/2) apart at most.
+    The eigenvalues of xx' - zz' give |xx' - zz'|_1^2 = r^4 + t^4 - 2 r^2 t^2 cos(2 g), which is
+    convex in (r^2, t^2) and so largest at a corner: max(1/2, sin g) in these units. (1, 1/2) covers
+    angles up to 30 degrees. Beyond, the first falls with g and the second grows, so the ends of
+    intervals cover the rest. This holds of single records, not of sums over several.
+
+    >>> trace_frontier(3).round(3)
+    array([[1.   , 0.5  ],
+           [0.966, 0.866],
+           [0.866, 1.   ]])
+    """
+    angle = np.linspace(ALONE, np.pi / 2, pairs)
+    beyond = np.column_stack([np.cos(angle[:-1] / 2), np.sin(angle[1:])])
+    return np.vstack([[1.0, 0.5], beyond])
