@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, erfc, gammainc, gammaincinv, log_ndtr, ndtr
+from scipy.special import betainc, erfc, gammainc, gammaincinv, log_ndtr, ndtr, roots_genlaguerre
 from scipy.stats import binom, chi2, gamma
 
 from learning.arrays import Array
@@ -26,6 +26,7 @@ CELLS = 100  # per standard deviation of a loss
 NODES = 200  # of an integral over the radius
 RARE = 1e-15  # probability of a radius beyond the integral
 ANGLES = 4  # between two records, tried
+FINE = 1001  # the same where a try costs nothing
 TABLED = 2000  # lengths of a coordinate in a table of probabilities
 
 Axis = int | tuple[int, ...] | None
@@ -285,6 +286,51 @@ def l2_epsilon(width: int, ratio: float, answering: Answering, delta: float) -> 
         return laplace_epsilon(ratio, answering, delta)
     cell = max(answering.count_ratios(ratio)) / np.ceil(np.sqrt(width) * CELLS)
     return answering.compose_losses(ratio, lambda part: _l2_loss(part, width, cell), delta)
+
+
+def laplace_numbers(noise: Array, freedom: int) -> Array:
+    """Turn the difference of two Wishart matrices of scale 1, (runs, p, p), into Laplace numbers.
+
+    In any orthonormal basis the diagonal holds p independent differences of two chi-squared
+    variables of ``freedom`` degrees; their probabilities become those of Laplace noise of scale 1.
+    Every second run is looked at in a basis in which all entries of the matrix count.
+    """
+    width = noise.shape[1]
+    basis, _ = np.linalg.qr(np.random.default_rng(width).standard_normal((width, width)))
+    turned = noise.copy()
+    turned[1::2] = basis.T @ noise[1::2] @ basis
+    numbers = np.diagonal(turned, axis1=1, axis2=2)
+    lengths, rarity = _difference_table(freedom)
+    return np.asarray(np.sign(numbers) * np.interp(np.abs(numbers), lengths, rarity))
+
+
+@lru_cache(maxsize=8)
+def _difference_table(freedom: int) -> tuple[Array, Array]:
+    """Tabulate -log P[|c - d| > z] of two chi-squared variables: E P[c > z + d], doubled."""
+    roots, weights = roots_genlaguerre(NODES, freedom / 2 - 1)
+    lengths = np.linspace(0.0, 60.0 + 12.0 * np.sqrt(freedom), TABLED)
+    beyond = 2 * chi2.sf(lengths[:, None] + 2 * roots, freedom) @ weights / weights.sum()
+    return lengths, -np.log(np.maximum(beyond / beyond[0], 1e-300))
+
+
+def traces_epsilon(coordinates: Coordinates, scale: float, answers: int) -> float:
+    """Compute the epsilon of scores with l2 noise and moments with Wishart noise, at all angles.
+
+    Two long records at an angle g with scores of full length lie 2 h cos(g/2) apart in scores, and
+    2 R^2 sin(g) in the trace norm of moments; a long record and a short one R^2.
+
+    Parameters
+    ----------
+    coordinates: with R, h and the share of the noise.
+    scale: of the Wishart noise on the moments.
+    answers: the answers that use the record.
+    """
+    assert coordinates.scores is not None
+    moments = coordinates.radius**2 / scale
+    score = moments / (2 * coordinates.scores.share)
+    angle = np.linspace(0.0, np.pi / 2, FINE)
+    spent = score * np.cos(angle / 2) + moments * np.maximum(0.5, np.sin(angle))
+    return float(spent.max()) * answers
 
 
 def scores_epsilon(

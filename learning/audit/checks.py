@@ -168,7 +168,7 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     mechanism = seen.task.mechanism
     whole = (one.parts for one in _sum_parts(answered, mechanism.parts))
     parts = list(zip(*whole, strict=True))
-    laws = [(law_of(mechanism.name, part[0].noise.shape[-1]), part) for part in parts]
+    laws = [(law_of(part[0].law(mechanism), part[0].noise.shape[-1]), part) for part in parts]
     known = [(law, part) for law, part in laws if law is not None]
     for kind, tests in OF_LAWS.items() if known else ():
         yield kind, chain.from_iterable(starmap(tests, known))
@@ -178,9 +178,9 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     if mechanism.parts > 1:  # an owner's own part of noise has fair signs, but no known law
         numbers = [[(one.owner.name, normal_scores("", one.relative)) for one in answered]]
     else:
-        name = mechanism.name
         numbers = [
-            [(one.owner.name, normal_scores(name, one.relative)) for one in part] for part in parts
+            [(one.owner.name, normal_scores(one.law(mechanism), one.relative)) for one in part]
+            for part in parts
         ]
         if known:
             compared = OF_SIGNS | {"mixes": compare_mixes}

@@ -251,18 +251,26 @@ def _draw_releases(
         matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
         parts.append(matrix + xu @ (first.xy - second.xy) / seen.vector_deviation**2)
         if target.mechanism.name in ORDERS:
-            by_part = bool(target.mechanism.pairs)
-            one, other = (_release_distance(seen, sums, by_part) for sums in (first, second))
+            law = target.mechanism.moments_law if target.mechanism.pairs else ""
+            one, other = (_release_distance(seen, sums, law) for sums in (first, second))
             lengths.append(other - one)
     found = [np.concatenate(each) for each in (parts, lengths) if each]
     return found, [found]
 
 
-def _release_distance(seen: NoisyStatistics, sums: SquaredStatistics, by_part: bool) -> Array:
-    """Compute the distance of released sums from an owner's own in units of noise, (runs,)."""
-    matrix = np.square(seen.xx - sums.xx).sum(axis=(1, 2)) / seen.matrix_deviation**2
+def _release_distance(seen: NoisyStatistics, sums: SquaredStatistics, law: str) -> Array:
+    """Compute the distance of released sums from an owner's own in units of noise, (runs,).
+
+    Where parts have noise of their own, ``law`` is that of the moments. The density of Wishart
+    noise falls about as its trace norm.
+    """
+    off = seen.xx - sums.xx
+    matrix = np.square(off).sum(axis=(1, 2)) / seen.matrix_deviation**2
     vector = np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2
-    if not by_part:
+    if not law:
         return np.sqrt(matrix + vector)
     width = seen.xu.shape[1]
+    if law == "wishart":
+        trace = np.abs(np.linalg.eigvalsh(off)).sum(axis=1) / seen.matrix_deviation
+        return np.sqrt(width + 1) * (trace + np.sqrt(vector))
     return np.sqrt((width * (width + 1) // 2 + 1) * matrix) + np.sqrt((width + 1) * vector)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.audit.accountant import laplace_numbers
 from learning.losses.coordinates import Coordinates
 from learning.losses.records import GradientOracle
 from learning.losses.statistics import SquaredStatistics
@@ -51,6 +52,7 @@ class Answers:
         is unknown.
     rounding: rounding error of the noise as seen, over its stated scale.
     most: number of answers in the run that asks most.
+    laws: the law of the noise of each part; that of the mechanism unless given.
     """
 
     owner: Client
@@ -63,6 +65,7 @@ class Answers:
     drawn: Array | None = field(default=None, repr=False)
     rounding: float = 0.0
     most: int = 1
+    laws: tuple[str, ...] = ()
 
     @property
     def seen(self) -> bool:
@@ -74,8 +77,15 @@ class Answers:
         """Answers by part, where parts of an answer have noise of their own."""
         if not self.widths:
             return [self]
-        ends = np.cumsum((0, *self.widths)).tolist()
-        return [replace(self, noise=self.noise[..., i:j], widths=()) for i, j in pairwise(ends)]
+        ends = pairwise(np.cumsum((0, *self.widths)).tolist())
+        return [
+            replace(self, noise=self.noise[..., i:j], widths=(), laws=(law,))
+            for (i, j), law in zip(ends, self.laws, strict=True)
+        ]
+
+    def law(self, mechanism: Mechanism) -> str:
+        """Name of the law of this noise."""
+        return self.laws[0] if self.laws else mechanism.name
 
     @property
     def relative(self) -> Array:
@@ -356,24 +366,43 @@ def _count_carried(answered: Array, drawn: Array, scale: float) -> int:
 
 
 def _watch_release(task: Task, owner: Client) -> Answers:
-    """Watch noise of one scale on sum xx' (diagonal, sqrt(2) times above it) and c sum xu."""
+    """Watch noise of one scale on sum xx' (diagonal, sqrt(2) times above it) and c sum xu.
+
+    Of Wishart noise, the numbers of `laplace_numbers`.
+    """
     seen = release_statistics(task, owner, range(task.runs))
     held = owner.records
     assert isinstance(held, SquaredStatistics)
+    mechanism = task.mechanism
     moments = task.width * (task.width + 1) // 2
-    unit = float(np.sqrt(task.mechanism.unit_variance))
+    unit = float(np.sqrt(mechanism.unit_variance))
+    matrix = seen.xx - held.xx
+    vector = (seen.xu - held.xy) * unit / float(seen.vector_deviation[0])
     wide = unit
     widths: tuple[int, ...] = ()
-    if task.mechanism.pairs:
+    laws: tuple[str, ...] = ()
+    if mechanism.pairs:
         wide = float(np.sqrt(moments + 1))  # deviation of l2 noise on that many numbers, of scale 1
         widths = (moments, task.width)
-    matrix = seen.xx - held.xx
+        laws = ("l2", "l2")
     scale = float(seen.matrix_deviation[0]) / wide
-    rows, columns = np.triu_indices(task.width, 1)
-    diagonal = np.diagonal(matrix, axis1=1, axis2=2)
-    vector = (seen.xu - held.xy) * scale * unit / float(seen.vector_deviation[0])
-    noise = np.concatenate([diagonal, np.sqrt(2) * matrix[:, rows, columns], vector], axis=1)
+    if mechanism.pairs and mechanism.moments_law == "wishart":
+        freedom = task.width + 1
+        scale = float(seen.matrix_deviation[0]) / (2 * np.sqrt(freedom))
+        numbers = laplace_numbers(matrix / scale, freedom)
+        widths = (task.width, task.width)
+        laws = ("laplace", "l2")
+    else:
+        numbers = symmetric_numbers(matrix) / scale
+    noise = np.concatenate([numbers, vector], axis=1) * scale
     largest = float(np.abs(held.xx).max() + np.abs(held.xy).max())
     rounding = EXACT * largest / scale
     counts = (task.runs, task.runs)
-    return Answers(owner, noise[None], scale, *counts, widths, rounding=rounding)
+    return Answers(owner, noise[None], scale, *counts, widths, rounding=rounding, laws=laws)
+
+
+def symmetric_numbers(matrix: Array) -> Array:
+    """Diagonal of symmetric matrices (runs, p, p), and sqrt(2) times the numbers above it."""
+    rows, columns = np.triu_indices(matrix.shape[1], 1)
+    diagonal = np.diagonal(matrix, axis1=1, axis2=2)
+    return np.concatenate([diagonal, np.sqrt(2) * matrix[:, rows, columns]], axis=1)

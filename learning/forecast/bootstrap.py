@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.forecast.law import chance_share, clipped_problems
 from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
-from learning.forecast.shrinkage import fit_ridge
 from learning.losses.coordinates import Coordinates
+from learning.losses.ridge import fit_ridge
 from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population

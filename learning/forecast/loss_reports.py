@@ -184,7 +184,7 @@ def fresh_losses(sample: PublicSample) -> Array:
     lost = np.empty(sample.n_records)
     for number in range(FOLDS):
         out = fold == number
-        model, _ = sample.fit(sample.x[~out], sample.y[~out])
+        model = sample.fit_model(sample.x[~out], sample.y[~out])
         lost[out] = sample.loss.value(
             sample.loss.scores(sample.x[out], sample.y[out], model[None])
         )[0]

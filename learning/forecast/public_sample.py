@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.shrinkage import fit_ridge, moment_shrinkage, shrink_moments
 from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.loss import Loss, TrainingCost
+from learning.losses.ridge import fit_ridge
 from learning.losses.squared import Squared
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
@@ -56,7 +56,10 @@ class PublicSample:
     """Learner's own rows: a pilot study that costs no privacy.
 
     Residuals of squared loss are inflated by sqrt(n/(n-p)) (the HC1 correction): a model fitted on
-    few rows looks better on them than it is. Labels are taken as they are.
+    few rows looks better on them than it is. Labels are taken as they are. The population has the
+    model of least cost for its optimum, also where the public model is shrunk. Its signal is then
+    as strong as the rows show it, which is rather too strong, and the forecast of the shrunk model
+    rather too high.
 
     Parameters
     ----------
@@ -102,21 +105,18 @@ class PublicSample:
     @cached_property
     def model(self) -> Array:
         """Outside option theta_pub, (p,)."""
-        if self.shrinks:
-            return fit_ridge(self.x, self.y)[0]
-        return self.unbiased_model
+        return self.fit_model(self.x, self.y)
 
-    @cached_property
-    def unbiased_model(self) -> Array:
-        """Model of least training cost on the rows, (p,)."""
-        return self.fit(self.x, self.y)[0]
+    def fit_model(self, x: Array, y: Array) -> Array:
+        """Fit the public model to some rows, (p,): that of least cost, or a shrunk one."""
+        return fit_ridge(x, y)[0] if self.shrinks else self.fit(x, y)[0]
 
     def population(self) -> tuple[Array, Array]:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
         if self.loss.labels:
             return self.x, self.y
         rows, width = self.x.shape
-        fitted = self.x @ self.unbiased_model
+        fitted = self.x @ self.fit(self.x, self.y)[0]
         return self.x, fitted + np.sqrt(rows / (rows - width)) * (self.y - fitted)
 
     @cached_property
@@ -155,15 +155,10 @@ class PublicSample:
         _, lifted = self.loss.smooth_kinks(width).fit(self.x, self.y, self.regularisation)
         return replace(self, loss=self.loss.smooth_kinks(width, lifted - least), with_kinks=self)
 
-    @cached_property
-    def moment_shrinkage(self) -> float:
-        """Share by which second moments are shrunk before they whiten (`moment_shrinkage`)."""
-        return moment_shrinkage(self.x)
-
     def scale_matrix(self, moments: Array, precondition: bool) -> Array:
         """Scale W, (..., p, p): whitening by second moments of rows, or the identity."""
         if precondition and not self.loss.clips_gradients:
-            return whitening_transform(shrink_moments(moments, self.moment_shrinkage))
+            return whitening_transform(moments)
         width = len(self.model)
         return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
 

@@ -37,6 +37,7 @@ class L2Noise(NoiseLaw):
     length_power = 1
     share_power = 1.0
     divides = True
+    moments_law = "l2"
     choices: ClassVar[int] = CHOICES
     width: int
     overlap: int
@@ -135,6 +136,7 @@ class L2(L2Noise, BasicComposition):
     """
 
     choices = MORE_CHOICES
+    moments_law = "wishart"
 
     width: Count = parameter()
     overlap: Count = 1

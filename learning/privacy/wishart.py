@@ -6,8 +6,8 @@ nu = 2 that is Laplace noise. A shift S of the sums costs at most |S|_1/(2 b), |
 absolute eigenvalues.
 
 Proof. The density of A is q(A) ~ det(A)^((nu - p - 1)/2) exp(-tr A/(2 b)) on positive definite A,
-and that of D is f(D) = int q(B + D) q(B) dB. Let S = P - M with positive semi-definite P and M, |S|_1
-= tr P + tr M. As det(A + P) >= det(A), q(A + P) >= exp(-tr P/(2 b)) q(A). With B = C + M,
+and that of D is f(D) = int q(B + D) q(B) dB. Let S = P - M with positive semi-definite P and M, so
+that |S|_1 = tr P + tr M. As det(A + P) >= det(A), q(A + P) >= exp(-tr P/(2 b)) q(A). With B = C + M,
 
     f(D + S) = int q(C + D + P) q(C + M) dC >= exp(-(tr P + tr M)/(2 b)) f(D),
 

@@ -46,7 +46,16 @@ ASSUMED = (
 
 # members that a wrapper reads from the mechanism inside, and methods that reprice that mechanism
 READ = (
-    *("name", "title", "unit_variance", "length_power", "share_power", "accounting", "pairs"),
+    *(
+        "name",
+        "title",
+        "unit_variance",
+        "length_power",
+        "share_power",
+        "accounting",
+        "pairs",
+        "moments_law",
+    ),
     *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
     *("draw_release", "beside_moments", "length_law", "length_quantile", "deviation_quantile"),
     *("noise_term_slope", "noise_denominator", "noise_among", "scale", "epsilon"),

@@ -110,7 +110,9 @@ class Learning(Section):
     """Which point is the model: the last, or an average."""
     start: Literal["public", "shrunk", "zero"] | None = None
     """Where training starts: at the model of the public rows where there are some, otherwise at
-    zero."""
+    zero; `shrunk`: at the ridge regression of the public rows whose penalty generalised
+    cross-validation chooses, which few rows determine better. It is the learner's own model, too;
+    what models are judged by stays as it is."""
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
@@ -284,6 +286,8 @@ class Learning(Section):
         if self.clip == "none" and self.clips_gradients:
             cause = "loss" if self.objective.clips_gradients else "clipping"
             raise self._must_be("clip", '"optimal" or a number above 0', self._says(cause))
+        if self.start == "shrunk" and not self.objective.quadratic:
+            raise self._must_be("start", '"public" or "zero"', self._says("loss"))
         needs = []
         if self.labels:
             needs.append(f"{self._says('loss')}: without it the best model may not exist")

@@ -151,9 +151,10 @@ class Scenario(Section):
         """Set start and preconditioning by whether there are public rows."""
         public = self.data.public_rows > 0
         learning = self.learning
-        for name, needs in (("start", "public"), ("precondition", True)):
-            if not public and getattr(learning, name) == needs:
-                found = f"{format_value(needs)} with data.public_rows = 0"
+        for name in ("start", "precondition"):
+            given = getattr(learning, name)
+            if not public and given in ("public", "shrunk", True):
+                found = f"{format_value(given)} with data.public_rows = 0"
                 remedy = "Set data.public_rows."
                 raise InputError(f"learning.{name}", "needs public rows", found, remedy)
         defaults = {"start": "public" if public else "zero", "precondition": public}

@@ -12,7 +12,7 @@ from learning.arrays import Array
 from learning.forecast.choice import open_mechanisms, planner_under
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.public_sample import WIDE, PublicSample
+from learning.forecast.public_sample import WIDE
 from learning.forecast.weighting import best_coalition
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
@@ -189,5 +189,5 @@ def with_components(inputs: PlanningInputs, count: int) -> PlanningInputs:
     """The same inputs with the first principal components only, and the constant."""
     sample = inputs.public
     kept = np.append(np.arange(count), sample.x.shape[1] - 1)
-    less = PublicSample(sample.x[:, kept], sample.y, sample.regularisation, sample.loss)
+    less = replace(sample, x=sample.x[:, kept])
     return replace(inputs, sample=less, feature_bound=inputs.feature_bound[kept])

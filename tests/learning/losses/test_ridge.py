@@ -1,0 +1,62 @@
+"""Ridge regression with generalised cross-validation: scikit-learn's penalty and model, and less error from few rows."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from learning.losses.ridge import RIDGES, fit_ridge
+
+
+def rows(n, p, rng, *, signal=0.3):
+    """(x, y): correlated columns and a constant, in no particular scale."""
+    mixing = rng.normal(size=(p, p))
+    x = np.column_stack([rng.normal(size=(n, p)) @ mixing + 3, np.full(n, 2.0)])
+    return x, x[:, :p] @ rng.normal(size=p) * signal + rng.normal(size=n) + 5
+
+
+def gcv(x, y, penalty):
+    """Generalised cross-validation by the hat matrix itself, columns standardised."""
+    z = (x[:, :-1] - x[:, :-1].mean(axis=0)) / x[:, :-1].std(axis=0)
+    hat = z @ np.linalg.solve(z.T @ z + penalty * len(y) * np.eye(z.shape[1]), z.T) + 1 / len(y)
+    return np.mean((y - hat @ y) ** 2) / (1 - np.trace(hat) / len(y)) ** 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_penalty_minimises_gcv_and_the_model_is_ridge_regression(seed):
+    x, y = rows(60, 5, np.random.default_rng(seed))
+    best = min(RIDGES, key=lambda penalty: gcv(x, y, penalty))
+    deviation = x[:, :-1].std(axis=0)
+    z = (x[:, :-1] - x[:, :-1].mean(axis=0)) / deviation
+    expected = Ridge(alpha=best * len(y)).fit(z, y)
+    assert x @ fit_ridge(x, y)[0] == pytest.approx(expected.predict(z), rel=1e-9)
+
+
+def test_a_sample_of_repeated_rows_is_that_of_their_counts():
+    rng = np.random.default_rng(0)
+    x, y = rows(50, 4, rng)
+    chosen = rng.integers(50, size=50)
+    counts = np.bincount(chosen, minlength=50).astype(float)
+    both = fit_ridge(x, y, np.stack([counts, np.ones(50)]))
+    assert both[0] == pytest.approx(fit_ridge(x[chosen], y[chosen])[0], rel=1e-9)
+    assert both[1] == pytest.approx(fit_ridge(x, y)[0], rel=1e-12)
+
+
+def test_columns_that_do_not_vary_or_are_copies_are_no_trouble():
+    x, y = rows(50, 3, np.random.default_rng(1))
+    same = fit_ridge(x, y)[0]
+    odd = np.column_stack([x, x[:, 0], np.zeros(50)])
+    model = fit_ridge(odd, y)[0]
+    assert np.isfinite(model).all() and model[-1] == 0.0
+    assert np.mean((odd @ model - x @ same) ** 2) < 0.05 * np.var(x @ same)
+
+
+def test_without_signal_it_is_nearer_to_the_mean_and_with_much_it_is_least_squares():
+    rng = np.random.default_rng(2)
+    errors = {"ridge": [], "least squares": []}
+    for _ in range(60):
+        x, y = rows(40, 6, rng, signal=0.0)
+        errors["ridge"].append(np.mean((x @ fit_ridge(x, y)[0] - 5) ** 2))
+        errors["least squares"].append(np.mean((x @ np.linalg.lstsq(x, y)[0] - 5) ** 2))
+    assert np.mean(errors["ridge"]) < 0.5 * np.mean(errors["least squares"])
+    x, y = rows(400, 6, rng, signal=100.0)
+    assert x @ fit_ridge(x, y)[0] == pytest.approx(x @ np.linalg.lstsq(x, y)[0], abs=0.5)
