@@ -383,6 +383,6 @@ def _spent_on_pair(
 
 def law_of(name: str, width: int) -> NoiseLaw | None:
     """Look up the law of a mechanism's noise on answers of ``width`` numbers; None if unknown."""
-    if name != "l2":
+    if name not in ("l2", "wishart"):
         return LAWS.get(name)
     return L2Law(1, partial(gammainc, width), partial(l2_epsilon, width), width=width)

@@ -26,7 +26,7 @@ Observed = list[tuple[Array, Array]]  # statistics under the first data set and 
 Tests = list[Array]  # statistics under one data set; large values speak for the first one
 
 VALUES_AT_ONCE = 4_000_000
-ORDERS = {"l2": 2}  # norm in which a density of noise falls, where it is not 1
+ORDERS = {"l2": 2, "wishart": 2}  # norm in which a density of noise falls, where it is not 1
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _draw_releases(
         matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
         parts.append(matrix + xu @ (first.xy - second.xy) / seen.vector_deviation**2)
         if target.mechanism.name in ORDERS:
-            law = target.mechanism.moments_law if target.mechanism.pairs else ""
+            law = target.mechanism.name if target.mechanism.pairs else ""
             one, other = (_release_distance(seen, sums, law) for sums in (first, second))
             lengths.append(other - one)
     found = [np.concatenate(each) for each in (parts, lengths) if each]

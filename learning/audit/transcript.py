@@ -386,7 +386,7 @@ def _watch_release(task: Task, owner: Client) -> Answers:
         widths = (moments, task.width)
         laws = ("l2", "l2")
     scale = float(seen.matrix_deviation[0]) / wide
-    if mechanism.pairs and mechanism.moments_law == "wishart":
+    if mechanism.name == "wishart":
         freedom = task.width + 1
         scale = float(seen.matrix_deviation[0]) / (2 * np.sqrt(freedom))
         numbers = laplace_numbers(matrix / scale, freedom)

@@ -302,6 +302,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         width=algorithm.answer_width(inputs.n_parameters),
         growth=settings.growth,
         unasked=int(algorithm.stops_short),
+        moments=algorithm.scores,
     )
     found = candidate_mechanisms(settings.mechanism, announced)
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]

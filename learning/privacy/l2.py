@@ -15,11 +15,6 @@ from learning.declaration import Count, parameter
 from learning.losses.clipping import distance_frontier
 from learning.privacy.mechanism import BasicComposition
 from learning.privacy.noise import NoiseLaw
-from learning.privacy.wishart import (
-    draw_wishart_difference,
-    trace_frontier,
-    wishart_deviation,
-)
 
 Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
 
@@ -37,7 +32,6 @@ class L2Noise(NoiseLaw):
     length_power = 1
     share_power = 1.0
     divides = True
-    moments_law = "l2"
     choices: ClassVar[int] = CHOICES
     width: int
     overlap: int
@@ -124,8 +118,7 @@ class L2(L2Noise, BasicComposition):
     ----------
     width: p, the numbers in one answer.
     overlap: kappa >= 1, the owners one record may sit with; each spends epsilon/kappa.
-    pairs: the parts of one answer, as under `AccountedL2`; their ratios add up. Second moments have
-        Wishart noise (`learning.privacy.wishart`), whose ratio is |S|_1/(2 b).
+    pairs: the parts of one answer, as under `AccountedL2`; their ratios add up.
 
     Source: Hardt and Talwar, On the Geometry of Differential Privacy, section 4, with the Euclidean
         ball for K; Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk
@@ -136,37 +129,7 @@ class L2(L2Noise, BasicComposition):
     """
 
     choices = MORE_CHOICES
-    moments_law = "wishart"
 
     width: Count = parameter()
     overlap: Count = 1
     pairs: tuple[Parts, ...] = ()
-
-    @property
-    def freedom(self) -> int:
-        """Degrees of freedom nu = p + 1 of the Wishart noise on second moments."""
-        return self.width + 1
-
-    def with_moments(self, share: float, rows: int = 1) -> Any:
-        """Price the mechanism for scores with l2 noise and second moments with Wishart noise.
-
-        Noise on moments whose deviation, on the diagonal, is R^2/(2 h t) of that on a score, t the
-        share, has a ratio R^2/b of 2 t sqrt(nu/(p + 1)) times the score's, 2 h/b.
-        """
-        moments = self.width * (self.width + 1) // 2
-        factor = share * wishart_deviation(self.freedom) / np.sqrt(self.unit_variance)
-        distances = np.ones((1, 2))
-        if self.overlap == rows == 1:
-            distances = trace_frontier(self.choices)
-        pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
-        return replace(self, pairs=pairs)
-
-    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
-        """Draw noise of variance 1: on a score, and on moments (diagonal, sqrt(2) times above)."""
-        if not self.pairs:
-            return super().draw_release(widths, rng=rng)
-        on_score = self.draw(1 / np.sqrt(self.unit_variance), (self.width,), rng=rng)
-        matrix = draw_wishart_difference(self.width, self.freedom, rng=rng)
-        matrix /= wishart_deviation(self.freedom)
-        above = np.sqrt(2) * matrix[np.triu_indices(self.width, 1)]
-        return np.concatenate([on_score, np.diagonal(matrix), above])

@@ -41,6 +41,7 @@ class NoiseSettings:
     growth: each answer's share of the budget over the one before, or None where the learner chooses
         it.
     unasked: of the rounds that are stated, those in which nothing is asked.
+    moments: whether owners release second moments and scores.
     """
 
     sizes: tuple[int, ...]
@@ -55,6 +56,7 @@ class NoiseSettings:
     width: int = 1
     growth: float | None = 1.0
     unasked: int = 0
+    moments: bool = False
 
 
 class Mechanism(PricedNoise):

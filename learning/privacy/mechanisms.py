@@ -13,6 +13,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
+from learning.privacy.wishart import Wishart
 
 BEST = "best"  # every mechanism that declares itself ``compared``
 
@@ -21,6 +22,7 @@ MECHANISMS: dict[str, tuple[type[Mechanism], ...]] = {
     "laplace": (Laplace, AccountedLaplace),
     "gaussian": (Gaussian, SubsampledGaussian, PublishedNoise),
     "l2": (L2, AccountedL2),
+    "wishart": (Wishart,),
 }
 
 

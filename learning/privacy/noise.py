@@ -85,7 +85,6 @@ class NoiseLaw(Declaration, ABC):
     accounting: how the cost of all answers is counted.
     pairs: (ratio, numbers) of each part of an answer, where parts have noise of their own
         (`learning.privacy.composition.AccountedL2`).
-    moments_law: the law of the noise on second moments, where they have noise of their own.
     """
 
     where: ClassVar[str] = "learning"
@@ -95,7 +94,6 @@ class NoiseLaw(Declaration, ABC):
     share_power: ClassVar[float | None] = None
     divides: ClassVar[bool] = False
     whole: ClassVar[bool] = True
-    moments_law: ClassVar[str] = ""
     parts: int = 1
     accounting: str = "basic"
     pairs: tuple[tuple[tuple[float, int], ...], ...] = ()

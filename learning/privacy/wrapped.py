@@ -54,7 +54,6 @@ READ = (
         "share_power",
         "accounting",
         "pairs",
-        "moments_law",
     ),
     *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
     *("draw_release", "beside_moments", "length_law", "length_quantile", "deviation_quantile"),

@@ -517,7 +517,7 @@ def noise_for(algorithm: Algorithm) -> list[str]:
 
     "best" where one that is compared is among them.
     """
-    asked = NoiseSettings((1,), single_record=algorithm.one_by_one)
+    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=algorithm.scores)
     able = []
     compared = False
     for name, kinds in MECHANISMS.items():

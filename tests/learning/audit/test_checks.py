@@ -23,6 +23,7 @@ from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
+from learning.privacy.wishart import Wishart
 from learning.randomness import Streams
 from learning.training import adassp as one_shot
 from learning.training import engine, sgd1
@@ -70,7 +71,9 @@ def training(
     if trains_by.scores:
         coordinates = replace(
             coordinates,
-            scores=Scores(2.0, 0.3 if mechanism.name == "l2" and mechanism.delta == 0 else 0.6),
+            scores=Scores(
+                2.0, 0.3 if mechanism.name != "gaussian" and mechanism.delta == 0 else 0.6
+            ),
         )
     rounds = HORIZON if trains_by.takes_steps else 1
     oracles = []
@@ -117,6 +120,7 @@ SETTINGS = {
     "one step": ("squared", "one_step", Gaussian(1e-4, "pld")),
     "one step, l2": ("squared", "one_step", AccountedL2(1e-4, 1, WIDTH).with_moments(0.6)),
     "one step, pure": ("squared", "one_step", L2(WIDTH).with_moments(0.3)),
+    "one step, Wishart": ("squared", "one_step", Wishart(WIDTH).with_moments(0.3)),
     "one record at a time": ("hinge", "sgd1", SubsampledGaussian(1e-3, sum(SIZES), HORIZON)),
     "gradients": ("clipped squared", "sgd2", Gaussian(1e-4)),
     "labels' gradients": ("clipped hinge", "averaged", Laplace()),
@@ -147,6 +151,7 @@ PLANTED = {
     "one step": ("half", "last", "kappa", "unclipped", "scores", "moments"),
     "one step, l2": ("half", "last", "scores", "add", "accountant"),
     "one step, pure": ("numbers", "add", "scores", "grid", "some", "twice", "charge"),
+    "one step, Wishart": ("half", "add", "scores", "some", "twice", "charge"),
     "one record at a time": (
         "tenth",
         "forgotten",
@@ -505,3 +510,25 @@ def test_a_ledger_that_says_something_else_is_noticed(change, monkeypatch):
     monkeypatch.setattr(engine, "charge_training", charge)
     for setting in ("laplace", "asynchronous", "one release"):
         assert failing(training(*SETTINGS[setting])) >= {"ledger"}, setting
+
+
+@pytest.mark.parametrize("lost", ["above the diagonal", "on the diagonal", "of one matrix"])
+def test_noise_that_part_of_the_moments_lacks_is_noticed(monkeypatch, lost):
+    """Wishart noise is looked at in two bases, so that no part of a matrix can go without."""
+    task = training(*SETTINGS["one step, Wishart"])
+    drawn = Wishart.draw_release
+
+    def draw_less(self, widths, *, rng):
+        noise = drawn(self, widths, rng=rng)
+        width = self.width
+        if lost == "of one matrix":  # noise of one sign protects nothing at its edge
+            columns = rng.standard_normal((width, self.freedom))
+            matrix = columns @ columns.T / np.sqrt(2 * self.freedom)
+            above = np.sqrt(2) * matrix[np.triu_indices(width, 1)]
+            return np.concatenate([noise[:width], np.diagonal(matrix), above])
+        place = slice(2 * width, None) if lost == "above the diagonal" else slice(width, 2 * width)
+        noise[place] = 0.0
+        return noise
+
+    monkeypatch.setattr(Wishart, "draw_release", draw_less)
+    assert failing(task) & {"noise", "parts", "zeros", "tails"}

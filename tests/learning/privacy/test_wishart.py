@@ -5,8 +5,12 @@ import pytest
 import scipy
 from sizes import sized
 
-from learning.privacy.l2 import L2
-from learning.privacy.wishart import draw_wishart_difference, trace_frontier, wishart_deviation
+from learning.privacy.wishart import (
+    Wishart,
+    draw_wishart_difference,
+    trace_frontier,
+    wishart_deviation,
+)
 
 NODES = np.polynomial.laguerre.laggauss(150)
 
@@ -104,21 +108,21 @@ def test_every_two_records_lie_within_a_pair():
 def test_the_price_of_scores_and_moments_is_their_ratios_at_the_worst_pair():
     share = 0.3
     width = 10
-    mechanism = L2(width).with_moments(share)
+    mechanism = Wishart(width).with_moments(share)
     score, moments = 2 / np.sqrt(width + 1), share * 2 / np.sqrt(width + 1)
     ratio = np.sqrt(width + 1) * score  # 2 h/b of noise whose deviation is sqrt(p + 1) b
     trace = wishart_deviation(width + 1) * moments  # R^2/b likewise
     worst = max(ratio / 2 * s + trace / 2 * m for s, m in trace_frontier(64))
     assert mechanism.total_ratio == pytest.approx(worst, rel=1e-12)
-    persons = L2(width).with_moments(share, rows=2)
+    persons = Wishart(width).with_moments(share, rows=2)
     assert persons.total_ratio == pytest.approx(1 + trace / 2)
-    twice = L2(width, overlap=2).with_moments(share).total_ratio
+    twice = Wishart(width, overlap=2).with_moments(share).total_ratio
     assert twice == pytest.approx(2 * persons.total_ratio)
 
 
 def test_a_release_has_variance_one_and_l2_noise_on_its_score():
     width = 3
-    mechanism = L2(width).with_moments(0.5)
+    mechanism = Wishart(width).with_moments(0.5)
     rng = np.random.default_rng(4)
     made = np.stack([mechanism.draw_release((3, 6), rng=rng) for _ in range(8_000)])
     assert np.abs(made.var(axis=0) - 1).max() < 0.2
