@@ -1,6 +1,7 @@
 """The contract that every mechanism in MECHANISMS keeps, whatever its law."""
 
 from dataclasses import fields
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -31,8 +32,10 @@ def made(kind):
     choices = product(
         kind.accountings, kind.published_for or ("",), ("size", "equal"), (False, True)
     )
+    moments = kind.name == "wishart"  # for releases of second moments alone
     settings = [
-        NoiseSettings((50, 30, 70), 1e-3, how, 1, *more, horizon=HORIZON) for how, *more in choices
+        NoiseSettings((50, 30, 70), 1e-3, how, 1, *more, horizon=HORIZON, moments=moments)
+        for how, *more in choices
     ]
     return list(
         dict.fromkeys(
@@ -181,10 +184,12 @@ def test_what_scenarios_may_combine():
     for name in MECHANISMS:
         for accounting in list_accountings(name, "sgd2"):
             settings = NoiseSettings((9,), 1e-4, accounting, formula="sgd2", horizon=3)
+            settings = replace(settings, moments=True)
             found = candidate_mechanisms(name, settings)
             assert {one.accounting for one in found} == {accounting}
             assert all((one.delta > 0) == needs_delta(name, accounting) for one in found)
-        assert candidate_mechanisms(name, SETTINGS)[0].accounting == list_accountings(name)[0]
+        settings = replace(SETTINGS, moments=True)
+        assert candidate_mechanisms(name, settings)[0].accounting == list_accountings(name)[0]
     assert "printed" not in list_accountings("gaussian") and "printed" in list_accountings(
         "gaussian", "weighted"
     )
@@ -202,16 +207,19 @@ def test_what_scenarios_may_combine():
 
 def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     """Not in noise as published, and each counted as exactly as it can be; horizons apart where noise depends on them."""
-    found = candidate_mechanisms(BEST, NoiseSettings((9,), 1e-4))
+    found = candidate_mechanisms(BEST, NoiseSettings((9,), 1e-4, moments=True))
     assert {type(one) for one in found} == set(kinds_of(BEST))
     assert [one.label for one in found if one.horizon is None] == [
         "laplace",
         "gaussian (pld)",
         "l2",
+        "wishart",
     ]
     for name in ("laplace (pld)", "l2 (pld)"):
         assert [one.horizon for one in found if one.label == name] == [2, 3, 4, 6, 10, 17]
     assert not needs_delta(BEST)
+    with pytest.raises(InputError, match=r"learning\.mechanism"):
+        candidate_mechanisms("wishart", SETTINGS)  # of gradients, without moments
     pure = candidate_mechanisms(BEST, NoiseSettings((9,)))  # without a delta
     assert {one.label for one in pure} == {"laplace", "l2"}
 

@@ -383,7 +383,7 @@ BAD: list[
     (
         "learning.mechanism=laplce",
         "learning.mechanism",
-        'must be "laplace", "gaussian", "l2" or "best"|mean "laplace"?',
+        'must be "laplace", "gaussian", "l2", "wishart" or "best"|mean "laplace"?',
     ),
     (
         "learning.algorithm=sgd1",
@@ -398,7 +398,7 @@ BAD: list[
     (
         "learning.algorithm=one_step",
         "learning.mechanism",
-        'must be "gaussian", "l2" or "best" with algorithm "one_step"',
+        'must be "gaussian", "l2", "wishart" or "best" with algorithm "one_step"',
     ),
     (
         "learning.algorithm=asynchronous",
