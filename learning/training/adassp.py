@@ -18,7 +18,8 @@ trainings: gradients need a bound that holds anywhere in a ball, R (Y + theta_ma
 h = RY, but hardly any record is both long and badly predicted. Again no pair of records is worst
 for both parts: orthogonal ones move moments by sqrt(2) R^2 and scores by sqrt(2) h, opposite ones
 move scores by 2 h and moments by R^2. Both parts together cost hardly more than the scores alone
-(`learning.losses.clipping.noise_stretch`).
+(`learning.losses.clipping.noise_stretch`). Under pure DP, the noise on moments is least where it
+suits matrices that one record moves by rank one (`learning.privacy.wishart`).
 
 To first order the step errs by M^-1 (e - E phi*), with noise e on the scores and E on the moments.
 The mean excess of that is v^2 tr G + s^2/2 (|phi*|^2 tr G + phi*'G phi*), with deviations v of e

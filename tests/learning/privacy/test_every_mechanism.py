@@ -1,7 +1,6 @@
 """The contract that every mechanism in MECHANISMS keeps, whatever its law."""
 
-from dataclasses import fields
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
