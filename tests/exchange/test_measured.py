@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from exchanges import records, small_contract, table
 
-from exchange.messages import Answer, Query
+from exchange.messages import Gradient, Query
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.answers import answer_query
 from exchange.owner.table import Records
 from exchange.rehearsal.measured import (
     compare_with_law,
     find_secrets,
-    noiseless_gradients,
+    noiseless_answers,
     search_wire,
 )
 from learning.data.owner_data import OwnerData
@@ -78,8 +78,8 @@ def test_files_of_an_exchange_hold_no_value_of_a_record_and_a_planted_one_is_fou
     told = search_wire(files, looked)
     assert told["files"] == 5 and told["values"] > 300 and told["found"] == []
 
-    bare = next(noiseless_gradients(owners[1].x, owners[1].y, query.point, contract.terms("Beta")))
-    leak = Answer(contract.digest, query.digest, 1, "Beta", bare).raw
+    bare = next(noiseless_answers(owners[1].x, owners[1].y, query.point, contract.terms("Beta")))
+    leak = Gradient(contract.digest, query.digest, 1, "Beta", bare).raw
     found = search_wire(files | {"round-001.Beta.answer.json": leak}, looked)["found"]
     assert found and all(
         one["owner"] == "Beta" and one["file"] == "round-001.Beta.answer.json" for one in found

@@ -15,7 +15,7 @@ from exchange.flower.mailbox import (
     find_answer,
 )
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
-from exchange.messages import LARGEST, Answer, Query, utc_text
+from exchange.messages import LARGEST, Gradient, Query, utc_text
 from learning.canonical import write_atomically
 
 AGREED = small_contract(2)
@@ -35,7 +35,7 @@ def reply(asked, owner="Beta", **changes):
         owner=owner,
         gradient=np.full(4, 0.5),
     )
-    return Answer(**(given | changes))
+    return Gradient(**(given | changes))
 
 
 @pytest.fixture
