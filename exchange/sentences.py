@@ -174,11 +174,12 @@ def question_words(contract: Contract) -> str:
     width = len(contract.bounds.start)
     measure = error_words(contract)
     if contract.sums:
+        score = count_noun(width, "number")
+        moments = count_noun(count_moments(width), "number")
         return (
-            "An owner sums up its records once, at the start: a score, "
-            f"{count_noun(width, 'number')} that say how the {measure} would change with each parameter, and second moments, "
-            f"{count_noun(count_moments(width), 'number')} that say how fast, with noise on each. "
-            "Nothing else ever leaves it."
+            f"An owner sums up its records once, at the start: a score, {score} that say how the "
+            f"{measure} would change with each parameter, and second moments, {moments} that say "
+            "how fast, with noise on each. Nothing else ever leaves it."
         )
     return (
         f"At a model that the learner states, {count_noun(width, 'public number')}, an owner says "
@@ -354,9 +355,10 @@ def model_words(contract: Contract) -> str:
 def withdrawal_words() -> str:
     """Describe the withdrawal of an owner's sums."""
     return (
-        "An owner may have its sums left out later. The model is then solved again from the others' "
-        "sums, and nobody is asked: it is the one that would have come without that owner. What was "
-        "answered stays answered: no budget comes back, and copies that were handed on remain."
+        "An owner may have its sums left out later. The model is then solved again from the "
+        "others' sums, and nobody is asked: it is the one that would have come without that owner. "
+        "What was answered stays answered: no budget comes back, and copies that were handed on "
+        "remain."
     )
 
 

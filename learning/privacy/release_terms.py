@@ -230,9 +230,13 @@ def _check_sums(mechanism: Mechanism, coordinates: PublicCoordinates, horizon: i
         raise InputError("release.mechanism", rule, mechanism.label, "Use with_moments.")
     if scores is None:
         return
-    if horizon != 1 or coordinates.clips_gradients or not coordinates.loss.quadratic:
-        rule = "must be of squared loss, clip records, and get one answer, to bound scores"
-        raise InputError("release.coordinates", rule, f"{horizon} answers, {coordinates.clipping}")
+    whole = coordinates.norm == 2 and coordinates.loss.quadratic and not coordinates.clips_gradients
+    if horizon != 1 or not whole:
+        rule = (
+            "must be of squared loss, clip records in 2-norm, and get one answer, to bound scores"
+        )
+        found = f"{horizon} answers, {coordinates.clipping} in {coordinates.norm}-norm"
+        raise InputError("release.coordinates", rule, found)
     if not all(SMALLEST <= size <= LARGEST for size in (scores.bound, scores.share)):
         rule = f"must have a bound and a share of scores from {SMALLEST:g} to {LARGEST:g}"
         raise InputError("release.coordinates", rule, f"{scores.bound:g} and {scores.share:g}")

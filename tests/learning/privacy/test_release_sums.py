@@ -16,6 +16,7 @@ from learning.losses.losses import LOSSES
 from learning.privacy import release_sums
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
+from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import bare_answer, release
 from learning.privacy.release_sums import flatten_moments, unflatten_moments
@@ -284,6 +285,7 @@ def test_what_is_not_proved_is_refused():
         ({"mechanism": L2(P)}, "must be priced for moments and score"),
         ({"mechanism": L2(P).with_moments(0.4), "coordinates": replace(PLAIN, scores=None, target_bound=1.0)}, "priced for"),
         ({"coordinates": replace(PLAIN, clipping="record")}, "clip records"),
+        ({"coordinates": replace(PLAIN, norm=1), "mechanism": Laplace()}, "clip records in 2-norm"),
         ({"coordinates": replace(PLAIN, scores=Scores(0.0, 0.4))}, "finite number above 0"),
         ({"coordinates": replace(PLAIN, scores=Scores(1.0, 1e-60))}, "a share of scores from"),
     ):  # fmt: skip
