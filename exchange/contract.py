@@ -316,6 +316,10 @@ def _check_sums(contract: Contract, where: str) -> None:
     if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
         rule = "must have one question, which the whole budget covers, where owners release sums"
         raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")
+    sizes = np.array([owner.records for owner in contract.owners])
+    if not np.allclose(contract.weights, sizes / sizes.sum(), rtol=TOLERANCE, atol=0):
+        rule = "must have weights in proportion to records, as sums of all records have"
+        raise InputError(f"{where}: owners", rule, "others")
     width = len(contract.bounds.start)
     if width > WIDEST_MODEL:
         rule = f"must have at most {WIDEST_MODEL} parameters where owners release sums"

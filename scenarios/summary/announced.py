@@ -231,21 +231,11 @@ def _training_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if run.scenario.learning.weights == "observed":
         rule = 'must be "size", "equal" or "precision" in an exchange'
         yield "learning.weights", rule, format_value("observed"), LEAVE
-    elif ALGORITHMS[algorithm].scores:
-        yield from _sums_obstacles(run, width)
-    elif aggregation != MEAN:
-        yield "learning.aggregation", "must be a mean in an exchange", aggregation.name, LEAVE
-
-
-def _sums_obstacles(run: Run, width: int) -> Iterator[tuple[str, str, object, str]]:
-    """Features of a training by sums that an exchange does not support."""
-    weights = run.scenario.learning.weights
-    if weights != "size":
-        rule = 'must be "size" in an exchange of sums, which add up over all records'
-        yield "learning.weights", rule, format_value(weights), LEAVE
-    if width > WIDEST_MODEL:
+    elif ALGORITHMS[algorithm].scores and width > WIDEST_MODEL:
         rule = f"must make at most {WIDEST_MODEL} parameters in an exchange of sums"
         yield "data.features", rule, f"{width:,}", "Name fewer, or set data.components."
+    elif aggregation != MEAN:
+        yield "learning.aggregation", "must be a mean in an exchange", aggregation.name, LEAVE
 
 
 def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:

@@ -11,6 +11,7 @@ from commands import dpmarket
 from exchanges import SUMS, Owners, records, small_contract, table
 from kills import forks, kill_at_random, killed, measure_work
 
+from exchange import contract as contracts
 from exchange.contract import parse_contract
 from exchange.folder import CONTRACT, MODEL, answer_name, owner_slug, query_name
 from exchange.learner import sums_suspicions, suspicions
@@ -20,7 +21,8 @@ from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
 from exchange.learner.withdrawing import withdraw_owners
-from exchange.messages import Gradient, Query, Sums, parse_answer
+from exchange.messages import LARGEST, Gradient, Query, Sums, parse_answer
+from exchange.owner import kept
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.answers import answer_query
 from exchange.owner.preview import preview_contract
@@ -429,6 +431,24 @@ def test_contracts_whose_sums_do_not_hold_together_are_refused(change, rule):
     with pytest.raises((InputError, ValueError), match=rule):
         contract = sums_contract(**change)
         parse_contract(contract.raw, "contract.json")
+
+
+def test_weights_that_sums_do_not_have_are_refused():
+    owners = [one | {"weight": 1.0 + (one["name"] == "Beta")} for one in RICH]
+    with pytest.raises(InputError, match="owners: must have weights in proportion to records"):
+        parse_contract(sums_contract(owners=owners).raw, "contract.json")
+
+
+def test_sums_of_too_many_parameters_are_refused_when_they_are_read(monkeypatch):
+    raw = sums_contract().raw
+    monkeypatch.setattr(contracts, "WIDEST_MODEL", 3)
+    with pytest.raises(InputError, match="at most 3 parameters where owners release sums; found 4"):
+        parse_contract(raw, "contract.json")
+
+
+def test_sums_of_the_widest_model_fit_into_a_message():
+    numbers = np.full(256 + 256 * 257 // 2, kept.LONGEST)
+    assert len(Sums.of("0" * 64, "0" * 64, 1, "x" * 200, numbers).raw) < LARGEST
 
 
 def test_sums_without_bounds_are_refused_as_gradients_of_one_step():
