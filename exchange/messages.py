@@ -110,6 +110,16 @@ class Answer(Message):
         """All numbers of its content."""
         return np.concatenate([*self.parts.values()])
 
+    @property
+    def lengths(self) -> list[int]:
+        """Lengths of its arrays."""
+        return [len(part) for part in self.parts.values()]
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        """Lengths of the arrays where a model has so many parameters."""
+        return [width]
+
 
 @dataclass(frozen=True, eq=False)
 class Gradient(Answer):
@@ -132,6 +142,10 @@ class Sums(Answer):
     score: Vector = field(repr=False)
     moments: Vector = field(repr=False)
     format: Literal["dpmarket sums 1"] = "dpmarket sums 1"
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        return [width, width * (width + 1) // 2]
 
     @classmethod
     def of(cls, contract: str, query: str, round: int, owner: str, numbers: Array) -> Sums:

@@ -21,7 +21,6 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.release import LIMIT
-from learning.privacy.release_sums import count_moments
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
 from learning.training.descent import GrowthCheck, Walk
@@ -382,14 +381,16 @@ def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
     form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
     if not isinstance(answer, form):
         return "form", f"has another form than was asked for: {other}"
-    width = len(contract.bounds.start)
-    lengths = [len(part) for part in answer.parts.values()]
-    asked = [width, count_moments(width)] if contract.sums else [width]
-    if lengths != asked:
-        return "width", f"has {sum(lengths)} numbers, not {sum(asked)}"
+    asked = form.lengths_for(len(contract.bounds.start))
+    if answer.lengths != asked:
+        return "width", f"has {_lengths(answer.lengths)} numbers, not {_lengths(asked)}"
     if contract.sums and np.abs(answer.numbers).max() > LIMIT:
         return "size", f"has numbers beyond {LIMIT:g}"
     return None
+
+
+def _lengths(lengths: Sequence[int]) -> str:
+    return " and ".join(map(str, lengths))
 
 
 def _settled_answers(

@@ -49,16 +49,8 @@ def sums_noise(contract: Contract, owners: Sequence[OwnerTerms]) -> tuple[Array,
     coordinates = Coordinates.of(contract.coordinates)
     assert coordinates.scores is not None
     sizes = np.array([float(owner.records) for owner in owners])
-    epsilon = np.array([owner.epsilon for owner in owners])
-    scale = mechanism.scale(epsilon, sizes, coordinates.gradient_bound, 1)
-    deviations = [
-        release_deviations(
-            coordinates,
-            one * np.sqrt(mechanism.unit_variance),
-            owner.records,
-            mechanism.beside_moments(coordinates.scores.share),
-        )
-        for one, owner in zip(scale, owners, strict=True)
-    ]
-    on_moments, on_scores = np.array(deviations, dtype=float).reshape(-1, 2).T
+    epsilon = [owner.epsilon for owner in owners]
+    deviations = np.sqrt(mechanism.variance(epsilon, sizes, coordinates.gradient_bound, 1))
+    widened = mechanism.beside_moments(coordinates.scores.share)
+    on_moments, on_scores = release_deviations(coordinates, deviations, sizes, widened)
     return on_scores, on_moments

@@ -16,6 +16,7 @@ from exchange.messages import parse_answer
 from exchange.rehearsal.measured import find_secrets, search_wire
 from learning.data.owner_data import OwnerData
 from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.registry import VARIABLE
 from learning.privacy.release import bare_answer
 from learning.training.engine import train
 from scenarios.model_file import from_json
@@ -33,19 +34,21 @@ def contract_of(noise):
     return small_contract(1, noise=noise, sums=SUMS, owners=OWNERS)
 
 
-def play(contract, folder, kills=0, rng=None):
+def play(contract, folder, monkeypatch, kills=0, rng=None):
     """All parties' programs until the model is there; some are killed, by the clock or at a change of the disk."""
     shared = folder / "shared"
     for part in (shared, folder / "copies"):
         part.mkdir(parents=True)
     (folder / "contract.json").write_bytes(contract.raw)
+    monkeypatch.setenv(VARIABLE, str(folder / "registry"))
     agreed = str(folder / "contract.json")
     commands = {"learner": ["collect", agreed, str(shared), "--follow", "--every=0.05"]}
     for name in contract.names:
         (folder / f"{name}.csv").write_text(table(contract, name))
         own = [f"--owner={name}", f"--data={folder / name}.csv", f"--ledger={folder / name}.ledger"]
-        again = [*own, "--max-epsilon=4", "--sold-before"]
-        assert Child(["accept", agreed, *again], folder / f"{name}.txt").wait() == 0
+        assert (
+            Child(["accept", agreed, *own, "--max-epsilon=4"], folder / f"{name}.txt").wait() == 0
+        )
         commands[name] = ["answer", agreed, str(shared), *own, "--follow", "--every=0.05"]
 
     def start(name, dies=None):
@@ -85,7 +88,7 @@ def answers_of(contract, folder):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "l2"])
-def test_twenty_exchanges_have_the_law_of_the_simulation(tmp_path, noise):
+def test_twenty_exchanges_have_the_law_of_the_simulation(tmp_path, noise, monkeypatch):
     """60 draws of noise on each part, and 20 models against 2,000; sound exchanges fail once in 500 runs.
 
     Six tests of lengths and six of means at 1e-4, and for each of four parameters one of the mean and
@@ -95,7 +98,7 @@ def test_twenty_exchanges_have_the_law_of_the_simulation(tmp_path, noise):
     given = []
     models = []
     for number in range(EXCHANGES):
-        play(contract, tmp_path / f"{number}")
+        play(contract, tmp_path / f"{number}", monkeypatch)
         given.append(answers_of(contract, tmp_path / f"{number}"))
         models.append(from_json(tmp_path / f"{number}" / "shared" / MODEL).model.theta)
     for owner in contract.owners:
@@ -123,14 +126,16 @@ def test_twenty_exchanges_have_the_law_of_the_simulation(tmp_path, noise):
         assert ((ratio > low) & (ratio < high)).all(), ratio
 
 
-def test_killed_before_and_while_they_answer_nothing_is_lost_or_doubled_or_shown(tmp_path):
+def test_killed_before_and_while_they_answer_nothing_is_lost_or_doubled_or_shown(
+    tmp_path, monkeypatch
+):
     """Every version of every file that was ever put in place is searched for values of records."""
     contract = contract_of("gaussian")
     rng = random.Random(7)
     kills = 0
     for number in range(4):
         folder = tmp_path / f"{number}"
-        kills += play(contract, folder, kills=6, rng=rng)
+        kills += play(contract, folder, monkeypatch, kills=6, rng=rng)
         answers_of(contract, folder)
         copies = {path.name: path.read_bytes() for path in (folder / "copies").iterdir()}
         given = [
