@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 
 import numpy as np
 import pytest
@@ -487,3 +488,24 @@ def test_tables_go_through_the_programs(tmp_path, dpmarket):
     status, out, _ = dpmarket("collect", tmp_path / "contract.json", shared)
     assert status == 0 and "on each number of their mean score" in out
     assert (shared / MODEL).exists()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_largest_target_is_that_of_the_worst_row_that_the_ranges_allow(alike):
+    """Brute force over the corners of all ranges; and no clipped record of wild rows has a larger |v|."""
+    contract = sums_contract(sums=SUMS | {"alike": alike, "bound": 1e6})
+    corners = {"age": [20.0, 70.0], "income": [0.0, 100.0], "claims": [0.0, 10.0]}
+    rows = list(product(*corners.values(), ["private", "public"]))
+    table_of = dict(zip([*corners, "kind"], map(np.array, zip(*rows, strict=True)), strict=True))
+    x, y, _ = contract.encoder.records(table_of, np.arange(len(rows)))
+    worst = np.abs(y - x @ contract.coordinates.centre).max()
+    bound = largest_target(contract)
+    assert bound >= worst * (1 - 1e-12)
+    if alike:
+        assert bound <= 1.1 * worst
+    coordinates = sums_contract(sums=SUMS | {"alike": alike}).coordinates
+    moved = x @ coordinates.transform * 3
+    lengths = coordinates.lengths(moved)
+    missed = y - x @ coordinates.centre
+    _, held = coordinates.scores.records(moved, missed, lengths, coordinates.radius)
+    assert np.abs(held).max() <= largest_target(sums_contract(sums=SUMS | {"alike": alike}))
