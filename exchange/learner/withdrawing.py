@@ -34,8 +34,8 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
     """
     if contract.sums is None:
         rule = "must be of sums, which can be left out again"
-        found = "gradients, each asked where the answers before it led"
-        raise InputError("CONTRACT", rule, found, "Make a new exchange without the owner.")
+        gradients = "gradients, each asked where the answers before it led"
+        raise InputError("CONTRACT", rule, gradients, "Make a new exchange without the owner.")
     closing = find_closing(folder)
     if closing is None or not has_model(folder):
         remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."

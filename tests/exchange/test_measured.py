@@ -100,7 +100,7 @@ def leaks(contract, query, bare):
         return [Gradient(*head, bare).raw]
     other = np.random.default_rng(1).normal(size=14) * 100
     mixed = [np.where(np.arange(14) == place, bare, other) for place in range(14)]
-    entries = np.append(bare[:8], bare[8:] / np.sqrt(2))
+    entries = np.append(other[:8], bare[8:] / np.sqrt(2))
     made = [bare, bare / contract.owner("Beta").records, entries, *mixed]
     return [Sums.of(*head, one).raw for one in made]
 

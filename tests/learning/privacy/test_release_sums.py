@@ -246,6 +246,23 @@ def test_sums_are_those_that_training_adds_up():
         )
 
 
+def test_a_record_that_is_not_finite_or_too_long_once_it_is_clipped_counts_as_zeros(monkeypatch):
+    """Neither comes from admitted records: the last of two checks."""
+    rng = np.random.default_rng(10)
+    x, y = rng.normal(size=(20, P)), rng.normal(size=20)
+    usual = release_sums.clipped_sums(x, y, PLAIN)
+    for bad in (np.full(P, np.nan), np.full(P, np.inf), np.array([np.inf, -np.inf, 1.0])):
+        made = release_sums.clipped_sums(np.vstack([x, bad]), np.append(y, 1.0), PLAIN)
+        np.testing.assert_allclose(made, usual, rtol=1e-12)
+    sloppy = replace(PLAIN, radius=PLAIN.radius / 1.01)
+    monkeypatch.setattr(Scores, "records", lambda self, x, u, lengths, radius: (x, u))
+    lengths = np.linalg.norm(x @ PLAIN.transform, axis=1)
+    made = release_sums.clipped_sums(x, y, sloppy)
+    assert (lengths > sloppy.radius).any() and np.trace(unflatten_moments(made[P:], P)) <= (
+        sloppy.radius**2 * (lengths <= sloppy.radius).sum()
+    )
+
+
 def test_neighbouring_tables_get_the_same_refusals_charges_and_files(tmp_path, fixed_noise):
     count = Counter()
     for number in range(many(100)):
