@@ -28,6 +28,7 @@ from exchange.terms import (
     Noise,
     OwnerTerms,
     Promise,
+    SumsTerms,
     Text,
     TrainingTerms,
     parse_message,
@@ -37,7 +38,7 @@ from learning.canonical import encode_canonical, parse_canonical, read_bytes, sh
 from learning.data.encoding import Encoder, read_encoder
 from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
-from learning.losses.clipping import SLOPES, PublicCoordinates
+from learning.losses.clipping import SLOPES, PublicCoordinates, Scores
 from learning.privacy.claims import REPLACE
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
@@ -45,6 +46,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import visible_name
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.promises import make_claims
+from learning.privacy.release_sums import WIDEST_MODEL
 from learning.privacy.release_terms import ReleaseTerms
 
 CONTRACT = "dpmarket contract 2"
@@ -52,6 +54,7 @@ OLDER = "dpmarket contract 1"
 MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
 # The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
 ALGORITHMS = ("synchronous", "averaged", "sgd2")
+SUMS = "one_step"  # the algorithm that solves sums which owners release once
 TOLERANCE = 1e-7  # relative, of claims: processors differ in the last digits
 
 
@@ -70,6 +73,8 @@ class Contract(Form):
     remark: the learner's own description of a record; nothing is promised by it.
     columns, loss, bounds, noise, training, owners, missing, forecast: the parts (`exchange.terms`).
     claims: the privacy claims for each owner's answers.
+    sums: the bounds where owners release sums; the file has no such key where they answer with
+        gradients.
     """
 
     format: Literal["dpmarket contract 2"]
@@ -88,6 +93,7 @@ class Contract(Form):
     claims: list[dict[str, Any]]
     missing: MissingRule
     forecast: Promise
+    sums: SumsTerms | None = None
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -118,7 +124,7 @@ class Contract(Form):
     @cached_property
     def raw(self) -> bytes:
         """The bytes that parties sign."""
-        return encode_canonical(self.model_dump())
+        return encode_canonical(self.model_dump(exclude=None if self.sums else {"sums"}))
 
     @cached_property
     def digest(self) -> str:
@@ -139,6 +145,7 @@ class Contract(Form):
             loss=SLOPES[self.loss.name],
             rows_per_person=at.rows_per_person,
             clipping=at.clipping,
+            scores=None if self.sums is None else Scores(**self.sums.model_dump()),
         )
 
     @cached_property
@@ -154,7 +161,10 @@ class Contract(Form):
             width=len(self.bounds.start),
             growth=self.training.growth,
         )
-        return MECHANISMS[agreed.name].make_candidates(settings)[0]
+        made = MECHANISMS[agreed.name].make_candidates(settings)[0]
+        if self.sums is None:
+            return made
+        return made.with_moments(self.sums.share, self.bounds.rows_per_person)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -283,9 +293,11 @@ def _check_consistency(contract: Contract, where: str) -> None:
     if noise != contract.noise:
         rule = "must be the mechanism that is drawn, with its own accounting and delta"
         raise InputError(f"{where}: noise", rule)
-    if contract.training.algorithm not in ALGORITHMS:
-        rule = f"must be one of {', '.join(ALGORITHMS)}"
-        raise InputError(f"{where}: training.algorithm", rule)
+    if contract.training.algorithm not in ((SUMS,) if contract.sums else ALGORITHMS):
+        able = SUMS if contract.sums else f"one of {', '.join(ALGORITHMS)}"
+        sums = "" if contract.sums else f", or {SUMS} with bounds on sums"
+        raise InputError(f"{where}: training.algorithm", f"must be {able}{sums}")
+    _check_sums(contract, where)
     if (columns.target.labels is not None) != contract.coordinates.loss.labels:
         rule = "must be two labels where the loss takes such, and a number elsewhere"
         raise InputError(f"{where}: columns.target", rule)
@@ -294,3 +306,21 @@ def _check_consistency(contract: Contract, where: str) -> None:
         raise InputError(f"{where}: columns.person", rule, "none")
     if columns.person in (*columns.numbers.names, *columns.categories.names, columns.target.name):
         raise InputError(f"{where}: columns.person", "must be a column of its own")
+
+
+def _check_sums(contract: Contract, where: str) -> None:
+    """Refuse sums that are asked for more than once, or of too many parameters."""
+    if contract.sums is None:
+        return
+    agreed = contract.training
+    if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
+        rule = "must have one question, which the whole budget covers, where owners release sums"
+        raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")
+    sizes = np.array([owner.records for owner in contract.owners])
+    if not np.allclose(contract.weights, sizes / sizes.sum(), rtol=TOLERANCE, atol=0):
+        rule = "must have weights in proportion to records, as sums of all records have"
+        raise InputError(f"{where}: owners", rule, "others")
+    width = len(contract.bounds.start)
+    if width > WIDEST_MODEL:
+        rule = f"must have at most {WIDEST_MODEL} parameters where owners release sums"
+        raise InputError(f"{where}: bounds.start", rule, width)

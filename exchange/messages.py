@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,7 +17,7 @@ from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 
 from exchange.terms import parse_message
 from learning.arrays import Array
-from learning.canonical import encode_canonical, read_bytes, sha256_digest
+from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
 
 LARGEST = 2**20  # bytes of a message: its numbers are one for each parameter
@@ -54,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Query(Message):
-    """A question: the mean gradient at a point, of every owner that is asked.
+    """A question: the mean gradient at a point, or sums at the start, of every owner asked.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ class Query(Message):
 
 @dataclass(frozen=True, eq=False)
 class Answer(Message):
-    """An owner's answer to one question.
+    """An owner's answer to one question: a mean gradient, or sums.
 
     Parameters
     ----------
@@ -92,15 +93,77 @@ class Answer(Message):
     query: digest of the question.
     round: k, the round of the question.
     owner: name of the owner.
-    gradient: array (p,), the mean gradient of its records, clipped and with noise.
     """
 
     contract: Digest
     query: Digest
     round: Round
     owner: Name
+
+    @property
+    def parts(self) -> dict[str, Array]:
+        """The arrays of its content, by name."""
+        return {name: part for name, part in vars(self).items() if isinstance(part, np.ndarray)}
+
+    @property
+    def numbers(self) -> Array:
+        """All numbers of its content."""
+        return np.concatenate([*self.parts.values()])
+
+    @property
+    def lengths(self) -> list[int]:
+        """Lengths of its arrays."""
+        return [len(part) for part in self.parts.values()]
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        """Lengths of the arrays where a model has so many parameters."""
+        return [width]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient(Answer):
+    """An owner's mean gradient at a question's point, clipped and with noise, array (p,)."""
+
     gradient: Vector = field(repr=False)
     format: Literal["dpmarket answer 1"] = "dpmarket answer 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Answer):
+    """Sums over an owner's records at the start, clipped and with noise.
+
+    Parameters
+    ----------
+    score: array (p,), sum w u x, u the residual of the start.
+    moments: array (p (p + 1)/2,), sum w xx': its diagonal, then sqrt(2) times the upper triangle.
+    """
+
+    score: Vector = field(repr=False)
+    moments: Vector = field(repr=False)
+    format: Literal["dpmarket sums 1"] = "dpmarket sums 1"
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        return [width, width * (width + 1) // 2]
+
+    @classmethod
+    def of(cls, contract: str, query: str, round: int, owner: str, numbers: Array) -> Sums:
+        """Make sums of numbers in the order of `learning.privacy.release_sums.clipped_sums`."""
+        width = count_parameters(len(numbers))
+        return cls(contract, query, round, owner, numbers[:width], numbers[width:])
+
+
+def count_parameters(count: int) -> int:
+    """Number p of parameters whose sums are p + p (p + 1)/2 numbers.
+
+    >>> [count_parameters(p + p * (p + 1) // 2) for p in (1, 4, 256)]
+    [1, 4, 256]
+    """
+    return (isqrt(9 + 8 * count) - 3) // 2
+
+
+FORMS: dict[str, type[Answer]] = {"dpmarket answer 1": Gradient, "dpmarket sums 1": Sums}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +197,9 @@ def parse_query(raw: bytes, where: str) -> Query:
 
 def parse_answer(raw: bytes, where: str) -> Answer:
     """Parse an answer; an InputError if the bytes are of another form."""
-    return parse_message(Answer, raw, where)
+    form = parse_canonical(raw, where).get("format")
+    known = FORMS.get(form, Gradient) if isinstance(form, str) else Gradient
+    return parse_message(known, raw, where)
 
 
 def read_query(path: Path) -> Query:

@@ -26,6 +26,7 @@ from learning.phrases import (
 )
 from learning.privacy.noise import answer_shares
 from learning.privacy.promises import weakest_claims
+from learning.privacy.release_sums import count_moments
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}
@@ -61,6 +62,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     )
     yield "missing", missing_words(contract)
     yield "model", model_words(contract)
+    if contract.sums:
+        yield "withdrawal", withdrawal_words()
     yield "forecast", forecast_words(contract)
     total = format_money(sum(owner.payment for owner in contract.owners), contract.currency or "")
     yield "paid", f"{total} in all, each for as many of its answers as it delivers."
@@ -145,6 +148,8 @@ def table_words(contract: Contract) -> str:
     chances = [chance for _, chance in compute_beliefs(contract).values()]
     chance = but_for_words(max(chances, default=0.0))
     first = "of an answer" if contract.training.growth == 1 else "of its first answer"
+    if contract.sums:
+        first = "of the score"
     return (
         f"epsilon is what all of an owner's answers together{approximate} may give away of "
         f"{contract.unit}. Noise is the standard deviation of it in each number {first}. What is "
@@ -168,6 +173,14 @@ def question_words(contract: Contract) -> str:
     """Describe a question and its answer."""
     width = len(contract.bounds.start)
     measure = error_words(contract)
+    if contract.sums:
+        score = count_noun(width, "number")
+        moments = count_noun(count_moments(width), "number")
+        return (
+            f"An owner sums up its records once, at the start: a score, {score} that say how the "
+            f"{measure} would change with each parameter, and second moments, {moments} that say "
+            "how fast, with noise on each. Nothing else ever leaves it."
+        )
     return (
         f"At a model that the learner states, {count_noun(width, 'public number')}, an owner says "
         f"how the {measure} of its records would change with each of these numbers: the mean "
@@ -196,6 +209,11 @@ def rounds_words(contract: Contract) -> str:
 
 def refusal_words(contract: Contract) -> str:
     """Describe the questions that an owner's program refuses."""
+    if contract.sums:
+        return (
+            "Its program refuses a question of another contract, any point but the start, and a "
+            "second question. What its records hold decides no refusal."
+        )
     where = " in any coordinate" * (contract.bounds.norm == 1)
     ball = format_number(contract.bounds.theta_max)
     return (
@@ -253,7 +271,11 @@ def clipping_words(contract: Contract) -> str:
     at = contract.bounds
     coordinates = contract.coordinates
     radius = f"shortened to {format_number(at.radius)} ({NORMS[at.norm]})"
-    if coordinates.clips_gradients:
+    if coordinates.scores is not None:
+        longest = format_number(coordinates.scores.bound)
+        both = "by one weight in both sums" if coordinates.scores.alike else "each by itself"
+        said = f"Each record is {radius}, and its score to {longest}, {both}"
+    elif coordinates.clips_gradients:
         said = f"Each record's gradient is {radius}, at every question"
     else:
         kept = ""
@@ -270,9 +292,10 @@ def noise_words(contract: Contract) -> str:
     """Describe the noise."""
     accounting = contract.noise.accounting
     source = contract.terms(contract.names[0]).source
+    both = " on score and second moments, priced together" if contract.sums else ""
     return (
-        f"{contract.mechanism.title}, {ACCOUNTINGS.get(accounting, accounting)}; {source}, exact "
-        "and from the system's secure random source: no seed can draw it again."
+        f"{contract.mechanism.title}{both}, {ACCOUNTINGS.get(accounting, accounting)}; {source}, "
+        "exact and from the system's secure random source: no seed can draw it again."
     )
 
 
@@ -314,6 +337,11 @@ def model_words(contract: Contract) -> str:
     if agreed.regularisation:
         charge = f" and {format_number(agreed.regularisation)}/2 times the squared parameters"
     start = "the model of the learner's public rows" if any(contract.bounds.start) else "zero"
+    if contract.sums:
+        return (
+            f"A linear model of the least {error_words(contract)}{charge}, from {start} by one "
+            "Newton step that the sums of all owners make, allowing for their noise."
+        )
     point = "the last point"
     if agreed.returned == "averaged":
         point = "a mean of the start and of the points after each step, later ones weighing more"
@@ -321,6 +349,16 @@ def model_words(contract: Contract) -> str:
         f"A linear model of the least {error_words(contract)}{charge}, from {start}, in "
         f"{count_noun(contract.rounds, 'step')} along the weighted mean of the answers; the model "
         f"is {point}."
+    )
+
+
+def withdrawal_words() -> str:
+    """Describe the withdrawal of an owner's sums."""
+    return (
+        "An owner may have its sums left out later. The model is then solved again from the "
+        "others' sums, and nobody is asked: it is the one that would have come without that owner. "
+        "What was answered stays answered: no budget comes back, and copies that were handed on "
+        "remain."
     )
 
 

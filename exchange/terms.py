@@ -163,6 +163,15 @@ class TrainingTerms(Form):
     steps: list[Positive] = Field(min_length=1, max_length=10**5)
 
 
+class SumsTerms(Form):
+    """Bounds where owners release sums, once: that on a score, the share of the noise that second
+    moments get, and whether a record has one weight in both (`learning.losses.clipping.Scores`)."""
+
+    bound: Positive
+    share: Positive
+    alike: bool
+
+
 class OwnerTerms(Form):
     """One owner: its records, budget, payment for all answers, and the weight of its answers."""
 

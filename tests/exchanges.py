@@ -8,14 +8,17 @@ import numpy as np
 
 from exchange.contract import CONTRACT, Contract, compute_claims
 from exchange.learner.collector import agreed_plan
-from exchange.messages import Answer
+from exchange.messages import Gradient, Sums
 from learning.losses.coordinates import Coordinates
+from learning.privacy.release_sums import flatten_moments
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
+from learning.training.adassp import release_statistics
 
 NOISE = {"laplace": ("basic", 1), "gaussian": ("zcdp", 2), "l2": ("basic", 2)}  # accounting, norm
 START = [0.1, -0.2, 0.05, 0.0]
 KINDS = ["private", "public"]
+SUMS = {"bound": 1.5, "share": 0.5, "alike": True}
 TARGETS = {
     False: {"name": "claims", "low": 0.0, "high": 10.0, "centre": 4.0, "fill": 4.0, "labels": None},
     True: {
@@ -47,7 +50,7 @@ def small_contract(
     noise: "laplace", "gaussian" (zCDP) or "l2". loss: "squared", or "logistic" and "hinge" with
         clipping "record".
     changes: parts of the contract by their names, such as ``title="other"``; parts that are dicts
-        are updated.
+        are updated. ``sums``: bounds on sums, which owners then release in the one round.
     """
     accounting, norm = NOISE[noise]
     labels = loss != "squared"
@@ -128,6 +131,11 @@ def small_contract(
             "outside": 0.5,
         },
     }
+    if "sums" in changes:
+        once = {"algorithm": "one_step", "horizon": 1, "step_size": 1.0, "steps": [1.0]}
+        content["training"] |= once
+        content["bounds"] |= {"target_bound": None}
+        content["sums"] = {}
     for part, new in changes.items():
         content[part] = content[part] | new if isinstance(content[part], dict) else new
     return Contract.model_validate(
@@ -206,10 +214,14 @@ class Owners:
         """The same answer again where the owner has answered."""
         if (query.round, name) not in self.given:
             (owner,) = (one for one in self.task.owners if one.name == name)
-            told = owner.answer(query.point[None], self.noise[name].take(1)[0])[0]
-            self.given[query.round, name] = Answer(
-                self.contract.digest, query.digest, query.round, name, told
-            )
+            head = self.contract.digest, query.digest, query.round, name
+            if self.contract.sums:
+                sums = release_statistics(self.task, owner, [0])
+                told = Sums(*head, sums.xu[0], flatten_moments(sums.xx[0]))
+            else:
+                noise = self.noise[name].take(1)[0]
+                told = Gradient(*head, owner.answer(query.point[None], noise)[0])
+            self.given[query.round, name] = told
         return self.given[query.round, name]
 
     def all(self, query):

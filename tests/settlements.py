@@ -11,7 +11,7 @@ from exchanges import records
 from exchange.contract import Contract
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
 from exchange.learner.collector import collect_answers, noise_scales
-from exchange.messages import Answer, Closing, Query
+from exchange.messages import Closing, Gradient, Query
 from learning.canonical import sha256_digest
 from learning.losses.coordinates import Coordinates
 from learning.training.model import Model
@@ -25,8 +25,8 @@ def played(folder: Path, contract: Contract, missing: Missing = (), late: Missin
     folder.mkdir(exist_ok=True)
     (folder / CONTRACT).write_bytes(contract.raw)
     queries = list[Query]()
-    answers = list[Answer]()
-    held = list[Answer]()
+    answers = list[Gradient]()
+    held = list[Gradient]()
     done = collect_answers(contract, [], [])
     rng = np.random.default_rng(5)
     scales = noise_scales(contract)
@@ -42,7 +42,7 @@ def played(folder: Path, contract: Contract, missing: Missing = (), late: Missin
                 .gradient(query.point[None])[0]
             )
             noise = rng.laplace(scale=scales[place, query.round - 1], size=exact.shape)
-            answer = Answer(contract.digest, query.digest, query.round, name, exact + noise)
+            answer = Gradient(contract.digest, query.digest, query.round, name, exact + noise)
             (folder / answer_name(query.round, name)).write_bytes(answer.raw)
             (held if (name, query.round) in late else answers).append(answer)
         done = collect_answers(contract, queries, answers, close=contract.missing.rule == "without")

@@ -180,6 +180,8 @@ def describe_used(contract: Contract, found: Collected) -> str:
     noise = noise_in_mean(contract, names, number)
     answers = f"round {number}: answers of {', '.join(names)}"
     words = f"{answers}; noise of {noise:.3g} on each number of their mean"
+    if contract.sums:
+        words += " score"
     if names == contract.names:
         return f"{words}."
     gone = ", ".join(name for name in contract.names if name not in names)

@@ -103,8 +103,9 @@ def find_answer(mailbox: Path, owner: str, asked: Query) -> tuple[str, bytes]:
 
 def answers_question(answer: Answer, owner: str, asked: Query) -> bool:
     """Test whether an answer is this owner's, and to this question."""
-    said = (answer.contract, answer.query, answer.round, answer.owner, len(answer.gradient))
-    return said == (asked.contract, asked.digest, asked.round, owner, len(asked.point))
+    said = (answer.contract, answer.query, answer.round, answer.owner)
+    about = (asked.contract, asked.digest, asked.round, owner)
+    return said == about and answer.lengths == answer.lengths_for(len(asked.point))
 
 
 def await_answer(

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.sums import gather_sums, sums_noise
+from exchange.learner.sums_suspicions import find_sums_suspicions
 from exchange.learner.suspicions import Sold, Told, find_suspicions
-from exchange.messages import Answer, Closing, Query
+from exchange.messages import Answer, Closing, Gradient, Query, Sums
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
+from learning.privacy.release import LIMIT
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
 from learning.training.descent import GrowthCheck, Walk
@@ -100,6 +103,8 @@ def collect_answers(
 ) -> Collected:
     """Check questions and answers, step along the answers, and make the next question.
 
+    Sums are solved for the model (`exchange.learner.sums`). Gradients are stepped along:
+
     phi[k+1] = Pi[phi[k] - rho_k (grad g_1 + sum_l q_l answer_l(phi[k]))], where the weights q of
     the answers used are made to sum to 1. An owner that is left out is asked no more.
 
@@ -126,7 +131,7 @@ def collect_answers(
     follows, used = _retrace_steps(contract, walk, queries, closing, came, told)
     is_open = len(queries) > len(used)
     given = _single_answers(follows, came[-1], told) if is_open else {}
-    told += find_suspicions(_gradients([*used, given]), noise_sold(contract))
+    told += _find_suspicions(contract, [*used, given])
     suspects = {one.owner for one in told if one.is_suspicious and one.round == len(used) + 1}
     doubted = tuple(name for name in given if name in suspects - {*accepted})
     counted = {name: answer for name, answer in given.items() if name not in doubted}
@@ -199,8 +204,13 @@ def noise_scales(contract: Contract) -> Array:
 def noise_in_mean(contract: Contract, names: Collection[str], round: int) -> float:
     """Standard deviation of the noise on each number of the weighted mean of a round.
 
-    sqrt(sum_l q_l^2 v_l) over the owners that answer, the weights q made to sum to 1.
+    sqrt(sum_l q_l^2 v_l) over the owners that answer, the weights q made to sum to 1. Of sums it is
+    that on the mean score.
     """
+    if contract.sums is not None:
+        some = [owner for owner in contract.owners if owner.name in names]
+        on_scores, _ = sums_noise(contract, some)
+        return float(np.linalg.norm(on_scores) / sum(owner.records for owner in some))
     spread = np.sqrt(contract.mechanism.unit_variance) * noise_scales(contract)[:, round - 1]
     chosen = [place for place, name in enumerate(contract.names) if name in names]
     return float(np.linalg.norm(_weights(contract, names) * spread[chosen]))
@@ -239,11 +249,14 @@ def _gradients_shrink(task: Task) -> bool:
 
 
 def _take_step(contract: Contract, walk: Walk, query: Query, used: Used) -> Query:
-    """Step along the answers of a round; returns the question that follows."""
-    task = replace(walk.task, weights=_weights(contract, used))
-    combine = MEAN.make_combiner(task)
-    gradients = (answer.gradient[None] for answer in used.values())
-    walk.move(combine(task.own_gradient(walk.phi), gradients))
+    """Step along the answers of a round, or solve them; returns the question that follows."""
+    if contract.sums is not None:
+        walk.reach(gather_sums(contract, used).step()[None])
+    else:
+        task = replace(walk.task, weights=_weights(contract, used))
+        combine = MEAN.make_combiner(task)
+        gradients = (answer.numbers[None] for answer in used.values())
+        walk.move(combine(task.own_gradient(walk.phi), gradients))
     digests = {name: answer.digest for name, answer in used.items()}
     number = query.round + 1
     return Query(contract.digest, number, walk.phi[0], tuple(used), query.digest, digests)
@@ -349,7 +362,6 @@ def _find_fault(
     contract: Contract, queries: Sequence[Query], answer: Answer
 ) -> tuple[str, str] | None:
     """Find the kind and words of an answer's fault; None where it belongs to a question."""
-    width = len(contract.bounds.start)
     if answer.contract != contract.digest:
         return "contract", f"is of another contract, {answer.contract[:16]}"
     if answer.owner not in contract.names:
@@ -361,9 +373,24 @@ def _find_fault(
         return "query", f"answers another question, {answer.query[:16]}"
     if answer.owner not in query.asked:
         return "not asked", "is not used: the exchange had gone on without this owner"
-    if len(answer.gradient) != width:
-        return "width", f"has {len(answer.gradient)} numbers, not {width}"
+    return _find_misfit(contract, answer)
+
+
+def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
+    """Find the fault of an answer's content."""
+    form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
+    if not isinstance(answer, form):
+        return "form", f"has another form than was asked for: {other}"
+    asked = form.lengths_for(len(contract.bounds.start))
+    if answer.lengths != asked:
+        return "width", f"has {_lengths(answer.lengths)} numbers, not {_lengths(asked)}"
+    if contract.sums and np.abs(answer.numbers).max() > LIMIT:
+        return "size", f"has numbers beyond {LIMIT:g}"
     return None
+
+
+def _lengths(lengths: Sequence[int]) -> str:
+    return " and ".join(map(str, lengths))
 
 
 def _settled_answers(
@@ -409,5 +436,9 @@ def _single_answers(query: Query, came: Came, told: list[Told]) -> dict[str, Ans
     return {name: given[0] for name, given in came.items() if len(given) == 1}
 
 
-def _gradients(rounds: Sequence[Used]) -> list[dict[str, Array]]:
-    return [{name: answer.gradient for name, answer in one.items()} for one in rounds]
+def _find_suspicions(contract: Contract, rounds: Sequence[Used]) -> list[Told]:
+    """Find suspicious answers of the first rounds."""
+    if contract.sums is not None:
+        return find_sums_suspicions(gather_sums(contract, rounds[0]), contract)
+    numbers = [{name: answer.numbers for name, answer in one.items()} for one in rounds]
+    return find_suspicions(numbers, noise_sold(contract))

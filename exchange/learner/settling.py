@@ -300,7 +300,9 @@ def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
         }
         for query, taken in chain.pairs
     ]
-    return {"agreed": contract.rounds, "covered": agreed_plan(contract).priced, "asked": rows}
+    covered = agreed_plan(contract).priced
+    content = "gradient" if contract.sums is None else "score"
+    return {"agreed": contract.rounds, "covered": covered, "content": content, "asked": rows}
 
 
 def _owner_part(contract: Contract, one: Delivery) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from learning.privacy.mechanism import Mechanism
 
 CHANCE = 1e-9  # at most, that one kind of test suspects anybody in an honest exchange
 GRID = 2.0**-22  # of the scale: steps of the grids that noise for release lies on are finer
-SUSPICIOUS = ("long", "near zero", "alike", "steady")  # kinds of notices about numbers
+# kinds of notices about numbers; the last three about sums alone
+SUSPICIOUS = ("long", "near zero", "alike", "steady", "trace", "negative", "mismatched")
 STRANGE = ("contract", "owner")  # kinds of notices whose names may be of no party
 SHOWN = 40  # letters of such a name that are shown
 Rounds = Sequence[Mapping[str, Array]]
@@ -42,8 +43,8 @@ class Told:
     ----------
     owner: its name.
     round: the round of the answer.
-    kind: "long", "near zero", "alike" or "steady" where numbers are suspicious; else the part of
-        the answer that is wrong.
+    kind: one of `SUSPICIOUS` where numbers are suspicious; else the part of the answer that is
+        wrong.
     said: the finding, as the rest of a sentence that begins with the owner's answer.
     """
 
@@ -74,16 +75,20 @@ class Sold:
     mechanism: the mechanism of their answers.
     longest: the longest gradient within the public bounds, in the mechanism's norm.
     scales: owner -> array (rounds,), the scale of its noise in each round.
+    parts: number of parts of an answer that are tested by themselves, each with noise of its own.
+    noun: the name of what is answered.
     """
 
     mechanism: Mechanism
     longest: float
     scales: Mapping[str, Array] = field(repr=False)
+    parts: int = 1
+    noun: str = "gradients"
 
     @property
     def level(self) -> float:
         """Significance level of the test of one answer, over all answers of the exchange."""
-        return CHANCE / self.n_answers
+        return CHANCE / (self.n_answers * self.parts)
 
     @property
     def n_answers(self) -> int:
@@ -121,7 +126,7 @@ def too_long(rounds: Rounds, sold: Sold) -> Iterator[Told]:
         found = sold.vector_length(answer)
         most = sold.longest + float(scale * quantile)
         if found > most:
-            said = "is longer than gradients within the public bounds with the noise sold"
+            said = f"is longer than {sold.noun} within the public bounds with the noise sold"
             yield Told(name, number, "long", f"{said}: {found:.4g}, at most {most:.4g}")
 
 
@@ -141,7 +146,7 @@ def too_alike(rounds: Rounds, sold: Sold) -> Iterator[Told]:
     Within a round the larger noise counts. Both owners are named: the copy cannot be told from the
     original.
     """
-    level = 2 * CHANCE / max(1, sold.n_answers * (sold.n_answers - 1))
+    level = 2 * CHANCE / (sold.parts * max(1, sold.n_answers * (sold.n_answers - 1)))
     given = list(_each_answer(rounds, sold))
     numbers = np.array([number for number, *_ in given])
     answers = np.array([answer for *_, answer, _ in given])

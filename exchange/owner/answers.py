@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Query
+from exchange.messages import Answer, Gradient, Query, Sums
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
 from learning.errors import InputError
@@ -223,7 +223,8 @@ def _draw_answer(
     drawn: list[Answer] = []
 
     def keep(made: Released) -> str:
-        drawn.append(Answer(contract.digest, query.digest, query.round, name, made.answer))
+        form = Sums.of if contract.sums else Gradient
+        drawn.append(form(contract.digest, query.digest, query.round, name, made.answer))
         kept_answers.keep_answer(folder, drawn[0])
         return ledger_purpose(drawn[0])
 
@@ -243,7 +244,7 @@ def _draw_answer(
 def ledger_purpose(answer: Answer) -> str:
     """Entry of a ledger for an answer, with the digests of question and answer.
 
-    >>> ledger_purpose(Answer("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:44]
+    >>> ledger_purpose(Gradient("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:44]
     'contract cccccccccccccccc round 3 query dddd'
     """
     return _purpose_start(answer.contract, answer.round, answer.query) + answer.digest

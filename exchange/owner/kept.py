@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,10 @@ def keep_answer(folder: Path, answer: Answer) -> None:
     A full disk refuses it whatever its digits are: the disk must have room for the longest answer
     of as many numbers.
     """
-    longest = replace(answer, gradient=np.full(answer.gradient.shape, LONGEST))
+    widest: dict[str, Any] = {
+        name: np.full(part.shape, LONGEST) for name, part in answer.parts.items()
+    }
+    longest = replace(answer, **widest)
     path = folder / f"{answer.digest}{SUFFIX}"
     write_atomically(path, answer.raw, private=True, room=len(longest.raw))
 

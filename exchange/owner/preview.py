@@ -30,7 +30,8 @@ from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.promises import weakest_claims
 from learning.privacy.registry import Accepted
-from learning.privacy.release import mean_gradient
+from learning.privacy.release import bare_answer
+from learning.privacy.release_sums import count_moments
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ class Preview:
     records: number of records shortened to the radius; 0 where gradients are clipped.
     targets: number of targets moved to their bound; 0 likewise.
     gradients: number of records' gradients shortened, at the question's point or at the start; 0
-        where records are clipped.
-    deviation: the standard deviation of the noise on each number of the next answer.
+        where records are clipped. Of sums, the number of scores shortened.
+    deviation: the standard deviation of the noise on each number of the next answer; of sums, on
+        each of the score.
     claim: the weakest claim for all its answers, as the contract has it.
     payment: for all answers.
     account: its account; None before the contract is accepted.
@@ -87,7 +89,7 @@ def preview_contract(
     if query is not None:
         check_query(contract, name, query)
         point = query.point
-    mean_gradient(records.x, records.y, point, terms, records.persons)
+    bare_answer(records.x, records.y, point, terms, records.persons)
     account = None if ledger is None else find_account(contract, name, ledger)
     following = 1
     if account is not None:
@@ -106,11 +108,15 @@ def preview_contract(
 
 
 def count_clipped(contract: Contract, records: Records, point: Array) -> tuple[int, int, int]:
-    """Count records, targets, and gradients at a point (p,), that are longer than their bound."""
+    """Count records, targets, and gradients at a point (p,), or scores, beyond their bound."""
     coordinates = contract.coordinates
     x = records.x
     y = records.y
     lengths = coordinates.lengths(x @ coordinates.transform)
+    if coordinates.scores is not None:
+        scores = np.abs(y - x @ coordinates.centre) * lengths
+        long = (lengths > coordinates.radius).sum()
+        return int(long), 0, int((scores > coordinates.scores.bound).sum())
     if not coordinates.clips_gradients:
         off = np.abs(y - x @ coordinates.centre) > coordinates.target_bound
         return int((lengths > coordinates.radius).sum()), int(off.sum()), 0
@@ -120,7 +126,7 @@ def count_clipped(contract: Contract, records: Records, point: Array) -> tuple[i
 
 
 def noise_deviation(contract: Contract, name: str, round: int) -> float:
-    """Standard deviation of the noise on each number of an owner's answer in a round."""
+    """Standard deviation of the noise on each number of an owner's answer, or score, in a round."""
     scale = contract.terms(name).scales[round - 1]
     return float(scale * np.sqrt(contract.mechanism.unit_variance))
 
@@ -133,8 +139,7 @@ def preview_words(
 ) -> dict[str, list[str]]:
     """Describe a preview, by title."""
     claim = seen.claim
-    width = count_noun(len(contract.bounds.start), "number")
-    asked = f"{count_noun(contract.rounds, 'question')}, each answered by a mean gradient, {width}"
+    asked = f"{count_noun(contract.rounds, 'question')}, each answered by {content_words(contract)}"
     sure, chance = belief_of(claim, contract.owner(name).records)
     delta = f", but for delta = {format_number(claim['delta'])}," if claim["delta"] else ""
     spent = (
@@ -146,9 +151,10 @@ def preview_words(
         "digest": [contract.digest, "Who signed must have read the same digest."],
         "contract": [contract.title or "a data market"],
         "asked": [f"{asked}, under noise"],
-        "records": [*_records_lines(seen, table)],
+        "records": [*_records_lines(seen, table, "scores" if contract.sums else "gradients")],
         "noise": [
-            f"standard deviation {format_number(seen.deviation)} of each number of the next answer"
+            f"standard deviation {format_number(seen.deviation)} of each number of the "
+            f"{'score' if contract.sums else 'next answer'}"
         ],
         "loses": [f"{spent}, of {unit}, {meaning}"],
         "earns": [f"{format_money(seen.payment, contract.currency or '')} for all answers"],
@@ -161,13 +167,22 @@ def preview_words(
     return lines
 
 
-def _records_lines(seen: Preview, table: OwnTable) -> Iterator[str]:
+def content_words(contract: Contract) -> str:
+    """Name the content of an answer, with the number of its numbers."""
+    width = len(contract.bounds.start)
+    if contract.sums is None:
+        return f"a mean gradient, {count_noun(width, 'number')}"
+    count = count_noun(count_moments(width), "number")
+    return f"sums: a score, {count_noun(width, 'number')}, and second moments, {count}"
+
+
+def _records_lines(seen: Preview, table: OwnTable, gradients: str) -> Iterator[str]:
     """Describe the clipping of an owner's table, with names of columns and counts."""
     changes = {
         "of their cells moved to the end of the column's range": seen.cells,
         "of the records shortened": seen.records,
         "of the targets moved to the bound": seen.targets,
-        "of the gradients shortened": seen.gradients,
+        f"of the {gradients} shortened": seen.gradients,
     }
     changed = [f"{count:,} {change}" for change, count in changes.items() if count]
     yield f"{count_noun(seen.rows, 'record')}, as many as agreed"
@@ -242,6 +257,9 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
         again = f"the same answer is in {path} again, nothing more was spent"
         return f"{name} had answered {question}: {again}; {so_far}."
     deviation = format_number(noise_deviation(contract, name, answer.round))
-    width = count_noun(len(answer.gradient), "number")
+    width = count_noun(len(answer.numbers), "number")
     noise = f"noise of standard deviation {deviation}"
+    if contract.sums:
+        width = content_words(contract)
+        noise += " on the score"
     return f"{name} answered {question} by {width} under {noise}, in {path}; {so_far}."

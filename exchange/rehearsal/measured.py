@@ -17,7 +17,8 @@ from learning.arrays import Array
 from learning.canonical import sha256_digest
 from learning.data.owner_data import Holding
 from learning.forecast.public_sample import PublicSample
-from learning.privacy.release import mean_gradient
+from learning.privacy.release import bare_answer
+from learning.privacy.release_sums import unflatten_moments
 from learning.privacy.release_terms import ReleaseTerms
 
 LEARNER = "the learner"
@@ -58,7 +59,7 @@ def find_secrets(
     public: Sequence[bytes],
     points: Array,
 ) -> list[Secrets]:
-    """Find each owner's secrets: cells, encoded records, their sums, gradients at the points asked.
+    """Find each owner's secrets: cells, encoded records, their sums, bare answers at the points.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def find_secrets(
             x = owner.x
             y = owner.y
             terms = contract.terms(owner.name)
-            gradients = [one for point in points for one in noiseless_gradients(x, y, point, terms)]
+            gradients = [one for point in points for one in noiseless_answers(x, y, point, terms)]
             cells = read_cells(tables[owner.name])
             made.append(make_secrets(owner.name, cells, (x, y), gradients, known))
     return made
@@ -88,12 +89,21 @@ def public_bytes(sample: PublicSample | None, table: Path) -> list[bytes]:
     return encoded + ([table.read_bytes()] if table.exists() else [])
 
 
-def noiseless_gradients(x: Array, y: Array, point: Array, terms: ReleaseTerms) -> Iterator[Array]:
-    """Mean gradients at a point (p,), in the contract's coordinates and in those of the table."""
+def noiseless_answers(x: Array, y: Array, point: Array, terms: ReleaseTerms) -> Iterator[Array]:
+    """Answers at a point (p,) before noise, in the contract's coordinates and in the table's.
+
+    Sums come as they are answered, and as entries of the matrix.
+    """
     each_its_own = np.arange(len(y))
-    mean = mean_gradient(x, y, point, terms, each_its_own)
-    yield mean
-    yield np.linalg.pinv(terms.coordinates.transform).T @ mean
+    bare = bare_answer(x, y, point, terms, each_its_own)
+    width = len(terms.coordinates.centre)
+    back = np.linalg.pinv(terms.coordinates.transform)
+    yield bare
+    yield back.T @ bare[:width]
+    if terms.sums:
+        moments = unflatten_moments(bare[width:], width)
+        yield moments
+        yield back.T @ moments @ back
 
 
 def read_cells(table: Path) -> Iterator[str]:

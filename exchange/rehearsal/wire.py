@@ -83,7 +83,7 @@ def make_secrets(
     ----------
     cells: its table's cells as they are written.
     records: its records as encoded, x (n, p) and y (n,).
-    gradients: mean gradients without noise, each (p,), at any points.
+    gradients: answers without noise, of any shapes, at any points.
     public: files that everybody may see before the exchange: their values are not secret.
     """
     x, y = records

@@ -89,11 +89,15 @@ class L2Noise(NoiseLaw):
         """
         moments = self.width * (self.width + 1) // 2
         factor = share * np.sqrt((moments + 1) / (self.width + 1))
-        distances = np.array([[1.0, np.sqrt(2)]])
-        if self.overlap == rows == 1:
-            distances = distance_frontier(self.choices)
+        distances = self.moment_distances(rows)
         pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
         return replace(self, pairs=pairs)  # type: ignore[type-var]
+
+    def moment_distances(self, rows: int = 1) -> Array:
+        """Distances of scores (units of 2 h) and moments (R^2) that are priced, (pairs, 2)."""
+        if self.overlap == rows == 1:
+            return distance_frontier(self.choices)
+        return np.array([[1.0, np.sqrt(2)]])
 
     def beside_moments(self, share: float) -> float:
         """1: the price counts the moments."""

@@ -322,5 +322,5 @@ class BasicComposition(Mechanism):
         return np.asarray(horizon, dtype=float) ** 2
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """epsilon/(T kappa) of answers that are one vector; None of others."""
-        return None if self.pairs else epsilon / (horizon * self.overlap)
+        """epsilon/(T kappa)."""
+        return epsilon / (horizon * self.overlap)

@@ -9,6 +9,9 @@ other than the squared, unless each gradient of a linear model is clipped; accou
 of exact noise confirms; queries without a ball. Every refusal depends on the terms and the query
 alone: once records are looked at, nothing is refused.
 
+Where owners release sums, second moments and a score, the one answer is these, at the start alone
+(`learning.privacy.release_sums`).
+
 An owner's program makes a `LedgerFile` and opens the account of its `ReleaseTerms` once, and calls
 `release` for every query.
 
@@ -34,6 +37,7 @@ from learning.losses.clipping import PublicCoordinates
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.claims import Claim
 from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.release_sums import clipped_sums
 from learning.privacy.release_terms import ReleaseTerms
 from learning.privacy.secure_noise import add_noise, measurement, refuse_generator, rounding_factor
 
@@ -46,7 +50,7 @@ class Released:
 
     Parameters
     ----------
-    answer: array (p,).
+    answer: array (p,); of sums (p + p (p + 1)/2,), as `release_sums.clipped_sums` orders them.
     claim: the claim of all answers together; ``simulation`` is false.
     spent: the cost of this answer by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP)
         of Gaussian noise; by the lattice's map epsilon of l2 noise.
@@ -71,10 +75,10 @@ def release(
     number: int | None = None,
     keep: Callable[[Released], str] | None = None,
 ) -> Released:
-    """Answer one mean-gradient query: clip records, charge the ledger on disk, add secure noise.
+    """Answer one query: clip records, charge the ledger on disk, add secure noise.
 
     answer = mean gradient of the clipped records at the query + noise of `ReleaseTerms.scales`,
-    from OpenDP.
+    from OpenDP; or sums of the records + noise of `ReleaseTerms.sums_noise`.
 
     Everything that can be refused is refused before the charge, and before a cell is looked at: no
     refusal, charge or message depends on one. A charge is spent even if a failure right after it
@@ -119,16 +123,13 @@ def release(
         rule = f"must be the number of the answer, from 1 to {terms.horizon}"
         raise InputError("release.number", rule, number)
     phi = _check_query(query, terms)
-    norm = terms.mechanism.norm
-    vectors = terms.vectors
     scale = float(terms.scales[place - 1])
-    spent = float(measurement(scale, norm, vectors).map(terms.sensitivity))
+    spent = _spent_at(scale, terms)
     ledger.check(terms.budget, "release", first=number)  # refuses before a record is looked at
-    mean = mean_gradient(x, y, phi, terms, persons)
+    values = bare_answer(x, y, phi, terms, persons)
 
     def draw_answer() -> Released:
-        answer = add_noise(mean, scale, norm=norm, vectors=vectors > 0)
-        return Released(answer, terms.claim, spent, scale)
+        return Released(_noisy_answer(values, scale, terms), terms.claim, spent, scale)
 
     if keep is None:
         ledger.charge(terms.budget, "release", first=number)
@@ -136,6 +137,41 @@ def release(
     made = draw_answer()
     ledger.charge(terms.budget, keep(made), first=number)
     return made
+
+
+def _spent_at(scale: float, terms: ReleaseTerms) -> float:
+    """Cost of an answer at a scale, by the sampler's own map."""
+    if terms.sums:
+        return terms.sums_noise.spent
+    return float(measurement(scale, terms.mechanism.norm, terms.vectors).map(terms.sensitivity))
+
+
+def _noisy_answer(values: Array, scale: float, terms: ReleaseTerms) -> Array:
+    """Add noise to an answer."""
+    if terms.sums:
+        return terms.sums_noise.add(values, add_noise)
+    return add_noise(values, scale, norm=terms.mechanism.norm, vectors=terms.vectors > 0)
+
+
+def bare_answer(
+    x: ArrayLike,
+    y: ArrayLike,
+    query: ArrayLike,
+    terms: ReleaseTerms,
+    persons: ArrayLike | None = None,
+) -> Array:
+    """Compute the answer to a query before noise, finite for all records, and secret.
+
+    Raises
+    ------
+    InputError
+        If the query, or the shape of records or persons, is not what was announced.
+    """
+    if not terms.sums:
+        return mean_gradient(x, y, query, terms, persons)
+    _check_query(query, terms)
+    admitted = admit_records(x, y, persons, terms.n_records, terms.coordinates)
+    return clipped_sums(*admitted, terms.coordinates)
 
 
 def mean_gradient(
@@ -216,6 +252,9 @@ def _check_query(query: ArrayLike, terms: ReleaseTerms) -> Array:
     if phi.dtype.kind not in "biuf" or phi.shape != (width,) or not np.isfinite(phi).all():
         raise InputError("release.query", f"must be {width} finite numbers, as announced")
     phi = phi.astype(float)
+    if terms.sums and phi.any():
+        rule = "must be the start, all 0: sums are released at it alone"
+        raise InputError("release.query", rule, f"length {coordinates.reach(phi):g}")
     length = coordinates.reach(phi)
     if not length <= coordinates.theta_max * rounding_factor(width):
         rule = f"must lie in the announced ball of {coordinates.theta_max:g}"

@@ -18,6 +18,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Budget, fingerprint_bounds, visible_name
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
+from learning.privacy.release_sums import SumsNoise, count_moments, price_sums
 from learning.privacy.secure_noise import draws_per_sample, scale_for, sensitivity
 
 
@@ -46,10 +47,11 @@ class ReleaseTerms:
     ------
     InputError
         If no release under these terms keeps its claim: a budget of 0, inf or NaN; no bound on a
-        gradient or a query; a bound on scores, which holds at the start alone; a loss other than
-        the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise
-        under basic composition in 1-norm, and Gaussian noise under zCDP or pure l2 noise in 2-norm;
-        l2 noise on too many numbers; announced numbers beyond `LARGEST`.
+        gradient or a query; a bound on scores with more than one answer, or with l2 noise that is
+        not priced for them; a loss other than the squared, unless each record's gradient is
+        clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and
+        Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers;
+        announced numbers beyond `LARGEST`.
     """
 
     owner: str
@@ -84,6 +86,8 @@ class ReleaseTerms:
                 "sampler throws most draws away"
             )
             found = f"{self.vectors} numbers, {draws_per_sample(self.vectors):.2g} draws for one"
+            if self.sums:
+                found += f", of second moments in {len(coordinates.centre)} features"
             remedy = "Use Gaussian noise accounted by zCDP, or Laplace noise."
             raise InputError("release.mechanism", rule, found, remedy)
         loss = coordinates.loss
@@ -91,6 +95,7 @@ class ReleaseTerms:
             rule = "must be of squared loss, or clip each gradient of a linear model"
             raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
         _check_coordinates(coordinates)
+        _check_sums(mechanism, coordinates, self.horizon)
 
     @property
     def unit(self) -> str:
@@ -132,9 +137,17 @@ class ReleaseTerms:
         )
 
     @property
+    def sums(self) -> bool:
+        """True where the one answer is sums, second moments and a score (`release_sums`)."""
+        return self.coordinates.scores is not None
+
+    @property
     def vectors(self) -> int:
-        """p where noise is drawn by whole vectors, else 0."""
-        return len(self.coordinates.centre) if self.mechanism.name == L2.name else 0
+        """Most numbers of a vector where noise is drawn by whole vectors, else 0."""
+        if self.mechanism.name != L2.name:
+            return 0
+        width = len(self.coordinates.centre)
+        return count_moments(width) if self.sums else width
 
     @property
     def source(self) -> str:
@@ -152,8 +165,11 @@ class ReleaseTerms:
     def scales(self) -> Array:
         """Scale b or s of each answer, (T,), at which OpenDP's map gives at most its share.
 
-        The share is of epsilon/kappa, or of rho/kappa; of an even split, a T-th part.
+        The share is of epsilon/kappa, or of rho/kappa; of an even split, a T-th part. Of sums it is
+        the scale of the noise on the score.
         """
+        if self.sums:
+            return np.array([self.sums_noise.part_scales[0]])
         even = self.mechanism.release_budget(self.epsilon, self.horizon)
         assert even is not None
         parts = [even]
@@ -162,6 +178,13 @@ class ReleaseTerms:
         norm = self.mechanism.norm
         found = [scale_for(part, self.sensitivity, norm, self.vectors) for part in parts]
         return np.array(found * (self.horizon if self.growth == 1 else 1))
+
+    @cached_property
+    def sums_noise(self) -> SumsNoise:
+        """Noise on an answer of sums."""
+        budget = self.mechanism.release_budget(self.epsilon, self.horizon)
+        assert budget is not None
+        return price_sums(self.mechanism, self.coordinates, self.n_records, budget)
 
     @property
     def scale(self) -> float:
@@ -178,9 +201,6 @@ def _check_coordinates(coordinates: PublicCoordinates) -> None:
     if transform.shape != 2 * start.shape or not small:
         rule = f"must be a start of p numbers and a scale of p by p, of at most {LARGEST:g} each"
         raise InputError(key, rule)
-    if coordinates.scores is not None:
-        rule = "must bound a record's gradient wherever it is asked"
-        raise InputError(key, rule, "a bound on scores, at the start")
     bound = coordinates.gradient_bound
     if not 0 < bound < np.inf:
         raise InputError(key, "must bound a record's gradient by a finite number above 0", bound)
@@ -192,10 +212,31 @@ def _check_coordinates(coordinates: PublicCoordinates) -> None:
             "on a record."
         )
         raise InputError(key, rule, f"{ball:g}", remedy)
-    target = 0.0 if coordinates.clips_gradients else coordinates.target_bound
+    bounds_targets = not (coordinates.clips_gradients or coordinates.scores)
+    target = coordinates.target_bound if bounds_targets else 0.0
     if not (SMALLEST <= coordinates.radius <= LARGEST and 0 <= target <= LARGEST):
         rule = (
             f"must have a radius from {SMALLEST:g} to {LARGEST:g}, and a bound on targets up "
             "to that"
         )
         raise InputError(key, rule, f"{coordinates.radius:g} and {target:g}")
+
+
+def _check_sums(mechanism: Mechanism, coordinates: PublicCoordinates, horizon: int) -> None:
+    """Refuse bounds on scores that do not go with the rest, and l2 noise of another price."""
+    scores = coordinates.scores
+    if (scores is not None) != bool(mechanism.pairs) and mechanism.name == L2.name:
+        rule = "must be priced for moments and score where these are released, and nowhere else"
+        raise InputError("release.mechanism", rule, mechanism.label, "Use with_moments.")
+    if scores is None:
+        return
+    whole = coordinates.norm == 2 and coordinates.loss.quadratic and not coordinates.clips_gradients
+    if horizon != 1 or not whole:
+        rule = (
+            "must be of squared loss, clip records in 2-norm, and get one answer, to bound scores"
+        )
+        found = f"{horizon} answers, {coordinates.clipping} in {coordinates.norm}-norm"
+        raise InputError("release.coordinates", rule, found)
+    if not all(SMALLEST <= size <= LARGEST for size in (scores.bound, scores.share)):
+        rule = f"must have a bound and a share of scores from {SMALLEST:g} to {LARGEST:g}"
+        raise InputError("release.coordinates", rule, f"{scores.bound:g} and {scores.share:g}")

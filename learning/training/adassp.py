@@ -125,7 +125,7 @@ def balance_factor(coordinates: Coordinates) -> float:
 
 
 def release_deviations(
-    coordinates: Coordinates, scale: ArrayLike, n_records: int, widened: float = 1.0
+    coordinates: Coordinates, scale: ArrayLike, n_records: ArrayLike, widened: float = 1.0
 ) -> tuple[Array, Array]:
     """Deviations of noise on sum xx' (diagonal) and sum xu that cost as much as one mean gradient.
 
@@ -139,7 +139,7 @@ def release_deviations(
     ----------
     coordinates : the public bounds.
     scale : array (...), the deviation s of the noise.
-    n_records : the number n of records.
+    n_records : the number n of records, or an array (...) of them.
     widened : factor on the noise of scores for the moments: `Mechanism.beside_moments`.
 
     Returns
@@ -152,6 +152,7 @@ def release_deviations(
         If noise is asked for and a bound is missing or zero, or the noise is infinite or negative.
     """
     scale = np.asarray(scale, dtype=float)
+    n_records = np.asarray(n_records, dtype=float)
     if not np.any(scale):
         return np.zeros_like(scale), np.zeros_like(scale)
     if not np.all(np.isfinite(scale) & (scale >= 0)):

@@ -105,6 +105,12 @@ class Walk:
         self.task.did(self.share)
         self.task.watch(self.rounds, self.phi, self.mean)
 
+    def reach(self, phi: Array) -> None:
+        """Go to points (runs, p) that answers were solved for."""
+        self.phi = phi
+        self.rounds += 1
+        self.path[self.rounds] = phi[0]
+
     def trajectory(self) -> Trajectory:
         """Return the result of the walk."""
         projected = self.moved / max(1, len(self.steps) * self.phi.size)

@@ -91,11 +91,15 @@ class ReleasedSums:
 
     def solve(self) -> Array:
         """Model theta (p,) of these owners' sums; the public model where there are none."""
+        return np.asarray(self.coordinates.model(self.step()))
+
+    def step(self) -> Array:
+        """Step phi (p,) from the public model, within the ball; 0 where there are no sums."""
         if not len(self):
-            return self.coordinates.centre
+            return np.zeros(len(self.coordinates.centre))
         matrix, vector, deviation = self.pool()
         phi = solve_newton_step(matrix[None], vector[None], np.array([deviation]))
-        return np.asarray(self.coordinates.model(self.coordinates.project(phi))[0])
+        return np.asarray(self.coordinates.project(phi)[0])
 
 
 def released_sums(task: Task, run: int = 0) -> ReleasedSums:

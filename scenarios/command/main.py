@@ -44,6 +44,7 @@ COMMANDS = {
     "settle": "exchange.command.settle",
     "state": "exchange.command.owner",
     "sweep": "scenarios.command.sweep",
+    "withdraw": "exchange.command.withdraw",
 }
 
 

@@ -21,6 +21,7 @@ from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.release_sums import WIDEST_MODEL, count_moments
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import rows_of
@@ -89,7 +90,13 @@ def training_part(run: Run) -> dict[str, Any]:
             "overlap": law.overlap,
         },
         "training": plan_part(run),
-    }
+    } | sums_part(run)
+
+
+def sums_part(run: Run) -> dict[str, Any]:
+    """Bounds of moments and scores, where owners release sums; nothing elsewhere."""
+    scores = run.planner.coordinates.scores
+    return {} if scores is None else {"sums": asdict(scores)}
 
 
 def bounds_part(run: Run) -> dict[str, Any]:
@@ -216,13 +223,17 @@ def _training_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         why = "their scale would not fit into a contract"
         rule = f"must make at most {LARGEST:,} parameters in an exchange: {why}"
         yield "data.features", rule, f"{width:,}", "Name fewer, or set data.components."
-    if not ALGORITHMS[algorithm].aggregates:
+    if not (ALGORITHMS[algorithm].aggregates or ALGORITHMS[algorithm].scores):
         able = names_with(ALGORITHMS, "aggregates")
-        rule = f"must be {able} in an exchange, whose owners all answer in a round"
+        releasing = names_with(ALGORITHMS, "scores")
+        rule = f"must be {able}, or {releasing}, in an exchange, whose owners all answer in a round"
         yield "learning.algorithm", rule, format_value(algorithm), "Set it."
     if run.scenario.learning.weights == "observed":
         rule = 'must be "size", "equal" or "precision" in an exchange'
         yield "learning.weights", rule, format_value("observed"), LEAVE
+    elif ALGORITHMS[algorithm].scores and width > WIDEST_MODEL:
+        rule = f"must make at most {WIDEST_MODEL} parameters in an exchange of sums"
+        yield "data.features", rule, f"{width:,}", "Name fewer, or set data.components."
     elif aggregation != MEAN:
         yield "learning.aggregation", "must be a mean in an exchange", aggregation.name, LEAVE
 
@@ -232,6 +243,7 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     planner = run.planner
     width = run.data.encoder.n_parameters
     coordinates = planner.coordinates
+    drawn_at_once = width if coordinates.scores is None else count_moments(width)
     loss = coordinates.loss
     law = planner.mechanism_at(run.epsilon).training_mechanism
     answers = planner.forecast.plan(run.epsilon).priced
@@ -242,11 +254,8 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         return  # of noise in parts nothing else is known
     elif law.release_budget(1.0, answers) is None:
         yield _unconfirmed(law)
-    elif law.name == L2.name and width > WIDEST:
-        drawn = "noise that is drawn number by number"
-        rule = f"must be {drawn} in an exchange of more than {WIDEST} parameters"
-        remedy = 'Set mechanism = "gaussian" or "laplace", or fewer data.components.'
-        yield "learning.mechanism", rule, f"{format_value(law.name)} on {width}", remedy
+    elif law.name == L2.name and drawn_at_once > WIDEST:
+        yield _too_wide(law, width, drawn_at_once)
     if np.isinf(coordinates.theta_max):
         why = "nothing is answered at a point that no ball holds"
         rule = f'must be "optimal" or a number in an exchange: {why}'
@@ -256,6 +265,19 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         rule = f'must be "record" in an exchange with {where}'
         remedy = 'Set clipping = "record".'
         yield "learning.clipping", rule, format_value(coordinates.clipping), remedy
+
+
+def _too_wide(law: Mechanism, width: int, drawn: int) -> tuple[str, str, object, str]:
+    """Obstacle of l2 noise on too many numbers at once."""
+    by_number = "noise that is drawn number by number"
+    found = f"{format_value(law.name)} on {width}"
+    if drawn == width:
+        rule = f"must be {by_number} in an exchange of more than {WIDEST} parameters"
+        remedy = 'Set mechanism = "gaussian" or "laplace", or fewer data.components.'
+        return "learning.mechanism", rule, found, remedy
+    rule = f"must be {by_number} in an exchange of more than {WIDEST} second moments"
+    remedy = 'Set mechanism = "gaussian" with accounting = "zcdp", or fewer data.components.'
+    return "learning.mechanism", rule, f"{found} parameters, {drawn} second moments", remedy
 
 
 def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:

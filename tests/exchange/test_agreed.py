@@ -39,6 +39,18 @@ WAYS = {
         "learning.horizon=4",
         "learning.algorithm=synchronous",
     ),
+    "sums": (
+        "learning.algorithm=one_step",
+        "learning.horizon=optimal",
+        "learning.mechanism=gaussian",
+        "learning.accounting=zcdp",
+        "learning.delta=1e-4",
+    ),
+    "sums of l2 noise": (
+        "learning.algorithm=one_step",
+        "learning.horizon=optimal",
+        "learning.mechanism=l2",
+    ),
     "records of two owners": (
         "learning.overlap=2",
         "learning.weights=precision",
@@ -63,6 +75,9 @@ def same_training(run, contract):
     for owner, sold in zip(task.owners, epsilon, strict=True):
         terms = contract.terms(owner.name)
         simulated = owner.scale * task.plan.relative_scales(task.mechanism)
+        if contract.sums:  # of the score, not of a mean gradient
+            stretch = task.mechanism.beside_moments(contract.sums.share)
+            simulated = simulated * owner.records.n_records / 2 * stretch
         wider = terms.scales[: len(simulated)] / simulated - 1
         assert (wider > -1e-12).all() and (wider < 1e-5).all(), (
             wider
@@ -349,3 +364,22 @@ def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name)
     (folder / "manifest.json").unlink()
     with pytest.raises(InputError, match=r"found no manifest.json, which tells"):
         contract_from_result(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "rule"),
+    [
+        (("learning.delta=1e-4",), "learning.accounting", 'must be "zcdp" in an exchange'),
+        (
+            ("learning.algorithm=adassp", "learning.delta=1e-4"),
+            "learning.algorithm",
+            'or "one_step", in an exchange',
+        ),
+    ],
+)
+def test_sums_that_are_not_proved_or_do_not_add_up_are_refused_by_key(tmp_path, changes, key, rule):
+    ways = ("learning.algorithm=one_step", "learning.mechanism=gaussian", *changes)
+    _, folder = settled(tmp_path, "learning.horizon=optimal", *ways)
+    with pytest.raises(InputError) as refused:
+        contract_from_result(folder)
+    assert str(refused.value).startswith(key) and rule in str(refused.value)

@@ -17,7 +17,7 @@ from exchanges import Owners, records, small_contract, table, training
 from exchange.command.collect import StepPrinter
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, latest_query, query_name
 from exchange.learner.collecting import take_step
-from exchange.messages import Answer, Closing, read_closing
+from exchange.messages import Closing, Gradient, read_closing
 from learning.canonical import lock_file, sha256_digest
 from learning.errors import InputError
 from learning.training import train
@@ -100,7 +100,7 @@ def test_another_answer_of_the_same_owner_is_refused_and_lies_nowhere(laid, dpma
     give(folder, owners.answer(asked, "Beta"))
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     (tmp_path / "b.json").write_bytes(
-        Answer(contract.digest, asked.digest, 1, "Beta", np.ones(4)).raw
+        Gradient(contract.digest, asked.digest, 1, "Beta", np.ones(4)).raw
     )
     status, _, err = dpmarket("collect", folder / CONTRACT, tmp_path / "b.json")
     assert status == 2 and "must be Beta's one answer to round 1" in err and err.count("\n") == 1
@@ -117,7 +117,7 @@ def test_another_answer_of_the_same_owner_is_refused_and_lies_nowhere(laid, dpma
 )
 def test_what_is_no_answer_is_refused_by_its_file(laid, dpmarket, tmp_path, old, new, said):  # noqa: F811
     contract, folder = laid()
-    raw = Answer(contract.digest if old else "0" * 64, "0" * 64, 1, "Beta", np.ones(4)).raw
+    raw = Gradient(contract.digest if old else "0" * 64, "0" * 64, 1, "Beta", np.ones(4)).raw
     (tmp_path / "b.json").write_bytes(raw.replace(old, new))
     status, _, err = dpmarket("collect", folder / CONTRACT, tmp_path / "b.json")
     assert status == 2 and "b.json" in err or "Delta" in err
@@ -173,7 +173,7 @@ def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket): 
     owners = Owners(contract)
     give(folder, *owners.all(asked))
     (folder / answer_name(1, "Gamma")).write_bytes(
-        Answer(
+        Gradient(
             contract.digest, asked.digest, 1, "Gamma", owners.answer(asked, "Alpha").gradient
         ).raw
     )

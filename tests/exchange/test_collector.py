@@ -13,7 +13,7 @@ from exchange.learner.collector import (
     noise_in_mean,
     noise_scales,
 )
-from exchange.messages import Answer, Closing, Query
+from exchange.messages import Closing, Gradient, Query
 from learning.errors import InputError
 from learning.training import train
 
@@ -106,7 +106,7 @@ def test_without_who_is_missing_the_others_weigh_more_and_it_stays_out():
     assert found.query is second and [(told.owner, told.kind) for told in found.told] == [
         ("Beta", "late")
     ]
-    again = Answer(WITHOUT.digest, second.digest, 2, "Beta", late.gradient)
+    again = Gradient(WITHOUT.digest, second.digest, 2, "Beta", late.gradient)
     assert [
         told.kind for told in collect_answers(WITHOUT, [asked, second], [*answers, again]).told
     ] == ["not asked"]
@@ -248,7 +248,9 @@ def test_where_answers_grow_the_start_is_the_model_and_what_follows_is_asked_the
         queries.append(collect_answers(contract, queries, answers, accepted=contract.names).query)
         asked = queries[-1]
         answers += [
-            Answer(contract.digest, asked.digest, number, name, np.full(len(asked.point), size * i))
+            Gradient(
+                contract.digest, asked.digest, number, name, np.full(len(asked.point), size * i)
+            )
             for i, name in enumerate(contract.names, start=1)
         ]
     found = collect_answers(contract, queries, answers, accepted=contract.names)

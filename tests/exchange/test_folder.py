@@ -18,18 +18,20 @@ from exchange.folder import (
     read_folder,
     write_new,
 )
-from exchange.messages import Answer, Closing, Query, read_closing
+from exchange.messages import Closing, Gradient, Query, read_closing
 from learning.errors import InputError
 
 CONTRACT = small_contract()
 QUERY = Query(CONTRACT.digest, 1, np.zeros(4), CONTRACT.names)
-ANSWER = Answer(CONTRACT.digest, QUERY.digest, 1, "Alpha", np.ones(4))
+ANSWER = Gradient(CONTRACT.digest, QUERY.digest, 1, "Alpha", np.ones(4))
 
 
 def lay(folder, *messages):
     for one in messages:
         name = (
-            answer_name(one.round, one.owner) if isinstance(one, Answer) else query_name(one.round)
+            answer_name(one.round, one.owner)
+            if isinstance(one, Gradient)
+            else query_name(one.round)
         )
         (folder / name).write_bytes(one.raw)
 

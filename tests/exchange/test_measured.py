@@ -4,16 +4,16 @@ import random
 
 import numpy as np
 import pytest
-from exchanges import records, small_contract, table
+from exchanges import SUMS, records, small_contract, table
 
-from exchange.messages import Answer, Query
+from exchange.messages import Gradient, Query, Sums
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.answers import answer_query
 from exchange.owner.table import Records
 from exchange.rehearsal.measured import (
     compare_with_law,
     find_secrets,
-    noiseless_gradients,
+    noiseless_answers,
     search_wire,
 )
 from learning.data.owner_data import OwnerData
@@ -54,7 +54,14 @@ def test_z_scores_of_honest_exchanges_have_deviation_one():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"clipping": "record", "noise": "gaussian"}], ids=["parts", "record"]
+    "changes",
+    [
+        {},
+        {"clipping": "record", "noise": "gaussian"},
+        {"sums": SUMS, "noise": "gaussian"},
+        {"sums": SUMS, "noise": "l2"},
+    ],
+    ids=["parts", "record", "sums", "sums of l2 noise"],
 )
 def test_files_of_an_exchange_hold_no_value_of_a_record_and_a_planted_one_is_found(
     tmp_path, changes
@@ -78,12 +85,24 @@ def test_files_of_an_exchange_hold_no_value_of_a_record_and_a_planted_one_is_fou
     told = search_wire(files, looked)
     assert told["files"] == 5 and told["values"] > 300 and told["found"] == []
 
-    bare = next(noiseless_gradients(owners[1].x, owners[1].y, query.point, contract.terms("Beta")))
-    leak = Answer(contract.digest, query.digest, 1, "Beta", bare).raw
-    found = search_wire(files | {"round-001.Beta.answer.json": leak}, looked)["found"]
-    assert found and all(
-        one["owner"] == "Beta" and one["file"] == "round-001.Beta.answer.json" for one in found
-    )
+    bare = next(noiseless_answers(owners[1].x, owners[1].y, query.point, contract.terms("Beta")))
+    for leak in leaks(contract, query, bare):
+        found = search_wire(files | {"round-001.Beta.answer.json": leak}, looked)["found"]
+        assert found and all(
+            one["owner"] == "Beta" and one["file"] == "round-001.Beta.answer.json" for one in found
+        )
+
+
+def leaks(contract, query, bare):
+    """Answers without noise: whole, on one of the sums only, as a mean, or as entries of the matrix."""
+    head = contract.digest, query.digest, 1, "Beta"
+    if contract.sums is None:
+        return [Gradient(*head, bare).raw]
+    other = np.random.default_rng(1).normal(size=14) * 100
+    mixed = [np.where(np.arange(14) == place, bare, other) for place in range(14)]
+    entries = np.append(other[:8], bare[8:] / np.sqrt(2))
+    made = [bare, bare / contract.owner("Beta").records, entries, *mixed]
+    return [Sums.of(*head, one).raw for one in made]
 
 
 def test_noise_of_an_exchange_cannot_be_seeded(tmp_path):

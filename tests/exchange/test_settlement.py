@@ -11,7 +11,7 @@ from exchange.learner.settlement import (
     link_questions,
     spent_epsilon,
 )
-from exchange.messages import Answer, Query
+from exchange.messages import Gradient, Query
 
 
 def asked(contract, missing=(), rounds=None):
@@ -25,7 +25,7 @@ def asked(contract, missing=(), rounds=None):
             contract.digest, number, np.full(4, 0.01 * number), contract.names, before, taken
         )
         given = [
-            Answer(contract.digest, query.digest, number, name, np.full(4, float(place)))
+            Gradient(contract.digest, query.digest, number, name, np.full(4, float(place)))
             for place, name in enumerate(contract.names)
             if (name, number) not in missing
         ]
@@ -84,7 +84,7 @@ def test_a_budget_that_covers_more_answers_than_are_asked_is_paid_in_full_and_no
 def test_an_answer_that_came_too_late_is_not_paid_but_was_given_away():
     contract = small_contract(2, rule="without")
     queries, answers = asked(contract, {("Gamma", 1), ("Gamma", 2)})
-    late = Answer(contract.digest, queries[0].digest, 1, "Gamma", np.ones(4))
+    late = Gradient(contract.digest, queries[0].digest, 1, "Gamma", np.ones(4))
     found = paid(contract, queries, [*answers, late])["Gamma"]
     assert (found.rounds, found.unused, found.missed, found.paid) == ((), (1,), (2,), 0.0)
     assert found.epsilon == pytest.approx(2.0)  # half of the 4 it sold
@@ -111,7 +111,7 @@ def test_a_file_that_is_lost_or_changed_takes_nothing_from_its_owner():
     for number in (0, 3):  # Alpha's two
         kept = [one for one in answers if one is not answers[number]]
         gone = answers[number]
-        changed = Answer(gone.contract, gone.query, gone.round, "Alpha", gone.gradient + 1)
+        changed = Gradient(gone.contract, gone.query, gone.round, "Alpha", gone.gradient + 1)
         for files in (kept, [*kept, changed]):
             alpha = paid(contract, queries, files, used)["Alpha"]
             assert (alpha.paid, alpha.rounds, alpha.unused, alpha.epsilon) == (5.0, (1, 2), (), 2.0)
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_named():
     )
     two_asked = Query(contract.digest, 1, one.point, ("Alpha", "Beta"))
     unasked = [
-        Answer(contract.digest, two_asked.digest, 1, name, np.ones(4)) for name in contract.names
+        Gradient(contract.digest, two_asked.digest, 1, name, np.ones(4)) for name in contract.names
     ]
     after = Query(
         contract.digest,

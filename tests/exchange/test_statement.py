@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from exchanges import small_contract
 
-from exchange.messages import Answer, Query
+from exchange.messages import Gradient, Query
 from exchange.owner.answers import ledger_purpose
 from exchange.statement import (
     Charge,
@@ -29,7 +29,9 @@ def contract():
 def given(contract):
     """Alpha's answers to both questions."""
     queries = [Query(contract.digest, number, np.zeros(4), contract.names) for number in (1, 2)]
-    return [Answer(contract.digest, one.digest, one.round, "Alpha", np.ones(4)) for one in queries]
+    return [
+        Gradient(contract.digest, one.digest, one.round, "Alpha", np.ones(4)) for one in queries
+    ]
 
 
 @pytest.fixture

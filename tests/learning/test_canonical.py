@@ -7,7 +7,7 @@ import pytest
 
 from exchange.contract import read_contract
 from exchange.messages import (
-    Answer,
+    Gradient,
     Query,
     parse_answer,
     parse_query,
@@ -38,7 +38,7 @@ def query(**changes):
 def test_every_double_comes_back_to_the_last_bit():
     rng = np.random.default_rng(3)
     numbers = rng.standard_normal(1000) * 10.0 ** rng.integers(-300, 300, 1000)
-    made = parse_answer(Answer(CONTRACT, DIGEST, 1, "a", numbers).raw, "answer")
+    made = parse_answer(Gradient(CONTRACT, DIGEST, 1, "a", numbers).raw, "answer")
     assert made.gradient.tobytes() == numbers.tobytes()
 
 
@@ -90,7 +90,7 @@ def test_a_question_of_another_form_is_refused_by_its_key(old, new, said):
 
 
 def test_an_answer_of_no_numbers_is_refused():
-    raw = Answer(CONTRACT, DIGEST, 1, "a", np.array([0.5])).raw
+    raw = Gradient(CONTRACT, DIGEST, 1, "a", np.array([0.5])).raw
     for other in (b"NaN", b"Infinity", b"1e999", b"null"):
         with pytest.raises(InputError):
             parse_answer(raw.replace(b"0.5", other), "answer")

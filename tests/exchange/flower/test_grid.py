@@ -18,7 +18,7 @@ from flwr.supercore.task_identity import TaskIdentity  # noqa: E402
 from exchange.flower import relay as relays  # noqa: E402
 from exchange.flower.apps import learner, owner  # noqa: E402
 from exchange.folder import CONTRACT, MODEL, answer_name, query_name  # noqa: E402
-from exchange.messages import Answer, Query, parse_query  # noqa: E402
+from exchange.messages import Gradient, Query, parse_query  # noqa: E402
 from learning.canonical import write_atomically  # noqa: E402
 
 AGREED = small_contract(3)
@@ -96,7 +96,7 @@ def play(places, monkeypatch, rounds=AGREED.rounds):
             for k in range(1, rounds + 1):
                 if (box / query_name(k)).exists() and not (box / answer_name(k, name)).exists():
                     asked = parse_query((box / query_name(k)).read_bytes(), "query")
-                    answer = Answer(
+                    answer = Gradient(
                         AGREED.digest, asked.digest, k, name, np.random.default_rng().normal(size=4)
                     )
                     write_atomically(box / answer_name(k, name), answer.raw)

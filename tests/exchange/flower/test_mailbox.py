@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from exchanges import small_contract
+from exchanges import SUMS, small_contract
 
 from exchange.flower.mailbox import (
     CODES,
@@ -15,7 +15,7 @@ from exchange.flower.mailbox import (
     find_answer,
 )
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
-from exchange.messages import LARGEST, Answer, Query, utc_text
+from exchange.messages import LARGEST, Gradient, Query, Sums, utc_text
 from learning.canonical import write_atomically
 
 AGREED = small_contract(2)
@@ -35,7 +35,7 @@ def reply(asked, owner="Beta", **changes):
         owner=owner,
         gradient=np.full(4, 0.5),
     )
-    return Answer(**(given | changes))
+    return Gradient(**(given | changes))
 
 
 @pytest.fixture
@@ -132,3 +132,17 @@ def test_nothing_but_fixed_words_is_told_when_the_mailbox_breaks(mailbox):
     (mailbox / query_name(1)).mkdir()
     code, answer = await_answer(mailbox, "Beta", question().raw, 0.0)
     assert code in CODES and not answer
+
+
+def test_sums_are_the_answer_where_both_parts_have_the_lengths_of_the_model(tmp_path):
+    agreed = small_contract(1, noise="gaussian", sums=SUMS)
+    write_atomically(tmp_path / CONTRACT, agreed.raw)
+    asked = Query(agreed.digest, 1, np.zeros(4), tuple(agreed.names))
+    head = agreed.digest, asked.digest, 1, "Beta"
+    for numbers, code in ((14, ""), (9, "other answer")):
+        sums = Sums.of(*head, np.full(numbers, 0.5))
+        write_atomically(tmp_path / answer_name(1, "Beta"), sums.raw)
+        assert find_answer(tmp_path, "Beta", asked) == (code, sums.raw if not code else b"")
+    short = Sums(*head, np.ones(4), np.ones(9))
+    write_atomically(tmp_path / answer_name(1, "Beta"), short.raw)
+    assert find_answer(tmp_path, "Beta", asked)[0] == "other answer"

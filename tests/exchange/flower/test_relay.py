@@ -8,7 +8,7 @@ from exchanges import small_contract
 
 from exchange.flower.relay import ANSWER, GRACE, NAME, OVER, Relay, Reply, run_relay
 from exchange.folder import CONTRACT, MODEL, answer_name, query_name
-from exchange.messages import Answer, Query, read_answer, utc_text
+from exchange.messages import Gradient, Query, read_answer, utc_text
 from learning.canonical import write_atomically
 
 AGREED = small_contract(2)
@@ -28,7 +28,7 @@ def reply(asked, owner, **changes):
         owner=owner,
         gradient=np.full(4, 0.5),
     )
-    return Answer(**(given | changes))
+    return Gradient(**(given | changes))
 
 
 class Post:

@@ -385,7 +385,7 @@ def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
         ({"radius": 1e16, "clipping": "record"}, "must have a radius"),
         ({"target_bound": 1e16}, "a bound on targets up to that"),
         ({"centre": np.full(4, 1e16)}, "must be a start"),
-        ({"scores": Scores(1.0, 0.5)}, "wherever it is asked; found a bound on scores"),
+        ({"scores": Scores(1.0, 0.5)}, "one answer, to bound scores; found 5 answers"),
     ],
 )
 def test_terms_that_leave_a_question_or_a_number_unbounded_are_refused(owner, change, rule):

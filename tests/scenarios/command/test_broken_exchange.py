@@ -33,6 +33,7 @@ COMMANDS = [
     ["collect", "x/contract.json", "x"],
     ["collect", "x/contract.json", "--out", "x"],
     ["settle", "x/contract.json", "x"],
+    ["withdraw", "x/contract.json", "x", "--owner", "Alpha"],
     ["settle", "x/contract.json", "--public", "x/own.csv"],
     ["settle", "x/contract.json", "x", "--statement", "x/alpha.statement.json", "--unfinished"],
     [

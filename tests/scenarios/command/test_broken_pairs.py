@@ -163,6 +163,7 @@ COMMANDS = [
     ["answer", EXCHANGE[0], "x", *EXCHANGE[1:], "--dry-run"],
     ["answer", EXCHANGE[0], "x/round-001.query.json", *EXCHANGE[1:], "--out", "a.json"],
     ["collect", "x/contract.json", "x"], ["collect", "x/contract.json", "--out", "y", "--accept", "Alpha"],
+    ["withdraw", "x/contract.json", "x", "--owner", "Alpha", "--out", "w.json"],
     ["settle", "x/contract.json", "x", "--out", "."], ["state", "x/contract.json", "--owner", "Alpha", "--ledger", "l"],
     ["settle", "x/contract.json", "x", "--statement", "s.json", "--unfinished"],
     ["settle", "x/contract.json", "x", "--public", "own.csv"], ["settle", "x/contract.json", "--aside", "own.csv"],

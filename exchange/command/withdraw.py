@@ -1,0 +1,53 @@
+"""`dpmarket withdraw`: the model of an exchange without an owner's sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exchange.command.options import ContractArg
+from learning.errors import InputError
+from learning.phrases import join_words
+from learning.program import declare_command
+from learning.terminal import Terminal
+
+
+@declare_command
+def withdraw(
+    contract: ContractArg,
+    folder: Path | None = None,
+    *,
+    owner: list[str],
+    out: Path | None = None,
+) -> None:
+    """Leave an owner's sums out of the model of a finished exchange, and solve it again; nobody is
+    asked.
+
+    Parameters
+    ----------
+    folder FOLDER : The exchange's folder [default: the contract's].
+    owner NAME : Who withdraws; may be repeated.
+    out FILE : The model without them [default: model.without-NAME.json in FOLDER].
+    """
+    from exchange.contract import read_contract
+    from exchange.folder import owner_slug, write_new
+    from exchange.learner.withdrawing import withdraw_owners
+    from learning.canonical import check_place, read_bytes
+    from scenarios.model_file import to_json
+
+    agreed = read_contract(contract)
+    here = folder or contract.parent
+    made = withdraw_owners(agreed, here, owner)
+    raw = to_json(made).encode()
+    names = "-".join(owner_slug(name) for name in agreed.names if name in owner)
+    place = check_place(out or here / f"model.without-{names}.json")
+    if not write_new(place, raw) and read_bytes(place) != raw:
+        rule = "must be a new file, or the same model"
+        raise InputError("--out", rule, f"another file: {place}", "Name another one.")
+    gone = join_words([name for name in agreed.names if name in owner])
+    Terminal().say(
+        f"{place} is the model of {join_words(made.asked)}, solved again from their sums: to the "
+        f"last bit what it is where {gone} never answered.",
+        f"What {gone} answered stays answered. Its ledger gets no budget back, the claims of its "
+        "answer hold as before, and copies of the answer, or of a model that it is in, are not "
+        "undone: whoever has them must delete them.",
+    )

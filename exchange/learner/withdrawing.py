@@ -1,0 +1,56 @@
+"""Withdrawal: the model of a finished exchange, solved again without the sums of some owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from exchange.contract import Contract
+from exchange.folder import MODEL, find_closing, has_model, read_folder
+from exchange.learner.collecting import build_model
+from exchange.learner.collector import collect_answers
+from exchange.learner.sums import gather_sums
+from learning.errors import InputError
+from scenarios.model_file import HandedOver
+
+
+def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> HandedOver:
+    """Solve the sums of an exchange for the model without some owners'; nobody is asked.
+
+    It is the model, to the last bit, that a collection without their answers makes.
+
+    Parameters
+    ----------
+    contract: the contract.
+    folder: the exchange's, with its model.
+    names: the owners that withdraw.
+
+    Raises
+    ------
+    InputError
+        If owners answered by gradients, the exchange is not finished, one of them has no sums in
+        the model, or nobody else has.
+    """
+    if contract.sums is None:
+        rule = "must be of sums, which can be left out again"
+        gradients = "gradients, each asked where the answers before it led"
+        raise InputError("CONTRACT", rule, gradients, "Make a new exchange without the owner.")
+    closing = find_closing(folder)
+    if closing is None or not has_model(folder):
+        remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."
+        raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
+    queries, answers, _ = read_folder(folder, contract)
+    found = collect_answers(contract, queries, answers, closing=closing)
+    (used,) = found.used
+    for name in names:
+        contract.owner(name)
+        if name not in used:
+            raise InputError("--owner", "must have sums in the model", f"none of {name}")
+    kept = {name: answer for name, answer in used.items() if name not in names}
+    if not kept:
+        rule = "must leave the sums of somebody"
+        remedy = "Without any the learner has its own model."
+        raise InputError("--owner", rule, "everybody", remedy)
+    phi = gather_sums(contract, kept).step()
+    return build_model(contract, replace(found, phi=phi, used=(kept,)))
