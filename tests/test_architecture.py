@@ -21,6 +21,7 @@ ROOMS = (
     "learning.arrays",
     "learning.threads",
     "learning.spool",
+    "learning.workers",
     "learning.randomness",
     "learning.declaration",
     "learning.calls",

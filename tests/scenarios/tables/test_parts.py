@@ -333,9 +333,11 @@ def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
     data = market_data(scenario(place))
     passes = []
     monkeypatch.setattr(
-        parts.Parts,
-        "read_blocks",
-        lambda self, names, read=parts.Parts.read_blocks: passes.append(1) or read(self, names),
+        parts.Partition,
+        "read_batches",
+        lambda self, *asked, read=parts.Partition.read_batches: (
+            passes.append(self.first) or read(self, *asked)
+        ),
     )
     bounds = Coordinates(
         np.zeros(len(data.public.x.T)), np.eye(len(data.public.x.T)), 1.0, 1.0, 1.0
@@ -348,7 +350,7 @@ def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
         data.filled,
         data.pooled.oracles(bounds),
     )
-    assert len(passes) == 1
+    assert passes == [0, 130, 137]  # each partition that has rows
 
 
 def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
@@ -420,7 +422,7 @@ def test_a_part_that_is_damaged_inside_is_told(tmp_path, in_parts):
     content[4:40] = bytes(36)
     (tmp_path / "t.parquet").write_bytes(content)
     assert "must be a whole Parquet file" in refused(
-        lambda: list(open_table(tmp_path / "t.parquet").read_blocks(["a"]))
+        lambda: open_table(tmp_path / "t.parquet").read_whole()
     )
 
 
