@@ -147,7 +147,7 @@ def _start(count: int) -> Any:
             n_workers=count,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # a port that is free
             security=security,
             silence_logs=logging.CRITICAL,
         )

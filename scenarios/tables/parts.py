@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
@@ -16,75 +14,15 @@ import numpy as np
 from learning.cells import Columns, as_text
 from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
+from learning.partitions import Partition, naming_fault, open_partitions
 from learning.phrases import format_value
-from learning.table_file import ROW_LABELS, check_kinds, check_names
 from learning.workers import Workers, share_out
 from scenarios.schema.fields import suggest_name
 from scenarios.tables.reading import Table, column_of
 
 WHOLE = 2**25  # cells up to which a table is read at once, a quarter of a gibibyte of numbers
-BLOCK = 2**16  # rows read at a time otherwise
-PARTITION = 2**20  # rows, and what is left of a row group, that a worker reads at a time
-BUFFER = 2**20  # bytes of a column read ahead
-IGNORED = ("_", ".")  # how names of files begin that other programs leave there
 Task = TypeVar("Task")
 Done = TypeVar("Done")
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Row groups of one file that follow each other: what one worker reads.
-
-    Parameters
-    ----------
-    path : the file.
-    groups : the numbers of its row groups.
-    first : the number of the first row, among those of the table.
-    n_rows : number of rows.
-    source : the table's file or folder.
-    """
-
-    path: Path
-    groups: tuple[int, ...]
-    first: int
-    n_rows: int
-    source: str
-
-    @property
-    def end(self) -> int:
-        """Number of the row after the last."""
-        return self.first + self.n_rows
-
-    def read_batches(
-        self, columns: Sequence[str], wanted: Rows | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Read batches of some columns, as the file names them, with the number of the first row.
-
-        Parameters
-        ----------
-        wanted : sorted rows; row groups without any of them are passed over.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged, or is not what it was when the table was opened.
-        """
-        import pyarrow.parquet as pq
-
-        start = self.first
-        with naming_fault(self.path, self.source):
-            file = pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
-            for group in self.groups:
-                end = start + file.metadata.row_group(group).num_rows
-                if end > self.end:
-                    raise OSError("other rows than before")
-                if wanted is None or np.diff(np.searchsorted(wanted, [start, end]))[0]:
-                    for batch in file.iter_batches(BLOCK, row_groups=[group], columns=columns):
-                        yield start, batch.select(columns)
-                        start += batch.num_rows
-                start = end
-            if start < self.end:
-                raise OSError("fewer rows than before")
 
 
 @dataclass(frozen=True)
@@ -130,7 +68,7 @@ class Parts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with naming_fault(self.paths[0], self.source):
+        with naming_fault(self.paths[0], f"{self.source}: data.path"):
             kinds = pq.read_schema(self.paths[0])
         written = self.written.items()
         return {name for name, key in written if pa.types.is_boolean(kinds.field(key).type)}
@@ -249,120 +187,6 @@ def _encode_cells(cells: Any) -> Any:
 
 
 def open_parts(path: Path) -> Parts:
-    """Open a folder or a file of Parquet.
-
-    Raises
-    ------
-    InputError
-        If it is empty, damaged, or its parts are not of one kind.
-    """
-    paths: tuple[Path, ...] = (path,)
-    if path.is_dir():
-        paths = _list_parts(path)
-    return _open_files(paths, str(path))
-
-
-def _list_parts(folder: Path) -> tuple[Path, ...]:
-    """List the Parquet files of a folder, which holds no others."""
-    key = f"{folder}: data.path"
-    try:
-        entries = os.listdir(folder)
-    except OSError as error:
-        raise InputError(key, "must be readable", error.strerror or "an error") from None
-    found = sorted(name for name in entries if not name.startswith(IGNORED))
-    parts = {path.name for path in folder.glob("*.parquet") if path.is_file()}
-    others = [name for name in found if name not in parts]
-    if others:
-        kind = "a file that is none"
-        if os.path.isdir(folder / others[0]):
-            kind = "a folder"
-        remedy = "Name a file of this folder."
-        if found != others:
-            remedy = "Put all parts in one folder, and nothing else."
-        rule = "must be a file, or a folder of .parquet files alone"
-        raise InputError(key, rule, f"{kind}: {format_value(others[0])}", remedy)
-    if not found:
-        raise InputError(key, "must be a file, or a folder of .parquet files", "an empty folder")
-    return tuple(folder / name for name in found)
-
-
-def _open_files(paths: tuple[Path, ...], source: str) -> Parts:
-    """Open files as one table: all with the same columns, of the same types."""
-    import pyarrow.parquet as pq
-
-    key = f"{source}: data.path"
-    partitions: list[Partition] = []
-    n_rows = 0
-    first: dict[str, Any] = {}
-    for path in paths:
-        with naming_fault(path, source):
-            file = pq.ParquetFile(path)
-            fields = [
-                one for one in file.schema_arrow if not ROW_LABELS.fullmatch(one.name.strip())
-            ]
-            kinds = {field.name: field.type for field in fields}
-            found = _partition_file(path, file.metadata, n_rows, source)
-        partitions += found
-        n_rows += file.metadata.num_rows
-        if not first:
-            check_names([name.strip() for name in kinds], key)
-            first = kinds
-            check_kinds(first, key)
-        _check_same_columns(first, kinds, (paths[0].name, path.name), key)
-    if not first or not n_rows:
-        found = f"{n_rows} rows, {len(first)} columns"
-        raise InputError(key, "must have rows and columns", found)
-    return Parts(paths, tuple(partitions), {name.strip(): name for name in first}, source)
-
-
-def _partition_file(path: Path, metadata: Any, first: int, source: str) -> list[Partition]:
-    """Part a file by its row groups, joined to `PARTITION` rows or more but for the last.
-
-    Parameters
-    ----------
-    first : the number of its first row, among those of the table.
-    """
-    found = []
-    groups: list[int] = []
-    rows = 0
-    for group in range(metadata.num_row_groups):
-        groups.append(group)
-        rows += metadata.row_group(group).num_rows
-        if rows and (rows >= PARTITION or group == metadata.num_row_groups - 1):
-            found.append(Partition(path, tuple(groups), first, rows, source))
-            first += rows
-            groups = []
-            rows = 0
-    return found
-
-
-def _check_same_columns(
-    first: Mapping[str, Any], kinds: Mapping[str, Any], files: tuple[str, str], key: str
-) -> None:
-    one, other = files
-    rule = "all parts must have the same columns"
-    remedy = f"Write {other} again with the columns of {one}."
-    for name in [*first, *kinds]:
-        if name not in kinds or name not in first:
-            lacks = {True: one, False: other}[name in kinds]
-            raise InputError(key, rule, f"none called {format_value(name)} in {lacks}", remedy)
-        if first[name] != kinds[name]:
-            kinds_found = f"{first[name]} in {one} and {kinds[name]} in {other}"
-            found = f"{kinds_found} for column {format_value(name)}"
-            raise InputError(key, f"{rule}, of the same kinds", found, remedy)
-
-
-@contextmanager
-def naming_fault(path: Path, source: str) -> Iterator[None]:
-    """Name the file that cannot be read, in an error of one line."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        found = " ".join(str(error).split())
-        if str(path) != source:
-            found = f"{path.name}: {found}"
-        raise InputError(
-            f"{source}: data.path", "must be a whole Parquet file", format_value(found)
-        ) from None
+    """Open a folder or a file of Parquet, as `learning.partitions.open_partitions` does."""
+    found = open_partitions(path)
+    return Parts(found.paths, found.parts, found.written, str(path))
