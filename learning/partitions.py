@@ -157,8 +157,7 @@ def _open_files(paths: tuple[Path, ...], key: str) -> Partitions:
                 one for one in file.schema_arrow if not ROW_LABELS.fullmatch(one.name.strip())
             ]
             kinds = {field.name: field.type for field in fields}
-            found = _partition_file(path, file.metadata, n_rows, key)
-        partitions += found
+            partitions += _partition_file(path, file.metadata, n_rows, key)
         n_rows += file.metadata.num_rows
         if not first:
             check_names([name.strip() for name in kinds], key)

@@ -7,6 +7,7 @@ results do not depend on the number of workers, nor on which of them died.
 from __future__ import annotations
 
 import logging
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -75,7 +76,7 @@ def share_out(
         yield from map(work, tasks)
         return
     with keep_workers():
-        client = _find_client(workers)
+        client = find_client(workers)
         most = AHEAD * sum(client.nthreads().values())
         waiting: deque[Any] = deque()
         try:
@@ -106,8 +107,10 @@ def connect(address: str, key: str) -> Any:
     rule = "must be the address of a running Dask scheduler"
     check_extra(key, "cluster", "distributed")
     from distributed import Client
+    from distributed.comm import get_address_host_port
 
     try:
+        get_address_host_port(address, strict=True)  # which a client would fail to close upon
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(key, rule, f"{address}: {error}", START) from None
@@ -117,7 +120,8 @@ def connect(address: str, key: str) -> Any:
     return client
 
 
-def _find_client(workers: int | str) -> Any:
+def find_client(workers: int | str) -> Any:
+    """Find the client of workers that are kept, or connect to them; within `keep_workers`."""
     with _turn:
         if workers not in _clients:
             if isinstance(workers, str):
@@ -133,29 +137,47 @@ def _start(count: int) -> Any:
 
     check_extra(KEY, "cluster", "distributed")
     if parent_process() is not None:
-        rule = "can be a number only in a program's first process, under "
-        rule += 'if __name__ == "__main__" in a script'
-        remedy = "Give the address of a Dask scheduler, or leave it out."
+        rule = "may be a number in a program's first process only"
+        remedy = 'A script needs if __name__ == "__main__"; '
+        remedy += "others take the address of a Dask scheduler."
         raise InputError(KEY, rule, f"{count} in a process of another one", remedy)
+    import dask
     from distributed import Client, LocalCluster, Security
 
+    # Dask has workers give back all memory at once, and so fetch it anew: three times the work.
+    keeping = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
     security = None
     if find_spec("cryptography"):  # without a key any user of this machine may reach the port
         security = Security.temporary()
     try:
-        cluster = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",  # a port that is free
-            security=security,
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set(keeping), _holding_interrupts():
+            cluster = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",  # a port that is free
+                security=security,
+                silence_logs=logging.CRITICAL,
+            )
     except (OSError, RuntimeError) as error:
-        found = " ".join(str(error).split())
-        raise InputError(KEY, "must be as many as can be started here", found) from None
+        found = " ".join(str(error).split()).rstrip(".")
+        remedy = 'A script needs if __name__ == "__main__" before what starts them.'
+        raise InputError(KEY, "must be as many as can be started here", found, remedy) from None
     _held.enter_context(cluster)
     return _held.enter_context(Client(cluster, set_as_default=False))
+
+
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """Leave Ctrl-C to this process alone: threads that begin here, and their children, get none."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _result(client: Any, future: Any) -> Any:
@@ -164,14 +186,13 @@ def _result(client: Any, future: Any) -> Any:
     from distributed.comm import CommClosedError
 
     try:
-        while True:
+        while not future.done():
             try:
-                return future.result(timeout=PATIENCE)
+                future.exception(timeout=PATIENCE)
             except TimeoutError:
-                if future.done():  # the task itself ran into one
-                    raise
                 if not client.nthreads():
                     raise CommClosedError("no worker is left") from None
+        return future.result()
     except ModuleNotFoundError as error:
         remedy = "Install the same version of dpmarket there."
         raise InputError(KEY, "must have this program", error, remedy) from None

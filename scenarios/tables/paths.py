@@ -95,9 +95,9 @@ def open_scenario_table(scenario: Scenario) -> Table | Parts:
     """
     path = table_path(scenario)
     workers = scenario.data.workers
-    if workers is None:
+    if workers is None or not os.path.exists(path):
         return open_table(path)
-    if os.path.exists(path) and not is_parquet(path):
+    if not is_parquet(path):
         rule = "needs a table of Parquet, a file or a folder of its parts"
         remedy = "Leave it out, or write the table as Parquet."
         raise InputError("data.workers", rule, f"another file: {path}", remedy)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from shared_out import two_threads
 from sizes import sized
 
 from learning.errors import InputError
