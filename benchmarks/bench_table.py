@@ -46,7 +46,7 @@ value = 100000
 """
 
 
-def write_table(folder: Path, n_rows: int) -> None:
+def write_table(folder: Path, n_rows: int, dtype: type = float) -> None:
     """Write Parquet files of a bank's name, numbers and a target, and their scenario."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -56,9 +56,10 @@ def write_table(folder: Path, n_rows: int) -> None:
     rng = np.random.default_rng(0)
     names = np.array([f"bank {number}" for number in range(BANKS)])
     for part, first in enumerate(range(0, n_rows, PART)):
-        x = rng.normal(size=(min(PART, n_rows - first), NUMBERS))
+        x = rng.normal(size=(min(PART, n_rows - first), NUMBERS)).astype(dtype)
         columns = {f"x{number}": column for number, column in enumerate(x.T)}
-        columns |= {"y": x @ np.linspace(1, -1, NUMBERS) + rng.normal(size=len(x))}
+        y = x @ np.linspace(1, -1, NUMBERS) + rng.normal(size=len(x))
+        columns |= {"y": y.astype(dtype)}
         columns |= {"bank": pa.array(names[rng.integers(BANKS, size=len(x))])}
         pq.write_table(pa.table(columns), folder / "parts" / f"{part:03d}.parquet")
 

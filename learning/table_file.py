@@ -329,6 +329,15 @@ def _column_of_cells(cells: Sequence[Any]) -> NDArray:
     return np.array(texts, dtype=object)
 
 
+def column_as_written(column: Any) -> NDArray:
+    """Column of Arrow as `WrittenTable` has it, whatever the other columns hold."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type):  # the same, at once
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
+    return _column_of_cells(_arrow_cells(column))
+
+
 def _is_inexact(cell: Any) -> bool:
     """Test for a whole number beyond those that floats tell apart."""
     return not isinstance(cell, float) and abs(int(cell)) >= EXACT_WHOLE

@@ -16,6 +16,7 @@ from learning.forecast.prediction import isolated_estimate
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from learning.workers import keep_workers
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
@@ -30,6 +31,7 @@ class Prepared(NamedTuple):
     planner: Planner
 
 
+@keep_workers()
 @one_blas_thread()
 def prepare(
     scenario: Scenario, data: MarketData | None = None, progress: Progress = ignore_progress

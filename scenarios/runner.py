@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.progress import Progress, ignore_progress
 from learning.threads import one_blas_thread
+from learning.workers import keep_workers
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.drivers import choose_driver
@@ -24,6 +25,7 @@ from scenarios.summary.content import build_result, describe_run
 from scenarios.user_policy import check_permitted, fingerprint
 
 
+@keep_workers()
 @one_blas_thread()
 def run(
     scenario: Scenario, *, training: bool = True, progress: Progress = ignore_progress

@@ -88,16 +88,25 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
         If the owner is not of the contract; or the file is no table, lacks a column, or has another
         number of records.
     """
-    agreed = contract.owner(owner).records
+    contract.owner(owner)  # refuses who is not of the contract
     table = _read_table(path, contract, OPTION, contract.columns.person)
-    if len(table.records.y) != agreed:
-        found = f"{table.rows:,} rows"
-        if table.left_out:
-            found += f", {table.left_out:,} of them beyond the most of one person"
-        rule = f"must hold the {agreed:,} records that the contract names for {format_value(owner)}"
-        remedy = "Name the table that was agreed on."
-        raise InputError(f"{path}: {OPTION}", rule, found, remedy)
+    check_agreed(path, contract, owner, len(table.records.y), table.rows, table.left_out)
     return table
+
+
+def check_agreed(
+    path: Path, contract: Contract, owner: str, n_records: int, rows: int, left_out: int
+) -> None:
+    """Refuse a table with another number of records than the contract names for its owner."""
+    agreed = contract.owner(owner).records
+    if n_records == agreed:
+        return
+    found = f"{rows:,} rows"
+    if left_out:
+        found += f", {left_out:,} of them beyond the most of one person"
+    rule = f"must hold the {agreed:,} records that the contract names for {format_value(owner)}"
+    remedy = "Name the table that was agreed on."
+    raise InputError(f"{path}: {OPTION}", rule, found, remedy)
 
 
 def read_public_records(path: Path, contract: Contract, option: str) -> Records:
@@ -137,7 +146,7 @@ def _read_table(path: Path, contract: Contract, option: str, person: str | None)
     rows = np.arange(table.n_rows)
     persons = None
     if person is not None:
-        whose = _number_persons(table.columns[person])
+        whose = label_persons(table.columns[person]).of_row
         rows = rows[count_turns(whose) < contract.coordinates.rows_per_person]
         persons = whose[rows].astype(float)
     raw = {name: table.columns[name] for name in meaning.written}
@@ -158,10 +167,10 @@ def _read_table(path: Path, contract: Contract, option: str, person: str | None)
     )
 
 
-def _number_persons(column: NDArray) -> NDArray[np.integer]:
-    """Number the person of each row; rows without one have a number of their own."""
+def label_persons(column: NDArray) -> RowLabels:
+    """Label each row by its person; rows without one are of one that is called ""."""
     texts = np.where(_is_missing(column), "", column)
-    return merge_spellings(RowLabels.of(texts.tolist())).of_row
+    return merge_spellings(RowLabels.of(texts.tolist()))
 
 
 def _is_missing(column: NDArray) -> NDArray[np.bool_]:

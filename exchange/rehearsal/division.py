@@ -17,7 +17,7 @@ from learning.errors import InputError
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import divide_scenario, label_owners, market_data
 from scenarios.tables.parts import Parts
-from scenarios.tables.paths import open_table, table_path
+from scenarios.tables.paths import open_scenario_table, table_path
 from scenarios.tables.reading import Table, cells_as_written
 
 OWN = "own.csv"
@@ -59,7 +59,7 @@ def write_party_files(scenario: Scenario, folder: Path) -> Files:
     InputError
         On the first rule that the table breaks, or if a file cannot be written.
     """
-    raw = open_table(table_path(scenario))
+    raw = open_scenario_table(scenario)
     data = market_data(scenario, raw)
     whole = divide_scenario(scenario, raw, label_owners(scenario, raw))
     to_csv = _csv_writer(scenario, raw)

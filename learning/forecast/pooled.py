@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from learning.losses.records import GradientOracle, in_batches, join_parts
 from learning.losses.squared import Fitness, least_squares
 from learning.losses.statistics import SquaredStatistics, squared_statistics, weighted_statistics
 from learning.progress import Progress, ReportWork, count_progress, ignore_progress, ignore_work
+from learning.threads import one_blas_thread
 
 MOST_TESTED = 1_000_000  # records that a test of their kinds looks at
 
@@ -119,6 +120,9 @@ class Block(NamedTuple):
     filled: int
 
 
+ReadBlocks = Callable[[], Iterator[Block]]
+
+
 @dataclass
 class Counting:
     """Counts over the owners' unclipped records, block by block."""
@@ -132,6 +136,11 @@ class Counting:
         own = int(np.searchsorted(block.whose, self.n_owners))
         self.marked.append((mark_records(block.x[:own], block.y[:own]), block.whose[:own].copy()))
         self.filled += block.filled
+
+    def join(self, other: Counting) -> None:
+        """Add the counts of another partition."""
+        self.marked += other.marked
+        self.filled += other.filled
 
     @property
     def overlap(self) -> Overlap:
@@ -147,27 +156,70 @@ class Whole(NamedTuple):
     overlap: Overlap
 
 
+class PartitionSums(NamedTuple):
+    """Sums and counts over the records of one partition.
+
+    ``clipped`` and ``whole``: sums by owner, of records in the coordinates and as they are; of
+    ``counts`` those of the latter.
+    """
+
+    clipped: dict[int, SquaredStatistics]
+    whole: dict[int, SquaredStatistics]
+    counts: Counting
+    n_records: int
+
+
+def sum_partition(
+    n_owners: int, coordinates: Coordinates | None, whole: bool, read: ReadBlocks
+) -> PartitionSums:
+    """Sum up one partition, from public facts and its own records alone.
+
+    Parameters
+    ----------
+    n_owners : number of owners.
+    coordinates : those of the clipped records; None: none are summed up.
+    whole : whether sums and counts of the unclipped records are wanted.
+    read : reads its records, block by block.
+    """
+    found = PartitionSums({}, {}, Counting(n_owners), 0)
+    count = 0
+    with one_blas_thread():
+        for block in read():
+            count += len(block.y)
+            if whole:
+                add_groups(found.whole, block.whose, block.x, block.y)
+                found.counts.add(block)
+            if coordinates is not None:
+                own = int(np.searchsorted(block.whose, n_owners))
+                x, y = coordinates.records(block.x[:own], block.y[:own])
+                add_groups(found.clipped, block.whose[:own], x, y)
+    return found._replace(n_records=count)
+
+
 @dataclass(eq=False)
 class PooledSums:
     """Records that stay in their file: under squared loss sums suffice, made in one pass.
 
-    Sums are made block by block, so that they differ by rounding from those of records in memory,
-    by at most 1e-12 of themselves.
+    Sums are made block by block and added partition by partition, in the order of the table, so
+    that they do not depend on who makes them. They differ by rounding from those of records in
+    memory, by at most 1e-12 of themselves.
 
     Parameters
     ----------
     owners : each owner's side.
-    blocks : reads all records, block by block, in the same order each time.
+    partitions : the reader of each partition, in the same order each time.
     records_at : reads the records at some places, sorted, among those of all owners.
     regularisation : r of the training cost.
     width : p, the number of parameters.
+    share_out : has each partition summed up, and gives the sums in their order.
     """
 
     owners: tuple[OwnerAway, ...] = field(repr=False)
-    blocks: Callable[[], Iterator[Block]] = field(repr=False)
+    partitions: Callable[[], Iterator[ReadBlocks]] = field(repr=False)
     records_at: Callable[[Numbers], tuple[Array, Array]] = field(repr=False)
     regularisation: float
     width: int
+    share_out: Callable[..., Iterator[PartitionSums]] = field(default=map, repr=False)
     _whole: Whole | None = field(default=None, init=False, repr=False)
     _clipped: list[tuple[Coordinates, list[SquaredStatistics]]] = field(
         default_factory=list, init=False, repr=False
@@ -241,15 +293,15 @@ class PooledSums:
         clipped = self._no_sums(count)
         whole = self._no_sums(count + 1)
         counts = Counting(count)
-        for block in self.blocks():
-            did(len(block.y))
-            if self._whole is None:
-                add_groups(whole, block.whose, block.x, block.y)
-                counts.add(block)
-            if coordinates is not None:
-                own = int(np.searchsorted(block.whose, count))
-                x, y = coordinates.records(block.x[:own], block.y[:own])
-                add_groups(clipped, block.whose[:own], x, y)
+        wanted = self._whole is None
+        work = partial(sum_partition, count, coordinates, wanted)
+        for done in self.share_out(work, self.partitions()):
+            did(done.n_records)
+            for group, sums in done.whole.items():
+                whole[group] = whole[group] + sums
+            for group, sums in done.clipped.items():
+                clipped[group] = clipped[group] + sums
+            counts.join(done.counts)
         if self._whole is None:
             self._whole = Whole(whole, counts.filled, counts.overlap)
         if coordinates is not None:
@@ -264,10 +316,11 @@ class PooledSums:
 Pooled = PooledRecords | PooledSums
 
 
-def add_groups(sums: list[SquaredStatistics], whose: Numbers, x: Array, y: Array) -> None:
+def add_groups(sums: dict[int, SquaredStatistics], whose: Numbers, x: Array, y: Array) -> None:
     """Add records x (m, p) and y (m,), sorted by the number of their group (m,), to its sums."""
     for group, rows in group_rows(whose):
-        sums[group] = sums[group] + squared_statistics(x[rows], y[rows])
+        added = squared_statistics(x[rows], y[rows])
+        sums[group] = sums[group] + added if group in sums else added
 
 
 def group_rows(whose: Numbers) -> Iterator[tuple[int, slice]]:

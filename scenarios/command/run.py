@@ -69,12 +69,13 @@ def forecast(scenario: ScenarioArg, *, epsilon: str, changes: Changes) -> None:
     epsilon : Budgets, one per owner or one for all: 1,1,1 (inf: no noise).
     """
     chosen = changes.load_scenario(scenario)
+    from learning.workers import keep_workers
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
     from scenarios.summary.forecast import forecast_part
     from scenarios.tables.dataset import market_data
 
-    with changes.placing_faults(scenario), show_stages() as progress:
+    with changes.placing_faults(scenario), show_stages() as progress, keep_workers():
         progress("reading the records")
         data = market_data(chosen)
         budgets = parse_budgets(epsilon, len(data.owners), spent=chosen.owners.report)

@@ -12,7 +12,7 @@ from learning.phrases import format_value
 from scenarios.features.time import Time
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
-from scenarios.tables.paths import open_table, table_path
+from scenarios.tables.paths import open_scenario_table
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def by_arrival(scenario: Scenario, time: Time, data: MarketData) -> tuple[Market
     """Data in order of arrival, and records arrived by each period (periods, n_owners)."""
     division = data.division
     pooled = data.pooled
-    arrived = open_table(table_path(scenario)).whose_rows(str(time.arrived), "arrived")
+    arrived = open_scenario_table(scenario).whose_rows(str(time.arrived), "arrived")
     if not isinstance(pooled, PooledRecords):
         rule = "must be left out for a table that is read in parts"
         raise InputError("time.arrived", rule, f"{data.n_rows:,} rows", "Leave it out.")

@@ -34,6 +34,7 @@ PUBLISHED: dict[str, str] = {
     "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
     "lending_club": "lending_club/loans_2007_2014.csv.gz",
 }
+WORKERS = 'a whole number of at least 1, or an address such as "tcp://node:8786"'
 Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 
 
@@ -94,6 +95,10 @@ class Data(Section):
     them and leaves the rest out."""
     rows_per_person: Count | None = None
     """The most rows of one person that an owner keeps; 1 unless given."""
+
+    workers: Annotated[Count | Text, Words(WORKERS)] | None = None
+    """Dask workers that sum up a table of Parquet, partition by partition, under squared loss: how
+    many to start on this machine, or the address of a scheduler. Results do not depend on them."""
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Data:

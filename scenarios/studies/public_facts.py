@@ -20,7 +20,7 @@ from learning.forecast.planner import Planner
 from scenarios.planning import Prepared, prepare
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
-from scenarios.tables.paths import open_table, table_path
+from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 
 RELATIVE = 1e-11  # of a number: as much is rounding
@@ -44,7 +44,7 @@ def check_public(
     (the check, why there is none)
     """
     data, planner = prepared
-    raw = open_table(table_path(scenario))
+    raw = open_scenario_table(scenario)
     if raw.is_large:
         return None, f"{UNCHECKED}: the table is read in parts"
     if data.public is None:
@@ -139,7 +139,7 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
     taken = np.concatenate([data.table.rows, data.division.holdout])
     persons = None
     if scenario.data.person is not None:
-        raw = open_table(table_path(scenario))
+        raw = open_scenario_table(scenario)
         persons = raw.whose_rows(scenario.data.person, "person").of_row
     for owner in data.owners:
         rows = data.division.owners[owner.name]

@@ -27,7 +27,8 @@ from multiprocessing import (
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.workers import connect
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -157,20 +158,8 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     InputError
         If Dask is not installed, or no scheduler with workers answers at the address.
     """
-    rule = "must be the address of a running Dask scheduler"
-    remedy = "Start one with dask scheduler, dask worker."
-    check_extra("--scheduler", "cluster", "distributed")
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError("--scheduler", rule, f"{address}: {error}", remedy) from None
-    with client:
-        slots = sum(client.nthreads().values())
-        if not slots:
-            raise InputError("--scheduler", "must have workers", f"none at {address}", remedy)
-        yield client.get_executor(pure=False), slots
+    with connect(address, "--scheduler") as client:
+        yield client.get_executor(pure=False), sum(client.nthreads().values())
 
 
 def count_cpus() -> int:

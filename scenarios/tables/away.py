@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -20,12 +20,51 @@ from learning.forecast.pooled import (
     Counting,
     PooledRecords,
     PooledSums,
+    ReadBlocks,
     check_imperfect,
     group_rows,
 )
 from learning.losses.loss import FreshRecords, Loss
 from learning.spool import on_disk
-from scenarios.tables.parts import Parts
+from scenarios.tables.parts import Partition, Parts, read_blocks
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Public facts by which any partition is read, and nothing else.
+
+    Parameters
+    ----------
+    written : names of the columns -> the names that the files give them.
+    meaning : how cells are read.
+    encoder : the public facts that records are encoded with.
+    n_owners : number of owners.
+    """
+
+    written: dict[str, str]
+    meaning: Meaning
+    encoder: Encoder
+    n_owners: int
+
+    def encode_blocks(self, partition: Partition, whose: Rows) -> Iterator[Block]:
+        """Encode the records of owners and the held-out rows, in the order of the file.
+
+        Parameters
+        ----------
+        whose : (n_rows,), number of the owner of each row of the partition.
+        """
+        for first, columns in read_blocks(partition, self.written):
+            cells = self.meaning.read_columns(columns)
+            target = cells[self.meaning.target_name]
+            start = first - partition.first
+            of_row = whose[start : start + len(target)]
+            rows = np.argsort(of_row, kind="stable")
+            own, end = np.searchsorted(of_row, [self.n_owners, self.n_owners + 1], sorter=rows)
+            fresh = rows[own:end][~np.isnan(target[rows[own:end]])]
+            taken = np.concatenate([rows[:own], fresh])
+            # Column by column, as it is read, and summed up fastest.
+            x, y, _ = self.encoder.records(cells, taken, order="F")
+            yield Block(x, y, of_row[taken], self.encoder.count_filled(cells, rows[:own]))
 
 
 @dataclass(frozen=True)
@@ -52,24 +91,27 @@ class Away:
             OwnerAway(name, j - i, partial(self._read_between, i, j))
             for name, (i, j) in zip(self.division.owners, pairwise(ends.tolist()), strict=True)
         )
-        whose = self._owner_of_row()
-        blocks = partial(self.encode_blocks, whose)
-        width = self.encoder.n_parameters
-        return PooledSums(owners, blocks, self.read_records, regularisation, width)
+        return PooledSums(
+            owners,
+            self.readers,
+            self.read_records,
+            regularisation,
+            self.encoder.n_parameters,
+            self.parts.share_out,
+        )
 
     def spool_records(
         self, loss: Loss, regularisation: float
     ) -> tuple[PooledRecords, FreshRecords]:
         """Encode all records into a file on disk, an owner's in the order of the table."""
         count = len(self.division.owners)
-        whose = self._owner_of_row()
         sizes = [*map(len, self.division.owners.values()), len(self.division.holdout)]
         starts = np.cumsum([0, *sizes])
         x = on_disk((int(starts[-1]), self.encoder.n_parameters))
         y = on_disk((int(starts[-1]),))
         ends = starts[:-1].copy()
         counting = Counting(count)
-        for block in self.encode_blocks(whose):
+        for block in chain.from_iterable(read() for read in self.readers()):
             counting.add(block)
             for group, rows in group_rows(block.whose):
                 place = slice(ends[group], ends[group] + rows.stop - rows.start)
@@ -86,25 +128,15 @@ class Away:
         fresh = FreshRecords(x[all_owners : ends[count]], y[all_owners : ends[count]])
         return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh
 
-    def encode_blocks(self, whose: Rows) -> Iterator[Block]:
-        """Encode the records of owners and the held-out rows, in the order of the file.
-
-        Parameters
-        ----------
-        whose : (n_rows,), number of the owner of each row.
-        """
-        held_out = len(self.division.owners)
-        for first, columns in self.parts.read_blocks(tuple(self.meaning.written)):
-            cells = self.meaning.read_columns(columns)
-            target = cells[self.meaning.target_name]
-            of_row = whose[first : first + len(target)]
-            rows = np.argsort(of_row, kind="stable")
-            own, end = np.searchsorted(of_row, [held_out, held_out + 1], sorter=rows)
-            fresh = rows[own:end][~np.isnan(target[rows[own:end]])]
-            taken = np.concatenate([rows[:own], fresh])
-            # Column by column, as it is read, and summed up fastest.
-            x, y, _ = self.encoder.records(cells, taken, order="F")
-            yield Block(x, y, of_row[taken], self.encoder.count_filled(cells, rows[:own]))
+    def readers(self) -> Iterator[ReadBlocks]:
+        """Yield a reader of the encoded records of each partition, which a worker can be sent."""
+        whose = self._owner_of_row()
+        names = self.meaning.written
+        written = dict(zip(names, self.parts.keys_of(tuple(names)), strict=True))
+        reading = Reading(written, self.meaning, self.encoder, len(self.division.owners))
+        for partition in self.parts.partitions:
+            rows = whose[partition.first : partition.end]
+            yield partial(reading.encode_blocks, partition, rows)
 
     def read_records(self, places: Rows) -> tuple[Array, Array]:
         """Read the records at some places among those of all owners."""

@@ -22,9 +22,10 @@ from learning.forecast.public_sample import PublicSample
 from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from learning.workers import keep_workers
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.paths import open_table, table_path
+from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
 
@@ -123,6 +124,7 @@ class MarketData:
         return np.asarray(self.fitness.relative(self.own_models))
 
 
+@keep_workers()
 @one_blas_thread()
 def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketData:
     """Read, divide and encode the table of a scenario.
@@ -141,7 +143,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         On the first rule that the file or the division breaks.
     """
     data = scenario.data
-    raw = raw or open_table(table_path(scenario))
+    raw = raw or open_scenario_table(scenario)
     if raw.is_large:
         check_parted(raw, scenario)
     else:
@@ -222,6 +224,7 @@ def _public_sample(
 def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
     """Refuse methods that need all records in memory, of a table that is read in parts."""
     found = f"a table of {raw.n_rows:,} rows"
+    _check_shared_out(scenario)
     if not scenario.data.public_rows:
         rule = "must be above 0 for a table that is read in parts, "
         rule += "where forecasts are made from public rows alone"
@@ -231,6 +234,24 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
         rule += "of a table that is read in parts"
         remedy = "Set it, or take another learning.algorithm."
         raise raw.error("order", rule, f'"shuffled", and {found}', remedy)
+
+
+def _check_shared_out(scenario: Scenario) -> None:
+    """Refuse workers where sums do not stand for the records."""
+    if scenario.data.workers is None:
+        return
+    rule = "goes with what sums over an owner's records tell"
+    remedy = "Leave it out."
+    if scenario.owners.report:
+        found = f"owners.report = {scenario.owners.report:g}"
+        raise InputError("data.workers", rule, found, remedy)
+    if not scenario.learning.keeps_sums:
+        learning = scenario.learning
+        found = (
+            f"{learning.loss} loss, algorithm {learning.algorithm}, clipping {learning.clipping}"
+        )
+        remedy = "Leave it out, or take squared loss and an algorithm that asks for sums."
+        raise InputError("data.workers", rule, found, remedy)
 
 
 def divide_records(

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from learning.cells import Columns, as_text
 from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
+from learning.partitions import Partition, naming_fault, open_partitions
 from learning.phrases import format_value
-from learning.table_file import ROW_LABELS, check_kinds, check_names
+from learning.workers import Workers, share_out
 from scenarios.schema.fields import suggest_name
 from scenarios.tables.reading import Table, column_of
 
 WHOLE = 2**25  # cells up to which a table is read at once, a quarter of a gibibyte of numbers
-BLOCK = 2**16  # rows read at a time otherwise
-BUFFER = 2**20  # bytes of a column read ahead
-IGNORED = ("_", ".")  # how names of files begin that other programs leave there
+Task = TypeVar("Task")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,22 @@ class Parts:
     Parameters
     ----------
     paths : the files, in the order of their names.
-    ends : number of rows up to the end of each.
+    partitions : the rows of them all, as workers read them.
     written : names of the columns -> the names that the files give them.
     source : the file or the folder.
+    workers : the Dask workers that read it; None: this process does.
     """
 
     paths: tuple[Path, ...] = field(repr=False)
-    ends: tuple[int, ...] = field(repr=False)
+    partitions: tuple[Partition, ...] = field(repr=False)
     written: dict[str, str] = field(repr=False)
     source: str
+    workers: Workers = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows of all parts."""
-        return self.ends[-1]
+        return self.partitions[-1].end
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ class Parts:
     @property
     def is_large(self) -> bool:
         """True if the table is not to be read at once."""
-        return self.n_rows * len(self.names) > WHOLE
+        return self.workers is not None or self.n_rows * len(self.names) > WHOLE
 
     def error(self, key: str, rule: str, found: object, remedy: str = "") -> InputError:
         """Make the error of a key of [data] for this table."""
@@ -67,7 +68,7 @@ class Parts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with naming_fault(self.paths[0], self.source):
+        with naming_fault(self.paths[0], f"{self.source}: data.path"):
             kinds = pq.read_schema(self.paths[0])
         written = self.written.items()
         return {name for name, key in written if pa.types.is_boolean(kinds.field(key).type)}
@@ -78,30 +79,31 @@ class Parts:
 
     def read_rows(self, rows: Rows, names: Sequence[str] | None = None) -> Table:
         """Read different rows, in the order asked for; of the columns named, or of all."""
-        import pyarrow as pa
-
         names = names or self.names
         order = np.argsort(rows, kind="stable")
         wanted = rows[order]
-        taken = []
-        for first, batch in self._read_batches(names, wanted):
-            i, j = np.searchsorted(wanted, [first, first + batch.num_rows])
-            if i < j < i + batch.num_rows:
-                batch = batch.take(pa.array(wanted[i:j] - first))
-            if i < j:
-                taken.append(batch)
+        ends = np.searchsorted(wanted, [0, *(partition.end for partition in self.partitions)])
+        some = (wanted[i:j] for i, j in pairwise(ends))
+        pairs = zip(self.partitions, some, strict=True)
+        taken = self.share_out(
+            partial(_take_rows, self.keys_of(names)), (pair for pair in pairs if len(pair[1]))
+        )
+        batches = [batch for found in taken for batch in found]
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         columns = {
-            name: _join_chunks([batch.column(k) for batch in taken])[back]
+            name: _join_chunks([batch.column(k) for batch in batches])[back]
             for k, name in enumerate(names)
         }
         return Table(columns, len(rows), self.source, places=rows)
 
-    def read_blocks(self, names: Sequence[str]) -> Iterator[tuple[int, Columns]]:
-        """Read all rows, about `BLOCK` at a time: the number of the first, and the columns."""
-        for first, batch in self._read_batches(names):
-            yield first, {name: _join_chunks([batch.column(k)]) for k, name in enumerate(names)}
+    def share_out(self, work: Callable[[Task], Done], tasks: Iterable[Task]) -> Iterator[Done]:
+        """Yield the result of each task in their order: by the table's workers, if it has any."""
+        return share_out(self.workers, work, tasks)
+
+    def keys_of(self, names: Sequence[str]) -> list[str]:
+        """Names that the files give some columns."""
+        return [self.written[name] for name in names]
 
     def whose_rows(self, name: str, key: str = "owner") -> RowLabels:
         """Label each row by a column, as `scenarios.tables.reading.Table.whose_rows`.
@@ -116,7 +118,8 @@ class Parts:
         if name not in self.names:
             remedy = suggest_name(name, list(self.names))
             raise self.error(key, "must name a column of the table", format_value(name), remedy)
-        chunks = [_encode_cells(batch.column(0)) for _, batch in self._read_batches([name])]
+        read = self.share_out(partial(_encode_column, self.keys_of([name])), self.partitions)
+        chunks = [chunk for found in read for chunk in found]
         cells = pa.chunked_array(chunks).unify_dictionaries()
         values = column_of(cells.chunk(0).dictionary.to_pandas(integer_object_nulls=True))
         codes = np.empty(self.n_rows, dtype=np.int32)
@@ -130,29 +133,36 @@ class Parts:
         place = np.append(np.where(carried, np.cumsum(carried) - 1, -1), -1)
         return RowLabels.of([*texts, ""]).coded(place).coded(codes)
 
-    def _read_batches(
-        self, names: Sequence[str], wanted: Rows | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Read batches of some columns, with the number of the first row.
 
-        Parameters
-        ----------
-        wanted : sorted rows; row groups without any of them are passed over.
-        """
-        import pyarrow.parquet as pq
+def read_blocks(partition: Partition, written: Mapping[str, str]) -> Iterator[tuple[int, Columns]]:
+    """Read a partition, about `BLOCK` rows at a time: the number of the first, and the columns.
 
-        columns = [self.written[name] for name in names]
-        for path, start in zip(self.paths, (0, *self.ends), strict=False):
-            with naming_fault(path, self.source):
-                file = pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
-                for group in range(file.num_row_groups):
-                    end = start + file.metadata.row_group(group).num_rows
-                    if wanted is None or np.diff(np.searchsorted(wanted, [start, end]))[0]:
-                        at = start
-                        for batch in file.iter_batches(BLOCK, row_groups=[group], columns=columns):
-                            yield at, batch.select(columns)
-                            at += batch.num_rows
-                    start = end
+    Parameters
+    ----------
+    written : names of the columns -> the names that the files give them.
+    """
+    for first, batch in partition.read_batches(list(written.values())):
+        yield first, {name: _join_chunks([batch.column(k)]) for k, name in enumerate(written)}
+
+
+def _take_rows(columns: Sequence[str], task: tuple[Partition, Rows]) -> list[Any]:
+    """Take sorted rows of a partition, as batches of some columns."""
+    import pyarrow as pa
+
+    partition, wanted = task
+    taken = []
+    for first, batch in partition.read_batches(columns, wanted):
+        i, j = np.searchsorted(wanted, [first, first + batch.num_rows])
+        if i < j < i + batch.num_rows:
+            batch = batch.take(pa.array(wanted[i:j] - first))
+        if i < j:
+            taken.append(batch)
+    return taken
+
+
+def _encode_column(columns: Sequence[str], partition: Partition) -> list[Any]:
+    """Encode a column of a partition by dictionaries, batch by batch."""
+    return [_encode_cells(batch.column(0)) for _, batch in partition.read_batches(columns)]
 
 
 def _join_chunks(chunks: Sequence[Any]) -> np.ndarray:
@@ -177,96 +187,6 @@ def _encode_cells(cells: Any) -> Any:
 
 
 def open_parts(path: Path) -> Parts:
-    """Open a folder or a file of Parquet.
-
-    Raises
-    ------
-    InputError
-        If it is empty, damaged, or its parts are not of one kind.
-    """
-    paths: tuple[Path, ...] = (path,)
-    if path.is_dir():
-        paths = _list_parts(path)
-    return _open_files(paths, str(path))
-
-
-def _list_parts(folder: Path) -> tuple[Path, ...]:
-    """List the Parquet files of a folder, which holds no others."""
-    key = f"{folder}: data.path"
-    try:
-        entries = os.listdir(folder)
-    except OSError as error:
-        raise InputError(key, "must be readable", error.strerror or "an error") from None
-    found = sorted(name for name in entries if not name.startswith(IGNORED))
-    parts = {path.name for path in folder.glob("*.parquet") if path.is_file()}
-    others = [name for name in found if name not in parts]
-    if others:
-        kind = "a file that is none"
-        if os.path.isdir(folder / others[0]):
-            kind = "a folder"
-        remedy = "Name a file of this folder."
-        if found != others:
-            remedy = "Put all parts in one folder, and nothing else."
-        rule = "must be a file, or a folder of .parquet files alone"
-        raise InputError(key, rule, f"{kind}: {format_value(others[0])}", remedy)
-    if not found:
-        raise InputError(key, "must be a file, or a folder of .parquet files", "an empty folder")
-    return tuple(folder / name for name in found)
-
-
-def _open_files(paths: tuple[Path, ...], source: str) -> Parts:
-    """Open files as one table: all with the same columns, of the same types."""
-    import pyarrow.parquet as pq
-
-    key = f"{source}: data.path"
-    ends = [0]
-    first: dict[str, Any] = {}
-    for path in paths:
-        with naming_fault(path, source):
-            file = pq.ParquetFile(path)
-            fields = [
-                one for one in file.schema_arrow if not ROW_LABELS.fullmatch(one.name.strip())
-            ]
-            kinds = {field.name: field.type for field in fields}
-            ends.append(ends[-1] + file.metadata.num_rows)
-        if not first:
-            check_names([name.strip() for name in kinds], key)
-            first = kinds
-            check_kinds(first, key)
-        _check_same_columns(first, kinds, (paths[0].name, path.name), key)
-    if not first or not ends[-1]:
-        found = f"{ends[-1]} rows, {len(first)} columns"
-        raise InputError(key, "must have rows and columns", found)
-    return Parts(paths, tuple(ends[1:]), {name.strip(): name for name in first}, source)
-
-
-def _check_same_columns(
-    first: Mapping[str, Any], kinds: Mapping[str, Any], files: tuple[str, str], key: str
-) -> None:
-    one, other = files
-    rule = "all parts must have the same columns"
-    remedy = f"Write {other} again with the columns of {one}."
-    for name in [*first, *kinds]:
-        if name not in kinds or name not in first:
-            lacks = {True: one, False: other}[name in kinds]
-            raise InputError(key, rule, f"none called {format_value(name)} in {lacks}", remedy)
-        if first[name] != kinds[name]:
-            kinds_found = f"{first[name]} in {one} and {kinds[name]} in {other}"
-            found = f"{kinds_found} for column {format_value(name)}"
-            raise InputError(key, f"{rule}, of the same kinds", found, remedy)
-
-
-@contextmanager
-def naming_fault(path: Path, source: str) -> Iterator[None]:
-    """Name the file that cannot be read, in an error of one line."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        found = " ".join(str(error).split())
-        if str(path) != source:
-            found = f"{path.name}: {found}"
-        raise InputError(
-            f"{source}: data.path", "must be a whole Parquet file", format_value(found)
-        ) from None
+    """Open a folder or a file of Parquet, as `learning.partitions.open_partitions` does."""
+    found = open_partitions(path)
+    return Parts(found.paths, found.parts, found.written, str(path))

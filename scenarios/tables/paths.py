@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,3 +83,24 @@ def open_table(path: str | Path) -> Table | Parts:
 
         return open_parts(path)
     return read_table(path)
+
+
+def open_scenario_table(scenario: Scenario) -> Table | Parts:
+    """Open the table of a scenario, to be read by the workers that it states.
+
+    Raises
+    ------
+    InputError
+        As `open_table`; or if workers are stated for another table than Parquet.
+    """
+    path = table_path(scenario)
+    workers = scenario.data.workers
+    if workers is None or not os.path.exists(path):
+        return open_table(path)
+    if not is_parquet(path):
+        rule = "needs a table of Parquet, a file or a folder of its parts"
+        remedy = "Leave it out, or write the table as Parquet."
+        raise InputError("data.workers", rule, f"another file: {path}", remedy)
+    from scenarios.tables.parts import open_parts
+
+    return replace(open_parts(path), workers=workers)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from shared_out import two_threads
 from sizes import sized
 
 from learning.errors import InputError
@@ -445,12 +446,8 @@ def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(ma
 @pytest.mark.slow
 def test_on_a_dask_cluster_it_is_the_same_table(many, tmp_path, dpmarket):
     """A scheduler and two workers, over TCP."""
-    distributed = pytest.importorskip("distributed")
-    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    with distributed.LocalCluster(protocol="tcp://", dashboard_address=None, **workers) as cluster:
-        status, _, err = dpmarket(
-            "sweep", "my.toml", "--out", "cluster", "--scheduler", cluster.scheduler_address
-        )
+    with two_threads() as address:
+        status, _, err = dpmarket("sweep", "my.toml", "--out", "cluster", "--scheduler", address)
     assert (status, err) == (0, "")
     assert dpmarket("sweep", "my.toml", "--out", "here", "--workers", 1)[0] == 0
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")

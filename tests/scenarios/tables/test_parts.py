@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from quick import quick_module
 
+from learning import partitions
 from learning.errors import InputError
 from learning.forecast.pooled import PooledSums, some_records
 from learning.losses.coordinates import Coordinates
@@ -105,7 +106,7 @@ def place(tmp_path_factory):
 def in_parts(monkeypatch):
     """No table is small enough to be read at once; blocks are of so many rows."""
     monkeypatch.setattr(parts, "WHOLE", 0)
-    monkeypatch.setattr(parts, "BLOCK", 64)
+    monkeypatch.setattr(partitions, "BLOCK", 64)
 
 
 def scenario(place, *changes, table="parts"):
@@ -136,7 +137,7 @@ def test_a_folder_is_one_table(place):
 def test_read_in_parts_it_gives_the_same_as_from_memory(place, monkeypatch, changes):
     whole = market_data(scenario(place, *changes, table="whole.parquet"))
     monkeypatch.setattr(parts, "WHOLE", 0)
-    monkeypatch.setattr(parts, "BLOCK", 64)
+    monkeypatch.setattr(partitions, "BLOCK", 64)
     away = market_data(scenario(place, *changes))
     assert isinstance(away.pooled, PooledSums) and away.names == whole.names and away.n_rows == ROWS
     assert (
@@ -212,7 +213,7 @@ ON_DISK = {
 def test_records_on_disk_are_those_of_memory(place, monkeypatch, changes):
     whole = market_data(scenario(place, *changes, table="whole.parquet"))
     monkeypatch.setattr(parts, "WHOLE", 0)
-    monkeypatch.setattr(parts, "BLOCK", 64)
+    monkeypatch.setattr(partitions, "BLOCK", 64)
     monkeypatch.setattr("learning.losses.records.HELD", 50)
     away = market_data(scenario(place, *changes))
     assert (away.filled, away.overlap) == (whole.filled, whole.overlap)
@@ -333,9 +334,11 @@ def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
     data = market_data(scenario(place))
     passes = []
     monkeypatch.setattr(
-        parts.Parts,
-        "read_blocks",
-        lambda self, names, read=parts.Parts.read_blocks: passes.append(1) or read(self, names),
+        partitions.Partition,
+        "read_batches",
+        lambda self, *asked, read=partitions.Partition.read_batches: (
+            passes.append(self.first) or read(self, *asked)
+        ),
     )
     bounds = Coordinates(
         np.zeros(len(data.public.x.T)), np.eye(len(data.public.x.T)), 1.0, 1.0, 1.0
@@ -348,7 +351,7 @@ def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
         data.filled,
         data.pooled.oracles(bounds),
     )
-    assert len(passes) == 1
+    assert passes == [0, 130, 137]  # each partition that has rows
 
 
 def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
@@ -362,7 +365,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
         made["y"] = made["x0"] + draw.normal(size=rows)
         pq.write_table(pa.table(made), tmp_path / "parts" / f"{part}.parquet")
     monkeypatch.setattr(parts, "WHOLE", 0)
-    monkeypatch.setattr(parts, "BLOCK", 1024)
+    monkeypatch.setattr(partitions, "BLOCK", 1024)
     chosen = scenario(tmp_path)
     tracemalloc.start()
     try:
@@ -420,7 +423,7 @@ def test_a_part_that_is_damaged_inside_is_told(tmp_path, in_parts):
     content[4:40] = bytes(36)
     (tmp_path / "t.parquet").write_bytes(content)
     assert "must be a whole Parquet file" in refused(
-        lambda: list(open_table(tmp_path / "t.parquet").read_blocks(["a"]))
+        lambda: open_table(tmp_path / "t.parquet").read_whole()
     )
 
 
