@@ -7,6 +7,7 @@ from typing import Any
 from scenarios.features.audit import Audit
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
+from scenarios.features.go import GoNoGo
 from scenarios.features.externalities import Externalities
 from scenarios.features.learners import Learners
 from scenarios.features.network import Networks
@@ -33,6 +34,7 @@ FEATURES: dict[str, Feature] = {
     "participation": Participation(),
     "public_good": PublicGood(),
     "pricing": LearnedPrice(),
+    "go": GoNoGo(),
     "time": Periods(),
 }
 

@@ -264,6 +264,10 @@ class Learner(Buyer):
     pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
     """How it moves the money in [policy] by what it sees; without this table, the policy stands as
     written."""
+    go: Literal["always", "worth_it"] = "always"
+    """When the model is bought, once owners have answered: always; or only where the released sums
+    show a gain worth more than the payments. Where it is not bought no money moves, the learner
+    keeps its own model, and the answers stay given."""
 
 
 # What results call the learner of [learner] and [policy], where there are several.
