@@ -38,10 +38,11 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
     phi'g - phi'A phi, with g and A the mean score and moments. Those released have noise e and E,
     and the model is fitted to it: phi is about phi* + B (e - E phi*), B = A^-1. So
 
-        G = 2 phi'g^ - phi'A^ phi - 2 tr(B C),    C = v^2 I + s^2/2 (|phi|^2 I + phi phi'),
+        G = 2 phi'g^ - phi'A^ phi - 2 tr(B C),    C = v^2 I + s^2/2 (|phi*|^2 I + phi* phi*'),
 
-    is unbiased to second order, with g^ and A^ as released and v and s the deviations of e and of
-    E (diagonal). Its error is -2 phi*'e + phi*'E phi* - 2 (e'B e - tr(B C)), of variance
+    is unbiased to second order, with g^ and A^ as released, v and s the deviations of e and of E
+    (diagonal), and phi* in C as long as phi less what noise adds to it. Its error is -2 phi*'e +
+    phi*'E phi* - 2 (e'B e - tr(B C)), of variance
 
         4 v^2 |phi*|^2 + s^2 |phi*|^4 + 8 tr(B C B C).
 
@@ -76,19 +77,24 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
 def _see_some(task: Task, phi: Array, runs: Sequence[int]) -> tuple[Array, Array]:
     """Estimates (runs,) and their variances, without the effect of shortened records."""
     matrix, vector, on_matrix, on_vector = pool_release(task, runs)
-    width = task.width
     inverse = invert_held(matrix, on_matrix)
     seen = 2 * np.sum(phi * vector, axis=1) - np.einsum("rp,rpq,rq->r", phi, matrix, phi)
     length = np.sum(phi**2, axis=1)
-    tilt = length[:, None, None] * np.eye(width) + phi[:, :, None] * phi[:, None, :]
-    noise = on_vector[:, None, None] ** 2 * np.eye(width)
-    noise = noise + on_matrix[:, None, None] ** 2 / 2 * tilt
-    moved = inverse @ noise
-    bias = 2 * np.trace(moved, axis1=1, axis2=2)
-    by_noise = np.einsum("rpq,rqp->r", moved, inverse)
+    noise = _noise_covariance(phi, on_matrix, on_vector)
+    by_noise = np.einsum("rpq,rqs,rsp->r", inverse, noise, inverse)
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
+    shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
+    moved = inverse @ _noise_covariance(shorter[:, None] * phi, on_matrix, on_vector)
+    bias = 2 * np.trace(moved, axis1=1, axis2=2)
     variance = 4 * on_vector**2 * held + on_matrix**2 * held**2
     return seen - bias, variance + 8 * np.einsum("rpq,rqp->r", moved, moved)
+
+
+def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
+    """C of e - E phi by run, (runs, p, p), at points phi (runs, p)."""
+    unit = np.eye(phi.shape[1])
+    tilt = np.sum(phi**2, axis=1)[:, None, None] * unit + phi[:, :, None] * phi[:, None, :]
+    return on_vector[:, None, None] ** 2 * unit + on_matrix[:, None, None] ** 2 / 2 * tilt
 
 
 def pool_release(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array, Array]:

@@ -7,8 +7,8 @@ from typing import Any
 from scenarios.features.audit import Audit
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
-from scenarios.features.go import GoNoGo
 from scenarios.features.externalities import Externalities
+from scenarios.features.go import GoNoGo
 from scenarios.features.learners import Learners
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
