@@ -46,8 +46,8 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
 
         4 v^2 |phi*|^2 + s^2 |phi*|^4 + 8 tr(B C B C).
 
-    Records that are shortened count less in the sums. The estimate is of whole records: G times
-    phi'M phi/phi'M_short phi, moments of the public rows.
+    Records that are shortened count less in the sums. The estimate is of whole records, by what
+    shortening takes from phi'g and phi'A phi (`restore_length`).
 
     Parameters
     ----------
@@ -68,26 +68,32 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
     phi = np.linalg.solve(task.coordinates.transform, centred).T
     block = max(1, NUMBERS_HELD // task.width**2)
     parts = [range(task.runs)[first : first + block] for first in range(0, task.runs, block)]
-    found = [_see_some(task, phi[list(part)], part) for part in parts]
+    found = [_see_some(task, phi[list(part)], sample, part) for part in parts]
     cost, variance = (np.concatenate(part) for part in zip(*found, strict=True))
-    whole = _lengthen(task, phi, sample)
-    return GainSeen(whole * cost, whole * np.sqrt(variance))
+    return GainSeen(cost, np.sqrt(variance))
 
 
-def _see_some(task: Task, phi: Array, runs: Sequence[int]) -> tuple[Array, Array]:
-    """Estimates (runs,) and their variances, without the effect of shortened records."""
+def _see_some(
+    task: Task, phi: Array, sample: PublicSample, runs: Sequence[int]
+) -> tuple[Array, Array]:
+    """Estimates (runs,) and their variances."""
     matrix, vector, on_matrix, on_vector = pool_release(task, runs)
     inverse = invert_held(matrix, on_matrix)
-    seen = 2 * np.sum(phi * vector, axis=1) - np.einsum("rp,rpq,rq->r", phi, matrix, phi)
+    by_score, by_moments = restore_length(task, phi, sample)
+    curved = np.einsum("rp,rpq,rq->r", phi, matrix, phi)
+    seen = 2 * by_score * np.sum(phi * vector, axis=1) - by_moments * curved
     length = np.sum(phi**2, axis=1)
     noise = _noise_covariance(phi, on_matrix, on_vector)
     by_noise = np.einsum("rpq,rqs,rsp->r", inverse, noise, inverse)
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
     shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
     moved = inverse @ _noise_covariance(shorter[:, None] * phi, on_matrix, on_vector)
-    bias = 2 * np.trace(moved, axis1=1, axis2=2)
-    variance = 4 * on_vector**2 * held + on_matrix**2 * held**2
-    return seen - bias, variance + 8 * np.einsum("rpq,rqp->r", moved, moved)
+    scores_alone = on_vector**2 * np.trace(inverse, axis1=1, axis2=2)
+    moments_alone = np.trace(moved, axis1=1, axis2=2) - scores_alone
+    bias = 2 * (by_score * scores_alone + by_moments * moments_alone)
+    variance = 4 * by_score**2 * on_vector**2 * held + by_moments**2 * on_matrix**2 * held**2
+    twice = 8 * np.einsum("rpq,rqp->r", moved, moved)
+    return seen - bias, variance + np.maximum(by_score, by_moments) ** 2 * twice
 
 
 def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
@@ -118,10 +124,29 @@ def pool_release(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array, 
     return matrix, vector, on_matrix, on_vector
 
 
-def _lengthen(task: Task, phi: Array, sample: PublicSample) -> Array:
-    """Curvature of whole public rows over that of shortened ones along models, (runs,)."""
+def restore_length(task: Task, phi: Array, sample: PublicSample) -> tuple[Array, Array]:
+    """Factors (runs,) on phi'g and on phi'A phi that make up for records being shortened.
+
+    They are those of the public rows, were their best model the trained one: whole over shortened.
+
+    Parameters
+    ----------
+    task : the training.
+    phi : array (runs, p), trained models.
+    sample : the learner's own rows.
+    """
+    coordinates = task.coordinates
+    scores = coordinates.scores
+    assert scores is not None
     x, y = sample.population()
-    short, _ = task.coordinates.records(x, y)
-    whole = x @ task.coordinates.transform
-    along = [np.sum((rows @ phi.T) ** 2, axis=0) for rows in (whole, short)]
-    return np.divide(*along, out=np.ones(len(phi)), where=along[1] > 0)
+    whole = x @ coordinates.transform
+    left = y - x @ sample.model
+    lengths = coordinates.lengths(whole)
+    found = np.empty((len(phi), 2))
+    for run, point in enumerate(phi):
+        along = whole @ point
+        short, target = scores.records(whole, left + along, lengths, coordinates.radius)
+        kept = short @ point
+        parts = np.array([[along @ (left + along), along @ along], [kept @ target, kept @ kept]])
+        found[run] = np.divide(parts[0], parts[1], out=np.ones(2), where=parts[1] > 0)
+    return found[:, 0], found[:, 1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from learning.errors import InputError
 from learning.forecast.gain_seen import see_gain
@@ -28,24 +29,49 @@ class Decision:
     seen: array (runs,), what the model is worth to the learner more than its own, as the released
         sums show it, money.
     std_error: array (runs,), of that, by the noise on the sums.
+    prior: mean and variance of the same over the worlds that the forecast takes for possible.
     payments: money that the owners are paid in all if it is bought.
     """
 
     seen: np.ndarray
     std_error: np.ndarray
+    prior: tuple[float, float]
     payments: float
+
+    @property
+    def forecast_share(self) -> np.ndarray:
+        """Weight of the forecast beside the sums, (runs,): each counts by its precision."""
+        noise = self.std_error**2
+        return np.divide(noise, noise + self.prior[1], out=np.zeros_like(noise), where=noise > 0)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """Worth by the forecast and the sums together, (runs,), money."""
+        return self.seen + self.forecast_share * (self.prior[0] - self.seen)
+
+    @property
+    def chance_pays(self) -> np.ndarray:
+        """Chance that buying pays, after the answers, (runs,)."""
+        deviation = np.sqrt(self.forecast_share * self.prior[1])
+        above = self.expected - self.payments
+        certain = np.where(above > 0, np.inf, -np.inf)
+        return np.asarray(
+            scipy.special.ndtr(np.divide(above, deviation, out=certain, where=deviation > 0))
+        )
 
     @property
     def bought(self) -> np.ndarray:
         """Mask of the trainings whose model is bought, (runs,): worth more than the payments."""
-        return self.seen > self.payments
+        return self.expected > self.payments
 
 
 def decide_to_buy(run: Run) -> Decision | None:
     """Decide, for each training of a run, whether its model is bought.
 
-    The learner knows the released sums, its own rows and the payments agreed. It takes the best
-    training cost from its forecast. None where it buys every model, or nothing was trained.
+    The learner knows the released sums, its own rows, its forecast and the payments agreed. What it
+    expects is the mean of two normal laws' product: of the forecast's worlds, and of the sums. It
+    takes the best training cost from its forecast. None where it buys every model, or nothing was
+    trained.
     """
     trained = run.trained
     public = run.data.public
@@ -62,7 +88,9 @@ def decide_to_buy(run: Run) -> Decision | None:
 
     value = worth_of(seen.cost)
     up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
-    return Decision(value, (up - down) / 2, float(run.game.payments(run.epsilon).sum()))
+    worlds = run.possible_gains(0.0)
+    prior = (float(worlds.mean()), float(worlds.var()))
+    return Decision(value, (up - down) / 2, prior, float(run.game.payments(run.epsilon).sum()))
 
 
 class GoNoGo(Feature):
@@ -105,6 +133,8 @@ class GoNoGo(Feature):
             the learner more than its own, before payments, as the released sums show it; go is
             null unless it decides so, and where nothing is trained.
         go.std_error : Its standard error, by the noise on the sums.
+        go.expected : The same with its forecast, each by its precision: what it decides by.
+        go.chance_pays : The chance that buying pays, after the answers.
         go.payments : Money that is paid if the model is bought.
         go.bought : Whether that model is bought.
         go.share_bought : The share of the trainings whose model is bought.
@@ -129,6 +159,8 @@ class GoNoGo(Feature):
         return {
             "seen": float(decision.seen[0]),
             "std_error": float(decision.std_error[0]),
+            "expected": float(decision.expected[0]),
+            "chance_pays": float(decision.chance_pays[0]),
             "payments": decision.payments,
             "bought": bool(bought[0]),
             "share_bought": float(bought.mean()),
