@@ -106,7 +106,7 @@ class GoNoGo(Feature):
     excludes = {
         "trust": "which is not worked out for a noise that owners make together",
         "learners": "which is worked out for one buyer",
-        "learner.pricing": "which would learn from prices at which nothing is bought",
+        "pricing": "which would learn from prices at which nothing is bought",
         "time": "which is worked out for a market held once",
     }
 
