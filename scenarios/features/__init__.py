@@ -12,6 +12,7 @@ from scenarios.features.go import GoNoGo
 from scenarios.features.learners import Learners
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
+from scenarios.features.personal import PersonalModels
 from scenarios.features.pricing import LearnedPrice
 from scenarios.features.public_good import PublicGood
 from scenarios.features.regulation import Rules
@@ -33,6 +34,7 @@ FEATURES: dict[str, Feature] = {
     "regulation": Rules(),
     "participation": Participation(),
     "public_good": PublicGood(),
+    "personal": PersonalModels(),
     "pricing": LearnedPrice(),
     "go": GoNoGo(),
     "time": Periods(),

@@ -120,6 +120,9 @@ class GoNoGo(Feature):
             rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+        if scenario.owners.wants_model:
+            rule = f"must be 0 with {self.title}: owners would count on a model that is not made"
+            raise InputError("owners.benefit", rule, "a benefit", "Leave one of them out.")
         if not scenario.data.public_rows:
             rule = "needs public rows: else the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")

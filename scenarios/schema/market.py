@@ -181,6 +181,13 @@ class Owners(Section):
     model_goes_to: Literal["sellers", "all"] = "sellers"
     """Who receives the model: the owners who sell anything, or all of them, to whom it is a public
     good."""
+    personal: bool = False
+    """Whether an owner that receives the model combines it with its own at home, as far as it can
+    trust each, and benefits by that personal model on records of its own kind."""
+    spread: NonNegative = 0.0
+    """With `personal`, what the model that is best for all owners is thought to cost an owner on
+    records of its own kind, on average, in relative fitness: 0 where owners are of one kind;
+    `validation.likeness.spread` estimates it."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0

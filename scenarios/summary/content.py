@@ -35,6 +35,7 @@ LOOKED_UP = {
     "data.persons": MEASURED,
     "forecast.oracle": ORACLE,
     "go": MEASURED,
+    "personal": MEASURED,
     "outside_option.measured": MEASURED,
     "owners[].isolated_relative_fitness": MEASURED,
     "owners[].isolated_estimate": MEASURED,
