@@ -105,6 +105,7 @@ class GoNoGo(Feature):
     topic = Topic("model", 13)
     excludes = {
         "trust": "which is not worked out for a noise that owners make together",
+        "owners.benefit": "under which owners may wait for a model that nobody buys",
         "learners": "which is worked out for one buyer",
         "pricing": "which would learn from prices at which nothing is bought",
         "time": "which is worked out for a market held once",
@@ -120,9 +121,6 @@ class GoNoGo(Feature):
             rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
-        if scenario.owners.wants_model:
-            rule = f"must be 0 with {self.title}: owners would count on a model that is not made"
-            raise InputError("owners.benefit", rule, "a benefit", "Leave one of them out.")
         if not scenario.data.public_rows:
             rule = "needs public rows: else the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
