@@ -23,6 +23,7 @@ from market.game.game import Game
 from scenarios.features import features_in_use
 from scenarios.features.audit import Answering
 from scenarios.features.behaviours import solve_if_rational
+from scenarios.features.go import Decision, decide_to_buy
 from scenarios.features.time import Time
 from scenarios.planning import choose_measure
 from scenarios.schema.scenario import Scenario
@@ -302,6 +303,11 @@ class Run:
     def counted(self, theta: np.ndarray) -> np.ndarray:
         """Errors of models (k, p) in the learner's measure, on all records, (k,)."""
         return self.measure.counted(theta, self.data.fitness, self.data.owners)
+
+    @cached_property
+    def decision(self) -> Decision | None:
+        """Decisions to buy or not, training by training; None where every model is bought."""
+        return decide_to_buy(self)
 
     @property
     def has_model(self) -> np.ndarray:

@@ -58,7 +58,7 @@ def design_one_step(
         priced = mechanism.with_moments(share, whole.rows_per_person)
         level = owners.noise_at(owners.reference, priced, SizeWeighting())
         noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
-    work = 2 * len(RADII) * len(SCORES)
+    work = (2 if moved is None else 1) * len(RADII) * len(SCORES)
     did = count_progress(inputs.progress, "forecasting: choosing bounds", work)
     clip = inputs.settings.clip
     levels = np.array(noise)
@@ -141,7 +141,8 @@ def one_step_protocol(
     noise : array (shares,), variance of the owners' noise on a mean gradient for each of
         `noise_shares`, at a bound on gradients of 1.
     did : called with 1 for each bound that was tried.
-    wider : factor on the largest bounds that are tried.
+    wider : factor on the largest bounds that are tried; beyond 1, a record has one weight in
+        moments and scores.
     mean : of the starts: `numpy.mean`, or `geometric_mean` where they may be of other kinds.
 
     Raises
@@ -165,7 +166,9 @@ def one_step_protocol(
         scores = [clip / 2]
     share = noise_shares(width)
     tried = []
-    for radius, bound, alike in product(radii, scores, (True, False)):
+    # records longer than the learner knows of make steps too long where only moments are bounded
+    bounded = (True, False) if wider == 1 else (True,)
+    for radius, bound, alike in product(radii, scores, bounded):
         bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
         # the deviation of mean ux is half that of a mean gradient
         deviation = whole.rows_per_person * bound * np.sqrt(noise)

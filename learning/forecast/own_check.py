@@ -45,7 +45,7 @@ def homogeneity_of_answers(task: Task, public: Array, *, rng: Generator) -> dict
     Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by
         Monte Carlo.
     """
-    axes = _principal_axes(public)
+    axes = principal_axes(public)
     seen = public @ axes
     sizes = task.sizes
     first = next(task.scale_factors)
@@ -77,7 +77,7 @@ def homogeneity_of_answers(task: Task, public: Array, *, rng: Generator) -> dict
     return found
 
 
-def _principal_axes(rows: Array) -> Array:
+def principal_axes(rows: Array) -> Array:
     """Principal axes of rows (m, p), (p, p) by column; the largest number of each is positive.
 
     A library may return either of two opposite axes, and draws along an axis depend on its sign.
@@ -101,7 +101,7 @@ def _null_of_answers(task: Task, seen: Array, spread: Array, axes: Array, rng: G
     draws = int(np.clip(NUMBERS_DRAWN // (len(sizes) * width), LEAST_DRAWS, DRAWS))
     normal = rng.standard_normal((draws, len(sizes), width))
     count = affordable_count(draws, LEAST_COVARIANCES, width, power=2)
-    roots = _covariance_roots(seen, spread, count, rng)
+    roots = covariance_roots(seen, spread, count, rng)
     null = np.stack([one @ roots[i % len(roots)] for i, one in enumerate(normal)])
     null *= np.sqrt(spread / sizes)
     first = next(task.scale_factors)
@@ -112,7 +112,7 @@ def _null_of_answers(task: Task, seen: Array, spread: Array, axes: Array, rng: G
     return null
 
 
-def _covariance_roots(seen: Array, spread: Array, count: int, rng: Generator) -> Array:
+def covariance_roots(seen: Array, spread: Array, count: int, rng: Generator) -> Array:
     """Sigma_b^(-1/2), (count, p, p), in units of Sigma, over bootstrap samples b of the rows."""
     rows = len(seen)
     white = (seen - seen.mean(axis=0)) / np.sqrt(np.maximum(spread, 1e-12 * spread.max()))

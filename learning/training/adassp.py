@@ -293,12 +293,30 @@ def solve_newton_step(matrix: Array, vector: Array, deviation: Array) -> Array:
     >>> solve_newton_step(matrix, np.array([[2.0, 3.0, 0.5]]), np.zeros(1)).tolist()
     [[1.0, 3.0, 0.0]]
     """
+    values, basis, flat = hold_spectrum(matrix, deviation)
+    return _solve_spectral(values, basis, vector, flat)
+
+
+def hold_spectrum(matrix: Array, deviation: Array) -> tuple[Array, Array, Array]:
+    """Spectrum of matrix + C of `solve_newton_step`, with a mask of the flat directions.
+
+    Returns
+    -------
+    (values, basis, flat) : arrays (runs, p), (runs, p, p) by column, and (runs, p).
+    """
     values, basis = np.linalg.eigh(matrix)
     values = np.maximum(values, deviation[:, None] * np.sqrt(2 * values.shape[1]))
     flat = values <= FLAT * values[:, -1:]
     inverse = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
     held = values + deviation[:, None] ** 2 * (inverse.sum(axis=1, keepdims=True) + inverse)
-    return _solve_spectral(held, basis, vector, flat)
+    return held, basis, flat
+
+
+def invert_held(matrix: Array, deviation: Array) -> Array:
+    """Inverse of matrix + C of `solve_newton_step`, (runs, p, p); 0 in flat directions."""
+    values, basis, flat = hold_spectrum(matrix, deviation)
+    inverse = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
+    return (basis * inverse[:, None, :]) @ basis.swapaxes(1, 2)
 
 
 def _solve_spectral(values: Array, basis: Array, vector: Array, flat: Array) -> Array:

@@ -119,7 +119,7 @@ class Choices:
         if not owners.benefit.any():
             return gain
         has = sharing | sharing.any(axis=-1, keepdims=True) if owners.model_for_all else sharing
-        better = np.maximum(owners.isolated - fitness[..., None], 0.0)
+        better = owners.model_gains(owners.isolated, fitness[..., None])
         return gain + (has * owners.benefit * better).sum(axis=-1)
 
     def marginal_prices(self, sums: Array, sharing: Array, most: int) -> Array:

@@ -98,16 +98,15 @@ class SocialPlanner(Policy):
 
     def payments(self, epsilon: Array, deviations: Deviations) -> Array:
         fitness = deviations.fitness(epsilon)
-        others = (deviations.others_policy * self._level_gains(fitness)).sum(axis=-1)
+        gains = deviations.owners.model_gains(np.array(self.levels), fitness[..., None])
+        others = (deviations.others_policy * gains).sum(axis=-1)
         return deviations.game.value * (deviations.game.forecast.outside - fitness) + others
 
     def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
-        gains = self._level_gains(deviations.fitness(epsilon)) > 0
-        value = deviations.game.value + (deviations.others_policy * gains).sum(axis=-1)
+        fitness = deviations.fitness(epsilon)[..., None]
+        gains = deviations.owners.model_gain_slopes(np.array(self.levels), fitness)
+        value = deviations.game.value - (deviations.others_policy * gains).sum(axis=-1)
         return -value * deviations.fitness_slope(epsilon)
-
-    def _level_gains(self, fitness: Array) -> Array:
-        return np.maximum(np.array(self.levels) - fitness[..., None], 0.0)
 
 
 def social_optimum(game: Game, *, start: Array | None = None) -> Optimum:

@@ -216,7 +216,8 @@ def matching_shares(game: Game, best: Array) -> Matching | None:
     if not game.value:
         return None
     owners = game.owners
-    gaining = np.where(game.fitness(best) < owners.isolated, owners.benefit, 0.0)
+    reached = np.full(len(owners), game.fitness(best))
+    gaining = -owners.benefit * owners.model_gain_slopes(owners.isolated, reached)
     shares = (game.value + gaining.sum() - gaining) / game.value
     found = certify(replace(game, policy=Marginal(shares)), np.asarray(best, dtype=float))
     return Matching(shares, found.payments, found.converged)

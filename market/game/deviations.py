@@ -134,7 +134,7 @@ class Deviations:
         """Value of the model to each owner at its candidates (n, m)."""
         if not self.owners.benefit.any():
             return np.zeros_like(epsilon)
-        gain = np.maximum(self.owners.isolated[:, None] - self.fitness(epsilon), 0.0)
+        gain = self.owners.model_gains(self.owners.isolated[:, None], self.fitness(epsilon))
         worth = self.owners.benefit[:, None] * gain
         return worth if self.owners.model_for_all else np.where(epsilon > 0, worth, 0.0)
 
@@ -169,8 +169,8 @@ class Deviations:
         cost = owners.cost.marginal_cost(epsilon, owners.sizes)
         slope = self.policy.marginal_payments(epsilon, self) - cost
         if owners.benefit.any():
-            gains = self.fitness(epsilon) < owners.isolated[:, None]
-            slope = slope - owners.benefit[:, None] * gains * self.fitness_slope(epsilon)
+            gains = owners.model_gain_slopes(owners.isolated[:, None], self.fitness(epsilon))
+            slope = slope + owners.benefit[:, None] * gains * self.fitness_slope(epsilon)
         return slope
 
     def best_responses(self) -> Array:

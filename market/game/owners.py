@@ -31,7 +31,8 @@ class Owners:
 
     An owner that shares (epsilon > 0) receives the trained model. Its benefit at relative fitness
     psi is ``benefit * max(0, isolated - psi)``; an owner that shares nothing has no benefit,
-    unless the model goes to all.
+    unless the model goes to all. An owner that combines the model with its own at home gains
+    ``shrinkage * isolated^2/(isolated + psi + apart)`` in its place, above 0 for any model.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class Owners:
     isolated : (n_owners,), relative fitness of the model that an owner has without the market
     fixed_cost : (n_owners,), money lost by sharing at all
     model_for_all : bool, whether owners that share nothing receive the model: a public good
+    shrinkage : float, 0 where models are used as they are; (p - 2)/p of those that are combined
+    apart : float, mean excess of a model with psi = 0 on records of an owner's own kind
 
     Raises
     ------
@@ -65,6 +68,8 @@ class Owners:
     isolated: Any = 0.0
     fixed_cost: Any = 0.0
     model_for_all: bool = False
+    shrinkage: float = 0.0
+    apart: float = 0.0
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
@@ -96,6 +101,25 @@ class Owners:
     def interval(self) -> Pair:
         """Both ends of each owner's interval (n_owners,)."""
         return self.epsilon_min, self.epsilon_max
+
+    def model_gains(self, isolated: Array, fitness: Array) -> Array:
+        """Fall of owners' error by the model, for isolated models and fitness (...).
+
+        Source: the combined model's: James and Stein (1961), at equal errors in all directions.
+        """
+        if not self.shrinkage:
+            return np.maximum(isolated - fitness, 0.0)
+        total = isolated + np.maximum(fitness, 0.0) + self.apart
+        share = np.divide(isolated, total, out=np.zeros_like(total), where=total > 0)
+        return np.asarray(self.shrinkage * isolated * share)
+
+    def model_gain_slopes(self, isolated: Array, fitness: Array) -> Array:
+        """Derivative of `model_gains` by fitness, at most 0, (...)."""
+        if not self.shrinkage:
+            return np.where(fitness < isolated, -1.0, 0.0)
+        total = isolated + np.maximum(fitness, 0.0) + self.apart
+        share = np.divide(isolated, total, out=np.zeros_like(total), where=total > 0)
+        return np.asarray(-self.shrinkage * share**2)
 
     def costs(self, epsilon: Array) -> Array:
         """Privacy cost and fixed cost of each owner (n_owners, ...) at epsilon (n_owners, ...)."""

@@ -8,9 +8,11 @@ from scenarios.features.audit import Audit
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
 from scenarios.features.externalities import Externalities
+from scenarios.features.go import GoNoGo
 from scenarios.features.learners import Learners
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
+from scenarios.features.personal import PersonalModels
 from scenarios.features.pricing import LearnedPrice
 from scenarios.features.public_good import PublicGood
 from scenarios.features.regulation import Rules
@@ -32,7 +34,9 @@ FEATURES: dict[str, Feature] = {
     "regulation": Rules(),
     "participation": Participation(),
     "public_good": PublicGood(),
+    "personal": PersonalModels(),
     "pricing": LearnedPrice(),
+    "go": GoNoGo(),
     "time": Periods(),
 }
 

@@ -181,6 +181,13 @@ class Owners(Section):
     model_goes_to: Literal["sellers", "all"] = "sellers"
     """Who receives the model: the owners who sell anything, or all of them, to whom it is a public
     good."""
+    personal: bool = False
+    """Whether an owner that receives the model combines it with its own at home, as far as it can
+    trust each, and benefits by that personal model on records of its own kind."""
+    spread: NonNegative = 0.0
+    """With `personal`, what the model that is best for all owners is thought to cost an owner on
+    records of its own kind, on average, in relative fitness: 0 where owners are of one kind;
+    `validation.likeness.spread` estimates it."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
@@ -264,6 +271,10 @@ class Learner(Buyer):
     pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
     """How it moves the money in [policy] by what it sees; without this table, the policy stands as
     written."""
+    go: Literal["always", "worth_it"] = "always"
+    """When the model is bought, once owners have answered: always; or only where the released sums
+    show a gain worth more than the payments. Where it is not bought no money moves, the learner
+    keeps its own model, and the answers stay given."""
 
 
 # What results call the learner of [learner] and [policy], where there are several.

@@ -121,8 +121,13 @@ class Scenario(Section):
 
     @property
     def ways(self) -> tuple[Learning, ...]:
-        """Decided ways to train that are left open, and that need no more than sums if secure."""
+        """Decided ways to train that are left open, and that need no more than sums if secure.
+
+        Where the learner decides by released sums whether to buy, they are those that release them.
+        """
         decided = self.learning.decided
+        if self.learner.go != "always":
+            decided = tuple(one for one in decided if one.trains_by.scores)
         if not self.trusts.secure:
             return decided
         return tuple(one for one in decided if one.trains_by.sums_answers)

@@ -13,6 +13,7 @@ from learning.forecast.planner import Planner
 from learning.phrases import format_value
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.wrapped import Feared
+from learning.training.personal import shrinkage
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.functions import OnClaim
@@ -40,6 +41,7 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
         data,
         lambda: measure.own(isolated_as_known(data, planner)),
         partial(count_cost, scenario, planner),
+        planner.forecast.dispersion,
     )
     worth = partial(worth_of_all, planner.forecast, owners.epsilon_min, owners.epsilon_max)
     policy = written or make_declared(scenario.policy).prepared_for(owners, worth)
@@ -56,6 +58,7 @@ def market_owners(
     data: MarketData,
     isolated: Callable[[], np.ndarray | float] = lambda: 0.0,
     count: Callable[[Cost], Cost] = lambda cost: cost,
+    dispersion: float = 0.0,
 ) -> Owners:
     """The owners of a scenario: budgets they may choose, costs and benefits.
 
@@ -66,6 +69,8 @@ def market_owners(
     isolated : relative fitness of the models that owners have without the market, where they want
         a better one.
     count : the cost of privacy as it is counted; at budgets sold unless given.
+    dispersion : C/f*, relative fitness that a model from one record would have, over its number of
+        records; for personal models.
 
     Raises
     ------
@@ -80,7 +85,10 @@ def market_owners(
         low, high = np.where(links.any(axis=1), (low, high), 0.0)
     benefit = own.benefits(n_owners)
     alone: np.ndarray | float = 0.0
-    if benefit.any():
+    combined: dict[str, float] = {}
+    if own.personal:
+        alone, combined = personal_gains(scenario, data, dispersion)
+    elif benefit.any():
         alone = isolated()
     owners = Owners(
         data.names,
@@ -92,9 +100,31 @@ def market_owners(
         alone,
         values_per_owner(own.fixed_cost, n_owners, "owners.fixed_cost"),
         own.model_goes_to == "all",
+        **combined,
     )
     check_costs(owners)
     return owners
+
+
+def personal_gains(
+    scenario: Scenario, data: MarketData, dispersion: float
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Own error of owners on fresh records of their kind, and what combining makes of models.
+
+    An owner's own model has C/n_l there, and a model with psi = 0 on all n records C/n, and the
+    spread of kinds.
+
+    Raises
+    ------
+    InputError
+        With fewer than three parameters, with which the combination is the own model.
+    """
+    width = data.encoder.n_parameters
+    if shrinkage(width) == 0:
+        rule = "needs three parameters or more, below which the combination is an owner's own model"
+        raise InputError("owners.personal", rule, f"{width}", "Leave it out.")
+    apart = dispersion / float(data.sizes.sum()) + scenario.owners.spread
+    return dispersion / data.sizes, {"shrinkage": shrinkage(width), "apart": apart}
 
 
 def check_costs(owners: Owners) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from learning.forecast.planner import Planner
 from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.promises import weakest_claims
-from learning.training.engine import Trained
 from learning.training.model import Model
 from scenarios.features import FEATURES, features_in_use
 from scenarios.features.base import rows_of
@@ -35,6 +34,8 @@ LOOKED_UP = {
     "data.identical_records": MEASURED,
     "data.persons": MEASURED,
     "forecast.oracle": ORACLE,
+    "go": MEASURED,
+    "personal": MEASURED,
     "outside_option.measured": MEASURED,
     "owners[].isolated_relative_fitness": MEASURED,
     "owners[].isolated_estimate": MEASURED,
@@ -119,7 +120,7 @@ def build_result(run: Run, loop: Loop) -> Result:
         [{"run": number, "relative_fitness": fitness} for number, fitness in enumerate(runs)],
         market.payoff_rows(run),
         run.written.to_toml(absolute=True),
-        handed_over(run, run.trained) if run.trained else None,
+        handed_over(run),
         period_rows(run),
         run.paths.rows() if run.paths else (),
         talk_rows(run),
@@ -203,12 +204,16 @@ def talk_rows(run: Run) -> list[dict[str, Any]]:
     return rows_of({"tick": ticks, "time": times, "owner": names[trained.talks.owners]})
 
 
-def handed_over(run: Run, trained: Trained) -> HandedOver:
+def handed_over(run: Run) -> HandedOver | None:
     """The model of the first training, with the claims that hold of it.
 
-    Where there are several learners, it is that of the first.
+    Where there are several learners, it is that of the first. None without training, and where the
+    learner does not buy it.
     """
     data = run.data
+    trained = run.trained
+    if trained is None or (run.decision is not None and not run.decision.bought[0]):
+        return None
     claims = claims_part(run.scenario, data, run.planner, run.epsilon)
     if run.history:
         claims = all_claims(run)

@@ -234,7 +234,8 @@ def money_part(run: Run) -> dict[str, Any]:
     game = run.game
     have = run.accounts
     surplus = trained_gains(run)
-    gain = np.maximum(isolated_errors(run) - run.errors.mean(), 0.0)
+    reached = np.full(len(game.owners), run.errors.mean())
+    gain = game.owners.model_gains(isolated_errors(run), reached)
     benefit = np.where(run.has_model, game.owners.benefit * gain, 0.0)
     had = have.payments - have.costs + have.transfers - have.spillovers
     return {
@@ -257,8 +258,11 @@ def trained_gains(run: Run) -> np.ndarray:
 
 
 def isolated_errors(run: Run) -> np.ndarray:
-    """Errors of the models that owners could train alone, (n_owners,)."""
-    if not run.data.fits_own_models:
+    """Errors of the models that owners could train alone, (n_owners,).
+
+    On all records; of owners who combine models, as forecast on records of their own kind.
+    """
+    if run.scenario.owners.personal or not run.data.fits_own_models:
         return np.asarray(run.game.owners.isolated)
     if run.measure is RELATIVE or not run.game.owners.benefit.any():
         return run.data.isolated

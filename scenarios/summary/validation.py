@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, record_gradients
+from learning.forecast.likeness import compare_owners
 from learning.forecast.measures import RELATIVE
 from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
+from learning.forecast.public_sample import PublicSample
 from learning.privacy.promises import make_claims, weakest_claims
 from learning.progress import count_progress
 from learning.randomness import Streams
@@ -18,6 +20,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.baselines import BASELINES
 from learning.training.engine import Trained, train
 from learning.training.paths import ignore_step
+from learning.training.sums import released_sums
 from learning.training.task import Task
 from scenarios.features.audit import list_conduct
 from scenarios.run import Run
@@ -137,14 +140,19 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
     public = run.data.public
     aside = run.data.aside
     task = trained.task
+    none_found: dict[str, Any] = {"homogeneity": None, "likeness": None}
     sees: dict[str, Any] = {}
     if aside is not None and public is not None:
         models = np.stack([run.planner.own_model, trained.theta[0]])
         sees["aside"] = {"records": aside.n_records} | asdict(
             compare_models(public, aside.x, aside.y, models)
         )
-    if task is None or public is None or not ALGORITHMS[task.plan.algorithm].sums_answers:
-        return {"homogeneity": None, "learner_sees": sees or None}
+    if task is None or public is None:
+        return none_found | {"learner_sees": sees or None}
+    if task.coordinates.scores is not None:
+        return likeness_part(run, task, public) | {"learner_sees": sees or None}
+    if not ALGORITHMS[task.plan.algorithm].sums_answers:
+        return none_found | {"learner_sees": sees or None}
     gradients = record_gradients(task.coordinates, *public.population())
     found = homogeneity_of_answers(
         task, gradients, rng=Streams(run.scenario.seed, "homogeneity").rng()
@@ -154,7 +162,33 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
         sees["start"] = asdict(start)
     return {
         "homogeneity": {among: asdict(test) for among, test in found.items()},
+        "likeness": None,
         "learner_sees": sees or None,
+    }
+
+
+def likeness_part(run: Run, task: Task, public: PublicSample) -> dict[str, Any]:
+    """Tests that owners are of one kind, and the spread between them, by released sums."""
+    rng = Streams(run.scenario.seed, "homogeneity").rng("sums")
+    found = compare_owners(released_sums(task), public, task.mechanism, rng=rng)
+    tests = {"owners": found.among, "public": found.public}
+    optimum = run.planner.optimum
+    spread = None
+    if found.spread is not None:
+        spread = {
+            "relative_fitness": found.spread.excess / optimum,
+            "interval": [end / optimum for end in found.spread.interval],
+        }
+    rows = zip(task.owners, found.owners, found.unlike, strict=False)
+    return {
+        "homogeneity": {name: asdict(test) for name, test in tests.items() if test is not None},
+        "likeness": {
+            "owners": [
+                {"name": owner.name, **asdict(test), "unlike": unlike}
+                for owner, test, unlike in rows
+            ],
+            "spread": spread,
+        },
     }
 
 

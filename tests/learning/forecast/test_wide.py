@@ -130,7 +130,7 @@ def test_doubts_of_a_wide_covariance_need_no_product_of_every_row():
     rng = np.random.default_rng(0)
     seen = rng.normal(size=(1200, 100))
     tracemalloc.start()
-    doubts = own_check._covariance_roots(seen, seen.var(axis=0), 8, rng)
+    doubts = own_check.covariance_roots(seen, seen.var(axis=0), 8, rng)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert doubts.shape == (8, 100, 100) and most < 2e7  # all products: 96 MB

@@ -1,0 +1,152 @@
+"""The learner's estimate, after the answers, of how much better the trained model is than its own.
+
+Released sums show it without asking anyone again: the noise on them is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.forecast.public_sample import PublicSample
+from learning.training.adassp import NUMBERS_HELD, invert_held, release_statistics
+from learning.training.task import Task
+
+
+@dataclass(frozen=True)
+class GainSeen:
+    """Estimated fall of the training cost from the learner's own model to the trained one, by run.
+
+    Parameters
+    ----------
+    cost : array (runs,), the estimate, in units of the training cost; below 0 where the trained
+        model seems worse.
+    std_error : array (runs,), by the noise on the sums.
+    """
+
+    cost: Array
+    std_error: Array
+
+
+def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
+    """Estimate, from released sums, how much lower the cost of trained models is than the public's.
+
+    On the owners' records the cost falls from the public model, phi = 0, to phi by G(phi) = 2
+    phi'g - phi'A phi, with g and A the mean score and moments. Those released have noise e and E,
+    and the model is fitted to it: phi is about phi* + B (e - E phi*), B = A^-1. So
+
+        G = 2 phi'g^ - phi'A^ phi - 2 tr(B C),    C = v^2 I + s^2/2 (|phi*|^2 I + phi* phi*'),
+
+    is unbiased to second order, with g^ and A^ as released, v and s the deviations of e and of E
+    (diagonal), and phi* in C as long as phi less what noise adds to it. Its error is -2 phi*'e +
+    phi*'E phi* - 2 (e'B e - tr(B C)), of variance
+
+        4 v^2 |phi*|^2 + s^2 |phi*|^4 + 8 tr(B C B C).
+
+    Records that are shortened count less in the sums. The estimate is of whole records, by what
+    shortening takes from phi'g and phi'A phi (`restore_length`).
+
+    Parameters
+    ----------
+    task : the training, by one release of moments and scores.
+    theta : array (runs, p), the trained models.
+    sample : the learner's own rows.
+
+    Raises
+    ------
+    ValueError
+        If the training asks for no moments and scores.
+
+    Source: ours; the bias is that of fitting and judging by the same noise (Mallows' C_p).
+    """
+    if task.coordinates.scores is None:
+        raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
+    centred = (theta - task.coordinates.centre).T
+    phi = np.linalg.solve(task.coordinates.transform, centred).T
+    block = max(1, NUMBERS_HELD // task.width**2)
+    parts = [range(task.runs)[first : first + block] for first in range(0, task.runs, block)]
+    found = [_see_some(task, phi[list(part)], sample, part) for part in parts]
+    cost, variance = (np.concatenate(part) for part in zip(*found, strict=True))
+    return GainSeen(cost, np.sqrt(variance))
+
+
+def _see_some(
+    task: Task, phi: Array, sample: PublicSample, runs: Sequence[int]
+) -> tuple[Array, Array]:
+    """Estimates (runs,) and their variances."""
+    matrix, vector, on_matrix, on_vector = pool_release(task, runs)
+    inverse = invert_held(matrix, on_matrix)
+    by_score, by_moments = restore_length(task, phi, sample)
+    curved = np.einsum("rp,rpq,rq->r", phi, matrix, phi)
+    seen = 2 * by_score * np.sum(phi * vector, axis=1) - by_moments * curved
+    length = np.sum(phi**2, axis=1)
+    noise = _noise_covariance(phi, on_matrix, on_vector)
+    by_noise = np.einsum("rpq,rqs,rsp->r", inverse, noise, inverse)
+    held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
+    shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
+    moved = inverse @ _noise_covariance(shorter[:, None] * phi, on_matrix, on_vector)
+    scores_alone = on_vector**2 * np.trace(inverse, axis1=1, axis2=2)
+    moments_alone = np.trace(moved, axis1=1, axis2=2) - scores_alone
+    bias = 2 * (by_score * scores_alone + by_moments * moments_alone)
+    variance = 4 * by_score**2 * on_vector**2 * held + by_moments**2 * on_matrix**2 * held**2
+    twice = 8 * np.einsum("rpq,rqp->r", moved, moved)
+    return seen - bias, variance + np.maximum(by_score, by_moments) ** 2 * twice
+
+
+def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
+    """C of e - E phi by run, (runs, p, p), at points phi (runs, p)."""
+    unit = np.eye(phi.shape[1])
+    tilt = np.sum(phi**2, axis=1)[:, None, None] * unit + phi[:, :, None] * phi[:, None, :]
+    return on_vector[:, None, None] ** 2 * unit + on_matrix[:, None, None] ** 2 / 2 * tilt
+
+
+def pool_release(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+    """Mean moments (runs, p, p) and score (runs, p) as released, with the deviations of the noise.
+
+    With the penalty of the learner's own regularisation. The deviations (runs,) are of the noise on
+    a diagonal entry of the moments, and on an entry of the score.
+    """
+    penalty, pull = task.coordinates.penalty(task.regularisation)
+    matrix = np.tile(penalty / 2, (len(runs), 1, 1))
+    vector = np.tile(pull / 2, (len(runs), 1))
+    variances = np.zeros((2, len(runs)))
+    for weight, owner in zip(task.shares, task.owners, strict=True):
+        sums = release_statistics(task, owner, runs)
+        share = weight / owner.records.n_records
+        matrix += share * sums.xx
+        vector += share * sums.xu
+        variances[0] += (share * sums.matrix_deviation) ** 2
+        variances[1] += (share * sums.vector_deviation) ** 2
+    on_matrix, on_vector = np.sqrt(variances)
+    return matrix, vector, on_matrix, on_vector
+
+
+def restore_length(task: Task, phi: Array, sample: PublicSample) -> tuple[Array, Array]:
+    """Factors (runs,) on phi'g and on phi'A phi that make up for records being shortened.
+
+    They are those of the public rows, were their best model the trained one: whole over shortened.
+
+    Parameters
+    ----------
+    task : the training.
+    phi : array (runs, p), trained models.
+    sample : the learner's own rows.
+    """
+    coordinates = task.coordinates
+    scores = coordinates.scores
+    assert scores is not None
+    x, y = sample.population()
+    whole = x @ coordinates.transform
+    left = y - x @ sample.model
+    lengths = coordinates.lengths(whole)
+    found = np.empty((len(phi), 2))
+    for run, point in enumerate(phi):
+        along = whole @ point
+        short, target = scores.records(whole, left + along, lengths, coordinates.radius)
+        kept = short @ point
+        parts = np.array([[along @ (left + along), along @ along], [kept @ target, kept @ kept]])
+        found[run] = np.divide(parts[0], parts[1], out=np.ones(2), where=parts[1] > 0)
+    return found[:, 0], found[:, 1]

@@ -1,0 +1,173 @@
+"""Go or no-go: whether the trained model is bought, decided before money moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from learning.errors import InputError
+from learning.forecast.gain_seen import see_gain
+from learning.phrases import format_value
+from scenarios.features.base import Feature, Topic
+
+if TYPE_CHECKING:
+    from scenarios.run import Loop, Run
+    from scenarios.schema.scenario import Scenario
+
+WORTH_IT = "worth_it"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Decisions to buy the trained model or not, one for each training.
+
+    Parameters
+    ----------
+    seen: array (runs,), what the model is worth to the learner more than its own, as the released
+        sums show it, money.
+    std_error: array (runs,), of that, by the noise on the sums.
+    prior: mean and variance of the same over the worlds that the forecast takes for possible.
+    payments: money that the owners are paid in all if it is bought.
+    """
+
+    seen: np.ndarray
+    std_error: np.ndarray
+    prior: tuple[float, float]
+    payments: float
+
+    @property
+    def forecast_share(self) -> np.ndarray:
+        """Weight of the forecast beside the sums, (runs,): each counts by its precision."""
+        noise = self.std_error**2
+        return np.divide(noise, noise + self.prior[1], out=np.zeros_like(noise), where=noise > 0)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """Worth by the forecast and the sums together, (runs,), money."""
+        return self.seen + self.forecast_share * (self.prior[0] - self.seen)
+
+    @property
+    def chance_pays(self) -> np.ndarray:
+        """Chance that buying pays, after the answers, (runs,)."""
+        deviation = np.sqrt(self.forecast_share * self.prior[1])
+        above = self.expected - self.payments
+        certain = np.where(above > 0, np.inf, -np.inf)
+        return np.asarray(
+            scipy.special.ndtr(np.divide(above, deviation, out=certain, where=deviation > 0))
+        )
+
+    @property
+    def bought(self) -> np.ndarray:
+        """Mask of the trainings whose model is bought, (runs,): worth more than the payments."""
+        return self.expected > self.payments
+
+
+def decide_to_buy(run: Run) -> Decision | None:
+    """Decide, for each training of a run, whether its model is bought.
+
+    The learner knows the released sums, its own rows, its forecast and the payments agreed. What it
+    expects is the mean of two normal laws' product: of the forecast's worlds, and of the sums. It
+    takes the best training cost from its forecast. None where it buys every model, or nothing was
+    trained.
+    """
+    trained = run.trained
+    public = run.data.public
+    task = trained.task if trained else None
+    if run.scenario.learner.go == "always" or trained is None or task is None or public is None:
+        return None
+    seen = see_gain(task, trained.theta, public)
+    own = run.planner.forecast.outside
+    before = run.measure.own(own)
+
+    def worth_of(cost: np.ndarray) -> np.ndarray:
+        reached = np.maximum(own - cost / run.planner.optimum, -1.0)
+        return np.asarray(run.game.value * (before - run.measure(reached)))
+
+    value = worth_of(seen.cost)
+    up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
+    worlds = run.possible_gains(0.0)
+    prior = (float(worlds.mean()), float(worlds.var()))
+    return Decision(value, (up - down) / 2, prior, float(run.game.payments(run.epsilon).sum()))
+
+
+class GoNoGo(Feature):
+    """A learner that decides by the owners' answers whether it buys the model."""
+
+    key = "learner.go"
+    title = 'learner.go = "worth_it"'
+    example = ("learner.go=worth_it", "learning.algorithm=one_step", "learning.mechanism=l2")
+    refusal = 'must be "always"'
+    result = "go"
+    sentence = "go.txt.j2"
+    topic = Topic("model", 13)
+    excludes = {
+        "trust": "which is not worked out for a noise that owners make together",
+        "owners.benefit": "under which owners may wait for a model that nobody buys",
+        "learners": "which is worked out for one buyer",
+        "pricing": "which would learn from prices at which nothing is bought",
+        "time": "which is worked out for a market held once",
+    }
+
+    def is_used(self, scenario: Scenario) -> bool:
+        """Test whether the learner decides after the answers."""
+        return scenario.learner.go != "always"
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse trainings without released sums, and learners without public rows."""
+        if not scenario.ways:
+            rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
+            found = format_value(scenario.learning.algorithm)
+            raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+        if not scenario.data.public_rows:
+            rule = "needs public rows: else the learner has no model of its own to keep"
+            raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
+
+    def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:
+        """Decisions to buy, and what came of them.
+
+        Returns
+        -------
+        go.seen : Under `learner.go = "worth_it"`, money that the first training's model is worth to
+            the learner more than its own, before payments, as the released sums show it; go is
+            null unless it decides so, and where nothing is trained.
+        go.std_error : Its standard error, by the noise on the sums.
+        go.expected : The same with its forecast, each by its precision: what it decides by.
+        go.chance_pays : The chance that buying pays, after the answers.
+        go.payments : Money that is paid if the model is bought.
+        go.bought : Whether that model is bought.
+        go.share_bought : The share of the trainings whose model is bought.
+        go.share_lost : The share of the trainings in which buying would lose money, measured on
+            all records.
+        go.losses_prevented : The share of these whose model is not bought; null without any.
+        go.gains_missed : Money that models not bought would have gained the learner, on average
+            over all trainings, measured.
+        go.surplus : The learner's gain after paying, on average over all trainings, measured.
+        go.surplus_always : The same if every model were bought.
+        """
+        decision = run.decision
+        if decision is None:
+            return None
+        worth = run.game.value * (run.own_error - run.errors)
+        gains = worth - decision.payments
+        bought = decision.bought
+        lost = gains < 0
+        prevented = None
+        if lost.any():
+            prevented = float(np.mean(~bought[lost]))
+        return {
+            "seen": float(decision.seen[0]),
+            "std_error": float(decision.std_error[0]),
+            "expected": float(decision.expected[0]),
+            "chance_pays": float(decision.chance_pays[0]),
+            "payments": decision.payments,
+            "bought": bool(bought[0]),
+            "share_bought": float(bought.mean()),
+            "share_lost": float(lost.mean()),
+            "losses_prevented": prevented,
+            "gains_missed": float(np.mean(np.where(bought | lost, 0.0, gains))),
+            "surplus": float(np.mean(np.where(bought, gains, 0.0))),
+            "surplus_always": float(gains.mean()),
+        }

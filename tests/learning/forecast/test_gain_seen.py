@@ -1,0 +1,100 @@
+"""The gain that released sums show, against what records say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from populations import generated
+from releases import BOUNDED, WHOLE, P, market
+from sizes import sized
+
+from learning.forecast.gain_seen import pool_release, see_gain
+from learning.forecast.public_sample import PublicSample
+from learning.losses.clipping import Scores
+from learning.privacy.l2 import L2
+from learning.training.engine import train
+from learning.training.sums import released_sums
+
+
+def sample():
+    return PublicSample(*generated(80, P, np.random.default_rng(3)))
+
+
+def fall_of_cost(task, statistics, theta):
+    """Fall of the mean cost of clipped records, with the penalty, from the start to models."""
+    coordinates = task.coordinates
+    phi = np.linalg.solve(coordinates.transform, (theta - coordinates.centre).T).T
+
+    def cost(points):
+        models = coordinates.model(points)
+        charge = task.regularisation / 2 * np.sum(models**2, axis=-1)
+        return statistics.mean_loss(points) + charge
+
+    return cost(np.zeros(P)) - cost(phi)
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 0.2])
+def test_without_noise_the_gain_is_that_of_the_records(regularisation):
+    task, pooled = market(coordinates=WHOLE, regularisation=regularisation)
+    theta = train(task).theta
+    found = see_gain(task, theta, sample())
+    assert found.cost == pytest.approx(fall_of_cost(task, pooled, theta))
+    assert not found.std_error.any()
+
+
+@pytest.mark.parametrize("mechanism", [None, L2(width=P).with_moments(0.4)])
+def test_the_gain_is_unbiased_and_its_error_known(mechanism):
+    """Over trainings, with bounds that shorten no record."""
+    runs = sized(2000, 20_000)
+    wide = replace(WHOLE, radius=2.6, scores=Scores(8.0, 0.4))
+    task, pooled = market(100.0, wide, runs=runs, mechanism=mechanism)
+    theta = train(task).theta
+    found = see_gain(task, theta, sample())
+    error = found.cost - fall_of_cost(task, pooled, theta)
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
+    assert found.std_error.mean() == pytest.approx(error.std(), rel=0.1)
+    assert error.std() < 0.1 * found.cost.mean()  # small enough for an expansion
+
+
+def test_noise_that_hides_everything_shows_no_gain():
+    """Fitted to noise alone, a model seems no better than the public one on average."""
+    runs = sized(4000, 40_000)
+    start = np.linalg.lstsq(*generated(600, P, np.random.default_rng(1)), rcond=None)[0]
+    wide = replace(WHOLE, centre=start, radius=2.6, scores=Scores(8.0, 0.4))
+    task, pooled = market(100.0, wide, runs=runs)
+    theta = train(task).theta
+    found = see_gain(task, theta, sample())
+    true = fall_of_cost(task, pooled, theta)
+    assert true.mean() < 0 and found.cost.mean() == pytest.approx(true.mean(), rel=0.15)
+
+
+def test_shortened_records_count_in_full_if_they_are_like_the_public_rows():
+    """With rows of one kind, without noise, the fall of the whole cost is seen, not that of shortened records."""
+    x, y = generated(600, P, np.random.default_rng(1))
+    task, pooled = market(coordinates=replace(BOUNDED, theta_max=1e6), runs=1)
+    theta = train(task).theta
+    model = np.linalg.lstsq(x, y, rcond=None)[0]
+    moved = PublicSample(x, y - x @ model + x @ BOUNDED.centre)  # whose own model is the start
+    found = float(see_gain(task, theta, moved).cost[0])
+    losses = [float(np.mean((y - x @ one) ** 2)) for one in (BOUNDED.centre, theta[0])]
+    assert found == pytest.approx(losses[0] - losses[1], rel=0.05)
+    assert fall_of_cost(task, pooled, theta)[0] < 0.8 * found
+
+
+def test_pooled_releases_are_the_sums_of_each_owner():
+    task, _ = market(2.0, runs=3)
+    matrix, vector, on_matrix, on_vector = pool_release(task, [0, 2])
+    for place, run in enumerate([0, 2]):
+        sums = released_sums(task, run)
+        expected_matrix, expected_vector, deviation = sums.pool()
+        assert matrix[place] == pytest.approx(expected_matrix)
+        assert vector[place] == pytest.approx(expected_vector)
+        assert on_matrix[place] == pytest.approx(deviation)
+        noise = np.linalg.norm(sums.vector_deviation) / sums.sizes.sum()
+        assert on_vector[place] == pytest.approx(noise)
+
+
+def test_trainings_without_sums_show_no_gain():
+    task, _ = market()
+    with pytest.raises(ValueError, match="asks owners for no moments and scores"):
+        see_gain(replace(task, coordinates=replace(WHOLE, scores=None)), np.ones((3, P)), sample())

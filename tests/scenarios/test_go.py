@@ -1,0 +1,118 @@
+"""Go or no-go, and likeness by released sums, from a scenario file to result and page."""
+
+import numpy as np
+import pytest
+from told import differing
+
+from learning.errors import InputError
+from scenarios.command.console import summary_lines
+from scenarios.features.go import Decision
+from scenarios.planning import prepare
+from scenarios.report.page import render
+from scenarios.runner import carry_out, run
+from scenarios.schema.loading import load
+from scenarios.summary.content import mark_privileged
+
+ONE_STEP = ["learning.algorithm=one_step", "learning.mechanism=l2", "validation.runs=40"]
+RULE = [*ONE_STEP, "learner.go=worth_it"]
+
+
+def insurers(*changes):
+    return load("three_insurers", [*RULE, *changes])
+
+
+def test_a_model_that_is_worth_it_is_bought():
+    result = run(insurers("policy.budget=500", "owners.epsilon=[2.0, 10.0]"))
+    go = result["go"]
+    assert go["bought"] and go["seen"] > go["payments"] == pytest.approx(500)
+    assert go["share_bought"] == 1 and go["surplus"] == go["surplus_always"] > 0
+    assert result.model is not None
+    assert go["losses_prevented"] is None and go["gains_missed"] == 0
+    gained = result["validation"]["money"]["learner_surplus"]["mean"]
+    assert go["surplus_always"] == pytest.approx(gained)
+
+
+def test_a_model_that_costs_more_than_it_brings_is_not_handed_over():
+    result = run(insurers("policy.budget=8000"))
+    go = result["go"]
+    assert not go["bought"] and go["seen"] < go["payments"] and result.model is None
+    assert go["share_lost"] == 1 and go["losses_prevented"] > 0.9
+    assert go["surplus"] > go["surplus_always"] and go["surplus"] > -100
+    lines = "\n".join(summary_lines(result.content))
+    page = render(result.content, {}, "")
+    for words in ("it does not buy the model, and nobody is paid", "are prevented"):
+        assert words in lines and words in page
+    assert not differing("result.json", result.content)[0]
+
+
+def test_each_training_is_decided_by_its_own_sums():
+    """The decision of a run is that of a learner who knows nothing but that run."""
+    scenario = insurers("policy.budget=5000")
+    prepared = prepare(scenario)
+    done = carry_out(scenario, prepared)
+    decision = done.decision
+    assert decision.bought.tolist() == (decision.expected > decision.payments).tolist()
+    assert np.ptp(decision.seen) > 0 and 0 < decision.bought.mean() < 1
+    unit = done.game.value / prepared.planner.optimum
+    assert (decision.std_error / unit > 0).all()
+    assert ((decision.chance_pays > 0.5) == decision.bought).all()
+
+
+def test_what_is_expected_is_the_mean_of_both_laws():
+    """By brute force: normal prior times normal likelihood on a grid."""
+    made = Decision(np.array([3.0, -2.0]), np.array([1.0, 4.0]), (1.0, 9.0), 1.5)
+    grid = np.linspace(-60, 60, 200_001)
+    for place, (seen, error) in enumerate([(3.0, 1.0), (-2.0, 4.0)]):
+        density = np.exp(-((grid - 1) ** 2) / 18 - (grid - seen) ** 2 / (2 * error**2))
+        density /= density.sum()
+        assert made.expected[place] == pytest.approx(density @ grid, abs=1e-6)
+        assert made.chance_pays[place] == pytest.approx(density @ (grid > 1.5), abs=1e-3)
+    known = Decision(np.array([3.0, 1.0]), np.zeros(2), (0.0, 0.0), 1.5)
+    assert known.chance_pays.tolist() == [1.0, 0.0] and known.bought.tolist() == [True, False]
+
+
+def test_money_in_units_of_the_target_is_decided_in_them():
+    changes = ["learner.value={per='rmse', money=10000.0}", "owners.epsilon=[2.0, 10.0]"]
+    changes.append("policy.budget=300")
+    done = run(insurers(*changes))
+    go = done["go"]
+    seen = done["learner"]["terms"]["outside"] - go["seen"] / 10000.0
+    assert go["bought"] and 0 < seen < done["learner"]["terms"]["outside"]
+
+
+def test_likeness_is_told_of_released_sums():
+    result = run(load("three_insurers", [*ONE_STEP, "data.order=as_is"]))
+    checked = result["validation"]
+    assert [one["name"] for one in checked["likeness"]["owners"]] == [
+        "Aurora Health",
+        "Beacon Mutual",
+        "Cedar Life",
+    ]
+    assert any(one["unlike"] for one in checked["likeness"]["owners"])
+    assert checked["homogeneity"]["owners"]["p_value"] < 0.01
+    spread = checked["likeness"]["spread"]
+    assert 0 < spread["interval"][0] < spread["relative_fitness"] < spread["interval"][1]
+    assert "differ by more than noise and chance" in "\n".join(summary_lines(result.content))
+    assert result["go"] is None and result.model is not None
+    assert not differing("result.json", result.content)[0]
+    assert mark_privileged(load("three_insurers", ONE_STEP), result.content)["go"] == "measured"
+
+
+def test_a_refusal_is_about_what_sums_show():
+    best = load("three_insurers", ["learning.algorithm=best", *RULE[1:]])
+    assert {one.algorithm for one in best.ways} == {"one_step"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["learner.go=worth_it"], 'learning.algorithm: must be "one_step" with learner.go'),
+        ([*RULE, "data.public_rows=0"], "learner.go: needs public rows"),
+        ([*RULE, "trust={aggregation='secure'}"], "trust"),
+        ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
+        (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
+    ],
+)
+def test_what_cannot_be_decided_by_sums(changes, message):
+    with pytest.raises(InputError, match=message):
+        load("three_insurers", changes)
