@@ -22,6 +22,7 @@ from planting.broken_coordinates import (
     ShortLost,
     TwiceTheRadius,
     Unclipped,
+    UnclippedMoments,
     UnclippedScores,
     UnclippedTargets,
     Unprojected,
@@ -235,6 +236,11 @@ BUGS: dict[str, Bug] = {
     "scores": Bug(
         "scores not clipped",
         in_coordinates(UnclippedScores),
+        lambda task: task.coordinates.scores is not None,
+    ),
+    "curvature": Bug(
+        "second moments not clipped",
+        in_coordinates(UnclippedMoments),
         lambda task: task.coordinates.scores is not None,
     ),
     "moments": Bug(
