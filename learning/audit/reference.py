@@ -12,9 +12,10 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.audit.verdicts import Check, judge_numbers, judge_ratio
-from learning.losses.clipping import LEAST_CURVATURE
+from learning.losses.clipping import KINK_SCALE, LEAST_CURVATURE
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
+from learning.losses.margin import SmoothedHinge
 from learning.losses.squared import Squared
 from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task
@@ -103,7 +104,8 @@ def _step_records(loss: Loss, moved: Array, said: Array, y: Array) -> Records:
     """
     if not loss.labels:
         return moved, y - said
-    curvature = np.maximum(loss.second_derivative(y * said), LEAST_CURVATURE)
+    smooth = SmoothedHinge(KINK_SCALE) if loss.kinked else loss
+    curvature = np.maximum(smooth.second_derivative(y * said), LEAST_CURVATURE)
     x = np.sqrt(curvature / 2)[:, None] * moved
     return x, -loss.derivative(y * said) * y / np.sqrt(2 * curvature)
 
