@@ -17,6 +17,7 @@ import numpy as np
 from learning.audit.accountant import NoiseLaw, law_of
 from learning.audit.auditor import Finding
 from learning.audit.dependence import (
+    Scores,
     compare_coordinates,
     compare_mixes,
     compare_owners,
@@ -179,15 +180,19 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
         numbers = [[(one.owner.name, normal_scores("", one.relative)) for one in answered]]
     else:
         name = mechanism.name
-        numbers = [
-            [(one.owner.name, normal_scores(name, one.relative)) for one in part] for part in parts
-        ]
+        numbers = [[_join_scores(name, owner) for owner in zip(*parts, strict=True)]]
         if known:
             compared = OF_SIGNS | {"mixes": compare_mixes}
             sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]
             numbers = [kind for both in zip(numbers, sizes, strict=True) for kind in both]
     for kind, compare in compared.items():
         yield kind, chain.from_iterable(map(compare, numbers))
+
+
+def _join_scores(name: str, parts: Sequence[Answers]) -> Scores:
+    """Join the normal numbers of an owner's parts: noise is independent between them, too."""
+    numbers = [normal_scores(name, one.relative) for one in parts]
+    return parts[0].owner.name, np.concatenate(numbers, axis=2)
 
 
 def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
