@@ -278,13 +278,16 @@ class Scores:
         >>> (x.T @ x).round(6).tolist(), (u @ x).round(6).tolist()
         ([[0.36, 0.48], [0.48, 0.64]], [0.24, 0.32])
         """
-        score = lengths * np.abs(u)
+        with np.errstate(over="ignore", invalid="ignore"):  # of lengths that overflow
+            score = lengths * np.abs(u)
         held = np.divide(self.bound, score, out=np.ones_like(score), where=score > self.bound)
         short = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
         if self.alike:
             kept = np.sqrt(np.minimum(short**2, held))
             return x * kept[..., None], u * kept
-        return x * short[..., None], u * held / short
+        # of a record whose length overflows nothing is left, and no number that is none
+        left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
+        return x * short[..., None], left
 
 
 def noise_stretch(share: float) -> float:

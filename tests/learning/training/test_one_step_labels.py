@@ -111,15 +111,16 @@ def test_under_hinge_the_score_goes_by_its_own_slope_and_the_curvature_by_a_smoo
 
 
 @pytest.mark.parametrize("alike", [True, False])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 def test_moments_and_scores_of_any_record_keep_to_their_bounds(loss, alike):
     """Also of records so far out that neither slope nor curvature is a number by a careless formula."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(5000, P)) * np.exp(rng.normal(scale=6.0, size=(5000, 1)))
-    x[:4] = 1e150 * np.eye(P)
-    x[4] = 0.0
+    x[:8] = np.concatenate([1e150 * np.eye(P), 1e300 * np.eye(P)])  # lengths overflow
+    x[8] = 0.0
     y = np.where(rng.random(5000) < 0.5, 1.0, -1.0)
-    made, u = public(loss, R, Scores(H, 0.3, alike)).records(x, y)
+    with np.errstate(over="ignore"):
+        made, u = public(loss, R, Scores(H, 0.3, alike)).records(x, y)
     lengths = np.linalg.norm(made, axis=1)
     scores = lengths * np.abs(u)
     assert np.isfinite(made).all() and np.isfinite(u).all()
