@@ -17,6 +17,7 @@ import numpy as np
 from learning.audit.accountant import NoiseLaw, law_of
 from learning.audit.auditor import Finding
 from learning.audit.dependence import (
+    Scores,
     compare_coordinates,
     compare_mixes,
     compare_owners,
@@ -37,6 +38,7 @@ from learning.audit.single_numbers import (
 from learning.audit.transcript import Answers, Transcript, replications_for, watch_training
 from learning.audit.verdicts import Check, SingleTest, binomial_test, judge_tests
 from learning.errors import InputError
+from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import ALGORITHMS
 from learning.training.clocks import talk_probabilities
 from learning.training.task import Task
@@ -178,16 +180,19 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     if mechanism.parts > 1:  # an owner's own part of noise has fair signs, but no known law
         numbers = [[(one.owner.name, normal_scores("", one.relative)) for one in answered]]
     else:
-        numbers = [
-            [(one.owner.name, normal_scores(one.law(mechanism), one.relative)) for one in part]
-            for part in parts
-        ]
+        numbers = [[_join_scores(mechanism, owner) for owner in zip(*parts, strict=True)]]
         if known:
             compared = OF_SIGNS | {"mixes": compare_mixes}
             sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]
             numbers = [kind for both in zip(numbers, sizes, strict=True) for kind in both]
     for kind, compare in compared.items():
         yield kind, chain.from_iterable(map(compare, numbers))
+
+
+def _join_scores(mechanism: Mechanism, parts: Sequence[Answers]) -> Scores:
+    """Join the normal numbers of an owner's parts: noise is independent between them, too."""
+    numbers = [normal_scores(one.law(mechanism), one.relative) for one in parts]
+    return parts[0].owner.name, np.concatenate(numbers, axis=2)
 
 
 def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleTest]:

@@ -12,7 +12,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.audit.verdicts import Check, judge_numbers, judge_ratio
+from learning.losses.clipping import KINK_SCALE, LEAST_CURVATURE
 from learning.losses.coordinates import Coordinates
+from learning.losses.loss import Loss
+from learning.losses.margin import SmoothedHinge
+from learning.losses.squared import Squared
 from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task
 
@@ -22,6 +26,7 @@ AVERAGED = 4e-6  # of the mean length, of a mean in single precision; sums are e
 EXACT = 1e-9
 POINTS = 3  # queries at which an owner's mean is compared
 BATCH = 5  # canaries that are averaged
+SQUARED = Squared()  # which sums of a Newton step are solved under, whatever the loss
 NEAR_KINK = 1e-4  # margins that single precision may put on the other side
 
 Records = tuple[Array, Array]
@@ -47,13 +52,14 @@ def reference_gradients(
         held = _clip_vectors(each_gradient(loose, query, len(y)), bounds.radius, bounds.norm)
         return held, RELATIVE * np.linalg.norm(held, axis=1)
     a, target = _record_lines(bounds, x, y)
+    loss = SQUARED if bounds.scores is not None else bounds.loss
     t = a @ query + target
-    slopes = bounds.loss.derivative(t)
+    slopes = loss.derivative(t)
     gradients = slopes[:, None] * a
     lengths = np.linalg.norm(a, axis=1)
     sizes = np.abs(a) @ np.abs(query) + np.abs(target)
-    rounding = bounds.loss.curvature * lengths * sizes + np.abs(slopes) * lengths
-    if bounds.loss.kinked:
+    rounding = loss.curvature * lengths * sizes + np.abs(slopes) * lengths
+    if loss.kinked:
         rounding = np.where(np.abs(t - 1) < NEAR_KINK * (1 + sizes), lengths / ABSOLUTE, rounding)
     if bounds.clips_gradients:
         held = _clip_vectors(gradients, bounds.radius, bounds.norm)
@@ -77,10 +83,10 @@ def _record_lines(bounds: Coordinates, x: Array, y: Array) -> Records:
     """Compute (a, b) of t = a'phi + b of each record, clipped where records are."""
     moved = x @ bounds.transform
     said = x @ bounds.centre
+    if bounds.scores is not None:
+        return _clip_scores(bounds, *_step_records(bounds.loss, moved, said, y))
     lengths = np.linalg.norm(moved, ord=bounds.norm, axis=1)
     short = np.minimum(1.0, bounds.radius / np.maximum(lengths, 1e-300))
-    if bounds.scores is not None:
-        return _clip_scores(bounds, moved, y - said, short)
     a = moved
     limit = np.inf
     if not bounds.clips_gradients:
@@ -91,9 +97,24 @@ def _record_lines(bounds: Coordinates, x: Array, y: Array) -> Records:
     return a, -np.clip(y - said, -limit, limit)
 
 
-def _clip_scores(bounds: Coordinates, moved: Array, u: Array, short: Array) -> Records:
+def _step_records(loss: Loss, moved: Array, said: Array, y: Array) -> Records:
+    """Compute x and u of the least-squares problem of a Newton step: 2 xx' is a record's curvature.
+
+    And 2 ux is its negative gradient at the start.
+    """
+    if not loss.labels:
+        return moved, y - said
+    smooth = SmoothedHinge(KINK_SCALE) if loss.kinked else loss
+    curvature = np.maximum(smooth.second_derivative(y * said), LEAST_CURVATURE)
+    x = np.sqrt(curvature / 2)[:, None] * moved
+    return x, -loss.derivative(y * said) * y / np.sqrt(2 * curvature)
+
+
+def _clip_scores(bounds: Coordinates, moved: Array, u: Array) -> Records:
     """Compute the record with clipped second moments and scores."""
     assert bounds.scores is not None
+    lengths = np.linalg.norm(moved, axis=1)
+    short = np.minimum(1.0, bounds.radius / np.maximum(lengths, 1e-300))
     score = np.linalg.norm(moved, axis=1) * np.abs(u)
     held = np.minimum(1.0, bounds.scores.bound / np.maximum(score, 1e-300))
     if bounds.scores.alike:
@@ -159,7 +180,7 @@ def compare_records(task: Task, records: Mapping[str, Records]) -> Check | None:
 
 def _kink_slack(bounds: Coordinates, x: Array, y: Array, query: Array) -> float:
     """Bound the change of a mean gradient by records at a kink."""
-    if not bounds.loss.kinked:
+    if not bounds.loss.kinked or bounds.scores is not None:
         return 0.0
     a, b = _record_lines(bounds, x, y)
     near = np.abs(a @ query + b - 1) < NEAR_KINK

@@ -21,6 +21,7 @@ from learning.audit.label_pairs import (
     unit_directions,
 )
 from learning.audit.reference import each_gradient
+from learning.audit.score_pairs import search_score_pairs
 from learning.losses.clipping import Scores, noise_stretch, worst_cosine
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network
@@ -207,8 +208,8 @@ def worst_sums(coordinates: Coordinates) -> Pair:
     of the proof: the cosine between them is min(1, k/2), k = (c Y/B)^2
     (`learning.training.adassp.release_sensitivity`). For second moments and scores, the scores are
     opposite; the records are a long one and a short one, or two long ones at the angle of the proof
-    (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further. There is
-    no query.
+    (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further. Of labels
+    they are searched (`learning.audit.score_pairs`). There is no query.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:
@@ -245,6 +246,10 @@ def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
         x = np.linalg.solve(coordinates.transform, moved)
         return x, float(x @ coordinates.centre + target)
 
+    bound = factor * 2 * scores.bound * noise_stretch(scores.share)
+    if coordinates.loss.labels:
+        *found, distance = search_score_pairs(coordinates, scores)
+        return Pair((found[0], 1.0), (found[1], 1.0), np.zeros(width), distance, bound)
     far = FAR * scores.bound / radius
     first = record(FAR * radius * one, far)
     angled_one = record(FAR * radius * angled, -far)
@@ -255,7 +260,6 @@ def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
         score = np.linalg.norm(held[0].xy - held[1].xy)
         tried.append((float(np.hypot(factor * score, moments)), second))
     distance, other = max(tried, key=lambda pair: pair[0])
-    bound = factor * 2 * scores.bound * noise_stretch(scores.share)
     return Pair(first, other, np.zeros(width), distance, bound)
 
 

@@ -108,7 +108,7 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
     for start in bootstrap.start_coordinates(bounds):
         ridge, pull = start.penalty(sample.regularisation)
         short, target = start.records(x, y)
-        whole = x @ start.transform
+        whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
         curvature = whole.T @ whole / len(y) + ridge / 2
         inverse = np.linalg.pinv(short.T @ short / len(y) + ridge / 2, hermitian=True)
         phi = inverse @ (target @ short / len(y) + pull / 2)
@@ -155,13 +155,18 @@ def one_step_protocol(
     width = len(whole.centre)
     x, y = bootstrap.sample.population()
     some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
-    size = float(np.sqrt(np.mean(whole.lengths(x @ whole.transform) ** 2)))
-    residual = float(np.sqrt(np.mean((y - x @ bootstrap.sample.truth) ** 2)))
+    loss = bootstrap.sample.loss
+    moved, missed = loss.working_records(x @ whole.transform, x @ bootstrap.sample.truth, y)
+    lengths = whole.lengths(moved)
+    size = float(np.sqrt(np.mean(lengths**2)))
+    unit = size * float(np.sqrt(np.mean(missed**2)))
+    if loss.labels:  # whose longest records have the smallest scores
+        unit = float(np.sqrt(np.mean((lengths * missed) ** 2)))
     reach = np.linspace(0, 1, len(RADII))
     radii = [size * float(one) for one in thin_out(RADII * wider**reach, LEAST_BOUNDS, width)]
     reach = np.linspace(0, 1, len(SCORES))
     tried_scores = thin_out(SCORES * wider**reach, LEAST_BOUNDS, width)
-    scores = [size * residual * float(one) for one in tried_scores]
+    scores = [unit * float(one) for one in tried_scores]
     if clip is not None:
         scores = [clip / 2]
     share = noise_shares(width)

@@ -27,6 +27,8 @@ from learning.arrays import Array
 from learning.declaration import Declaration
 
 ClippedBy = Literal["parts", "record"]
+KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
+LEAST_CURVATURE = 1e-12  # of a record in a Newton step
 PARTS: ClippedBy = "parts"
 RECORD: ClippedBy = "record"
 
@@ -104,6 +106,7 @@ class Slopes(Declaration):
     linear : whether the prediction is theta'x.
     quadratic : whether sums over an owner's records replace them, and the exact law of training
         holds.
+    curved : whether a record has a curvature at the start, so that Newton's step is defined there.
     steepest : the largest slope in t.
     clips_gradients : whether a record's gradient is always clipped, and never the record
         (`PublicCoordinates.clips_gradients`).
@@ -114,6 +117,7 @@ class Slopes(Declaration):
     labels: ClassVar[bool] = True
     linear: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
     clips_gradients: ClassVar[bool] = False
 
@@ -123,6 +127,30 @@ class Slopes(Declaration):
     def derivative(self, t: Any) -> Any:
         """Slope of the loss at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature at t that a Newton step counts, elementwise, at least 0."""
+        raise TypeError(f"{type(self).__name__} has no step_curvature(t): Newton's step needs one")
+
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """Records (z, u) of the least-squares problem that a Newton step of this loss solves.
+
+        z = sqrt(c/2) x and u = -l'(t) y/sqrt(2 c) with the curvature c at t = y said. So sum zz' is
+        half the Hessian and sum uz minus half the gradient, as sum xx' and sum ux are of squared
+        loss. A record that has next to no curvature is given `LEAST_CURVATURE`, which leaves its
+        score as it is.
+
+        Parameters
+        ----------
+        x : array (..., n, p), records in the coordinates of training.
+        said : array (..., n), what the start predicts of them.
+        y : array (n,), labels +-1.
+
+        Source: McCullagh and Nelder, Generalized Linear Models, 2.5 (working response).
+        """
+        t = y * said
+        root = np.sqrt(np.maximum(self.step_curvature(t), LEAST_CURVATURE) / 2)
+        return x * root[..., None], -self.derivative(t) * y / (2 * root)
 
     def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """Negative slope, in single precision; may be written over t."""
@@ -155,10 +183,15 @@ class SquaredSlopes(Slopes):
     name: ClassVar[str] = "squared"
     labels: ClassVar[bool] = False
     quadratic: ClassVar[bool] = True
+    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """2 t."""
         return 2 * t
+
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """x and the residual y - said."""
+        return x, y - said
 
     def gradient_bound(
         self, radius: float, target_bound: float, theta_max: float, norm: int
@@ -171,20 +204,34 @@ class LogisticSlopes(Slopes):
     """Slopes of log(1 + exp(-t)) with t = y theta'x."""
 
     name: ClassVar[str] = "logistic"
+    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """-1/(1 + exp(t))."""
         return -scipy.special.expit(-t)
+
+    def step_curvature(self, t: Any) -> Any:
+        """1/((1 + exp(t)) (1 + exp(-t))), at most 1/4."""
+        return scipy.special.expit(t) * scipy.special.expit(-t)
 
 
 class HingeSlopes(Slopes):
     """Slopes of max(0, 1 - t) with t = y theta'x."""
 
     name: ClassVar[str] = "hinge"
+    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """-1 below the kink, 0 from there on."""
         return np.negative(t < 1, dtype=np.asarray(t).dtype)
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature of s log(1 + exp((1 - t)/s)), the hinge with a smooth kink, s = `KINK_SCALE`.
+
+        At most 1/(4 s). The score goes by the hinge's own slope.
+        """
+        past = (t - 1) / KINK_SCALE
+        return scipy.special.expit(past) * scipy.special.expit(-past) / KINK_SCALE
 
 
 # the losses whose gradients an owner can release
@@ -196,6 +243,10 @@ SLOPES: dict[str, Slopes] = {
 @dataclass(frozen=True)
 class Scores:
     """Bounds of a release of sum xx' and of scores sum ux, u = y - centre'x, in the coordinates.
+
+    Under a loss of labels x and u are those of `Slopes.working_records`, to which the same bounds
+    apply: a record's score lies along its moments' direction, whatever the loss, and that is all
+    that `noise_stretch` and `distance_frontier` rest on.
 
     A record's second moments are held to |x|_2^2 <= R^2, R the radius of the coordinates, its score
     to |u x|_2 <= h. With ``alike`` a record counts w = min(1, R^2/|x|^2, h/|u x|), in w xx' and in
@@ -227,13 +278,16 @@ class Scores:
         >>> (x.T @ x).round(6).tolist(), (u @ x).round(6).tolist()
         ([[0.36, 0.48], [0.48, 0.64]], [0.24, 0.32])
         """
-        score = lengths * np.abs(u)
+        with np.errstate(over="ignore", invalid="ignore"):  # of lengths that overflow
+            score = lengths * np.abs(u)
         held = np.divide(self.bound, score, out=np.ones_like(score), where=score > self.bound)
         short = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
         if self.alike:
             kept = np.sqrt(np.minimum(short**2, held))
             return x * kept[..., None], u * kept
-        return x * short[..., None], u * held / short
+        # of a record whose length overflows nothing is left, and no number that is none
+        left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
+        return x * short[..., None], left
 
 
 def noise_stretch(share: float) -> float:
@@ -358,11 +412,12 @@ class PublicCoordinates:
         return points * shorten[..., None]
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Clip records under squared loss: (..., n, p) and (..., n)."""
-        target = y - self.centre @ x.T
+        """Clip records under squared loss, or those of a Newton step: (..., n, p) and (..., n)."""
+        said = self.centre @ x.T
         if self.scores is not None:
-            moved = x @ self.transform
+            moved, target = self.loss.working_records(x @ self.transform, said, y)
             return self.scores.records(moved, target, self.lengths(moved), self.radius)
+        target = y - said
         if not self.clips_gradients:
             target = np.clip(target, -self.target_bound, self.target_bound)
         return self.clip_features(x), target

@@ -24,7 +24,7 @@ from learning.losses.records import (
     join_parts,
     row_blocks,
 )
-from learning.losses.statistics import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
@@ -178,7 +178,14 @@ class Loss(Slopes):
         bounds: the Coordinates of training.
         x, y: arrays (n, p) and (n,), the owner's records.
         one_by_one: whether queries are for single records.
+
+        Returns
+        -------
+        Sums of the records of a Newton step, where second moments and scores are asked for; else
+        the records, which answer at any point.
         """
+        if bounds.scores is not None and not one_by_one:
+            return sum_records(bounds, x, y)
         lines = allocate_like((len(y), len(bounds.centre) + 1), np.float32, x)
         for rows in row_blocks(len(y)):
             if self.labels:
@@ -200,6 +207,13 @@ class Loss(Slopes):
         largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
         penalty, _ = bounds.penalty(regularisation)
         return self.curvature * largest + float(np.linalg.eigvalsh(penalty)[-1])
+
+
+def sum_records(bounds: PublicCoordinates, x: Array, y: Array) -> SquaredStatistics:
+    """Sum the clipped records of squared loss, or of a Newton step under another one."""
+    blocks = (bounds.records(x[rows], y[rows]) for rows in row_blocks(len(y)))
+    first, *rest = (squared_statistics(*block) for block in blocks)
+    return sum(rest, first)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,9 @@ class Hinge(HingeSlopes, Loss):
         return SmoothedHinge(width * np.sqrt(3) / np.pi, lift)
 
 
+HINGE = Hinge()
+
+
 @dataclass(frozen=True)
 class SmoothedHinge(Loss):
     """s log(1 + exp((1 - t)/s)) - lift: mean hinge loss over logistic errors in t.
@@ -106,6 +109,7 @@ class SmoothedHinge(Loss):
     scale: float
     lift: float = 0.0
     name: ClassVar[str] = Hinge.name
+    curved: ClassVar[bool] = True
     measure: ClassVar[str] = Hinge.measure
 
     def value(self, t: Any) -> Any:
@@ -119,6 +123,10 @@ class SmoothedHinge(Loss):
     def second_derivative(self, t: Any) -> Any:
         """Density of errors that move t onto the kink."""
         return LOGISTIC.second_derivative((t - 1) / self.scale) / self.scale
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature that owners count under the hinge itself."""
+        return HINGE.step_curvature(t)
 
     def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """Negative slope, written over t."""

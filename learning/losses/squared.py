@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.clipping import PublicCoordinates, SquaredSlopes
-from learning.losses.loss import Loss, TrainingCost
-from learning.losses.records import GradientOracle, in_batches, row_blocks, stack_by_size
+from learning.losses.loss import Loss, TrainingCost, sum_records
+from learning.losses.records import GradientOracle, in_batches, stack_by_size
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 
 
@@ -90,9 +90,7 @@ class Squared(SquaredSlopes, Loss):
         """Sum over the clipped records, unless single records or clipped gradients are needed."""
         if one_by_one or bounds.clips_gradients:
             return super().oracle(bounds, x, y, one_by_one=True)
-        blocks = (bounds.records(x[rows], y[rows]) for rows in row_blocks(len(y)))
-        first, *rest = (squared_statistics(*block) for block in blocks)
-        return sum(rest, first)
+        return sum_records(bounds, x, y)
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """Least squares."""

@@ -32,6 +32,11 @@ the banks with 1,000. Averaging released and public moments by their precision, 
 3 % on some shuffles of the rows and loses as much on others. AdaSSP's damping doubles the error
 here, because it lets noise through only once in twenty times; `solve_newton_step` corrects the mean
 effect of noise on the moments.
+
+Under a loss of labels the same release gives a Newton step of the training cost: records enter as
+`learning.losses.clipping.Slopes.working_records`, so that sum xx' is half the Hessian at the public
+model and sum xu minus half the gradient. What remains of the error without noise is then of the
+order of the squared distance of the start.
 """
 
 from __future__ import annotations
@@ -183,8 +188,7 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     Raises
     ------
     ValueError
-        If the mechanism or the coordinates are not in 2-norm, or the records are not sums of
-        squared loss.
+        If the mechanism or the coordinates are not in 2-norm, or the records are not sums.
     """
     records = owner.records
     coordinates = task.coordinates
@@ -195,7 +199,7 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
         )
     if not isinstance(records, SquaredStatistics):
         raise ValueError(
-            f"{owner.name}: a one-shot release needs the sums of squared loss, SquaredStatistics"
+            f"{owner.name}: a one-shot release needs sums over the records, SquaredStatistics"
         )
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))[list(runs)]
     scale = scale * np.sqrt(task.mechanism.unit_variance)

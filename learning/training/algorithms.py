@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.clipping import PARTS, RECORD, ClippedBy
+from learning.losses.clipping import PARTS, RECORD, ClippedBy, Slopes
 from learning.registry import Registry
 
 if TYPE_CHECKING:
@@ -141,6 +141,12 @@ class Algorithm:
     def prints_step(self) -> bool:
         """True if the paper states a step-size constant."""
         return self.published_formulas
+
+    def trains(self, loss: Slopes) -> bool:
+        """Test whether it trains under a loss: by steps under any, by sums where they exist."""
+        if self.takes_steps:
+            return True
+        return loss.curved if self.scores else loss.quadratic
 
     def queries(self, horizon: int) -> int:
         """Number of queries, each with a step, in a horizon of T rounds."""

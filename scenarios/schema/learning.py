@@ -281,8 +281,9 @@ class Learning(Section):
     def _check_loss(self) -> None:
         algorithm = self.trains_by
         self._check_parameters()
-        if not algorithm.takes_steps and not self.objective.quadratic:
-            raise self._must_be("loss", names_with(LOSSES, "quadratic"), self._says("algorithm"))
+        if not algorithm.trains(self.objective):
+            able = [name for name, loss in LOSSES.items() if algorithm.trains(loss)]
+            raise self._must_be("loss", quote_choices(able), self._says("algorithm"))
         if self.clip == "none" and self.clips_gradients:
             cause = "loss" if self.objective.clips_gradients else "clipping"
             raise self._must_be("clip", '"optimal" or a number above 0', self._says(cause))

@@ -17,7 +17,8 @@ from learning.training.task import Task
 class Unclipped(Coordinates):
     @property
     def loose(self) -> Coordinates:
-        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf, "scores": None}
+        scores = self.scores and replace(self.scores, bound=np.inf)
+        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf, "scores": scores}
         return Coordinates(**whole)
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -31,8 +32,23 @@ class UnclippedScores(Coordinates):
     """Second moments are held to their bound, scores are not."""
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        return self.loose.records(x, y)
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        return self.loose.oracle(x, y, one_by_one=one_by_one)
+
+    @property
+    def loose(self) -> Coordinates:
         whole = vars(self) | {"scores": self.scores and replace(self.scores, bound=np.inf)}
-        return Coordinates(**whole).records(x, y)
+        return Coordinates(**whole)
+
+
+class UnclippedMoments(UnclippedScores):
+    """Scores are held to their bound, second moments are not."""
+
+    @property
+    def loose(self) -> Coordinates:
+        return Coordinates(**vars(self) | {"radius": np.inf})
 
 
 class OtherNorm(Coordinates):

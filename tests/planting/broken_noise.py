@@ -65,6 +65,32 @@ def in_draws(change: Callable[[Array], Array]) -> Callable[[Task], Task]:
     return in_mechanism(overriding)
 
 
+def in_releases(change: Callable[[Array, int], Array]) -> Callable[[Task], Task]:
+    """Noise on scores and moments changed, given as drawn and the number of scores."""
+
+    def overriding(task: Task, sound: Mechanism) -> dict[str, Any]:
+        return {
+            "draw_release": lambda self, widths, *, rng: change(
+                sound.draw_release(widths, rng=rng), widths[0]
+            )
+        }
+
+    return in_mechanism(overriding)
+
+
+def without_scores(noise: Array, width: int) -> Array:
+    return np.concatenate([np.zeros(width), noise[width:]])
+
+
+def without_moments(noise: Array, width: int) -> Array:
+    return np.concatenate([noise[:width], np.zeros(len(noise) - width)])
+
+
+def of_scores_again(noise: Array, width: int) -> Array:
+    """The first moments get the noise of the scores."""
+    return np.concatenate([noise[:width], noise[:width], noise[2 * width :]])
+
+
 def in_scales(
     change: Callable[[Task, Mechanism, Any, Any, float, int], Array],
 ) -> Callable[[Task], Task]:

@@ -22,6 +22,7 @@ from planting.broken_coordinates import (
     ShortLost,
     TwiceTheRadius,
     Unclipped,
+    UnclippedMoments,
     UnclippedScores,
     UnclippedTargets,
     Unprojected,
@@ -42,15 +43,19 @@ from planting.broken_noise import (
     for_one_answer,
     in_draws,
     in_mechanism,
+    in_releases,
     in_scales,
     more_than_whole,
     mostly,
     of_one_less,
+    of_scores_again,
     on_a_grid,
     one_too_few,
     three_times,
     two_apart,
     without_last,
+    without_moments,
+    without_scores,
 )
 from planting.broken_owners import (
     Backwards,
@@ -109,6 +114,11 @@ def _asked_again(task: Task) -> bool:
 def _of_vectors(task: Task) -> bool:
     """Whether noise is drawn by whole vectors, and not by parts of them."""
     return task.mechanism.name == L2Noise.name and task.mechanism.whole
+
+
+def _releases(task: Task) -> bool:
+    """Whether second moments and scores are released."""
+    return task.coordinates.scores is not None
 
 
 def _grows(task: Task) -> bool:
@@ -235,7 +245,17 @@ BUGS: dict[str, Bug] = {
     "scores": Bug(
         "scores not clipped",
         in_coordinates(UnclippedScores),
-        lambda task: task.coordinates.scores is not None,
+        _releases,
+    ),
+    "curvature": Bug(
+        "second moments not clipped",
+        in_coordinates(UnclippedMoments),
+        _releases,
+    ),
+    "no scores": Bug("no noise on scores", in_releases(without_scores), _releases),
+    "no moments": Bug("no noise on second moments", in_releases(without_moments), _releases),
+    "joined": Bug(
+        "noise of scores on second moments again", in_releases(of_scores_again), _releases
     ),
     "moments": Bug(
         "moments released beside scores for nothing",

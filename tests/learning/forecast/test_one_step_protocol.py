@@ -17,6 +17,7 @@ from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.clipping import Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
+from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.progress import ignore_work
 
@@ -25,9 +26,16 @@ MECHANISM = Gaussian(1e-6, "pld")
 
 @pytest.fixture(scope="module")
 def bootstrap():
+    return bootstrap_under("squared")
+
+
+def bootstrap_under(loss):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.standard_t(4, size=(200, 2)), np.ones(200)])
-    sample = PublicSample(x, x @ [1.0, -1.0, 0.5] + rng.standard_t(4, size=200))
+    y = x @ [1.0, -1.0, 0.5] + rng.standard_t(4, size=200)
+    sample = PublicSample(x, y)
+    if loss != "squared":
+        sample = PublicSample(x, np.where(y > 0, 1.0, -1.0), 0.01, LOSSES[loss]).smoothed
     return draw_bootstrap(
         sample, start="public", precondition=True, total_size=6000, resamples=6, rng=rng, norm=2
     )
@@ -38,6 +46,29 @@ def bounded(bootstrap, bound=8.0, radius=3.0):
     return Coordinates(
         **vars(whole) | {"radius": radius, "theta_max": 50.0, "scores": Scores(bound, 0.5)}
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_law_of_a_step_of_labels_is_nearly_what_rehearsals_measure(loss):
+    """Their cost is no quadratic: a tenth more or less without noise and with it, where the start is near."""
+    bootstrap = bootstrap_under(loss)
+    truth = bootstrap.sample.truth
+    near = replace(bootstrap, models=truth + 0.2 * (bootstrap.models - truth))
+    bounds = replace(bounded(near), radius=1.5, scores=Scores(0.8, 0.5))
+    sizes = np.array([1000.0, 2000.0, 3000.0])
+    (x, y), cost = near.sample.population(), near.sample.fitness
+    stage = Rehearsal(
+        x, y, cost, near.start_coordinates(bounds), sizes, sizes / 6000, MECHANISM, "one_step"
+    )
+    level = 2e-6
+    found = stage.rehearse(1, np.ones(1), np.array([0.0, level]), repeats=500, returned=("last",))
+    silent, noisy = found[0, 0].mean(axis=2)
+    law = step_law(near, bounds)
+    assert law.bias.mean() == pytest.approx(silent.mean(), rel=0.1)
+    v = 0.8 * np.sqrt(level) * noise_stretch(0.5)
+    known = law.fitness_at(np.array([v]), np.array([1.5**2 / (2 * 0.8 * 0.5) * v]))[:, 0]
+    assert (known - law.bias).mean() == pytest.approx((noisy - silent).mean(), rel=0.1)
 
 
 @pytest.mark.slow

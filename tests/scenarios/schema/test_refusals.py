@@ -128,6 +128,11 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
         'must be "squared" with algorithm "adassp"|found "logistic"',
     ),
     (
+        ("learning.algorithm=one_step", *ADASSP[1:], "learning.loss=network"),
+        "learning.loss",
+        'must be "squared", "hinge" or "logistic" with algorithm "one_step"|found "network"',
+    ),
+    (
         (*ADASSP, "learning.horizon=2"),
         "learning.horizon",
         'left at "optimal" with|asks once|found 2',
