@@ -41,7 +41,6 @@ QUICK = {
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.planner.RESAMPLED": 2,
-    "scenarios.schema.learning.UNSTATED": None,  # a protocol whose parts are named, as ever
 }
 DESIGNED = {  # fewer bounds and steps are tried where it is not their choice that is tested
     "learning.forecast.protocol.DESIGN_RESAMPLES": 4,

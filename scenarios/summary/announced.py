@@ -21,6 +21,7 @@ from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.mechanisms import BEST
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import rows_of
@@ -241,7 +242,7 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     elif planner.inputs.trust.secure:
         return  # of noise in parts nothing else is known
     elif law.release_budget(1.0, answers) is None:
-        yield _unconfirmed(law)
+        yield _unconfirmed(law, opened=run.scenario.learning.mechanism == BEST)
     elif law.name == L2.name and width > WIDEST:
         drawn = "noise that is drawn number by number"
         rule = f"must be {drawn} in an exchange of more than {WIDEST} parameters"
@@ -258,8 +259,8 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         yield "learning.clipping", rule, format_value(coordinates.clipping), remedy
 
 
-def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
-    """Obstacle of noise that OpenDP's own map does not confirm."""
+def _unconfirmed(law: Mechanism, *, opened: bool) -> tuple[str, str, object, str]:
+    """Obstacle of noise that OpenDP's own map does not confirm, where it was ``opened`` to choice."""
     how = RELEASED.get(law.name)
     if how in (None, law.accounting):
         key = "mechanism"
@@ -272,5 +273,9 @@ def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
     remedy = f"Set it to {able}."
     if how == "basic":
         remedy = f"Set it to {able}, and leave out learning.delta."
+    if opened and key == "accounting":
+        remedy = "Leave out learning.delta."
+        if how != "basic":
+            remedy = f"Set it to {able}, and learning.mechanism to {format_value(law.name)}."
     rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
     return f"learning.{key}", rule, found, remedy

@@ -6,18 +6,12 @@ import pytest
 from minimal import MINIMAL, message
 
 from learning.privacy.mechanisms import BEST
-from scenarios.schema import learning
 from scenarios.schema.learning import OPEN, PRINTED_KEYS, TASK, Learning
 from scenarios.schema.loading import load
 
 PUBLIC = "data.public_rows=5"
+pytestmark = pytest.mark.usefixtures("as_for_users")
 ORDINARY = {"algorithm": "averaged", "clipping": "parts", "mechanism": "laplace", "growth": 1.0}
-
-
-@pytest.fixture(autouse=True)
-def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rule as a user meets it; other tests take parts of a protocol for stated."""
-    monkeypatch.setattr(learning, "UNSTATED", BEST)
 
 
 @pytest.fixture
