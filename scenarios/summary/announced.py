@@ -260,7 +260,7 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
 
 
 def _unconfirmed(law: Mechanism, *, opened: bool) -> tuple[str, str, object, str]:
-    """Obstacle of noise that OpenDP's own map does not confirm, where it was ``opened`` to choice."""
+    """Obstacle of noise that OpenDP's own map does not confirm; ``opened`` where best chose it."""
     how = RELEASED.get(law.name)
     if how in (None, law.accounting):
         key = "mechanism"
