@@ -370,7 +370,7 @@ def screen_ways(ways: Sequence[Way]) -> list[Way]:
     """
     left = list(ways)
     solved = [way for way in ways if not way.inputs.settings.trains_by.takes_steps]
-    scored = [way for way in solved if way.inputs.settings.trains_by.scores]
+    scored = [way for way in solved if _releases_scores(way.inputs.settings)]
     if scored:
         left = [way for way in left if way in scored or way not in solved]
     if solved and bootstrap_in_doubt(solved[0].inputs, solved[0].mechanism, RESAMPLES) is not None:
@@ -385,6 +385,11 @@ def screen_ways(ways: Sequence[Way]) -> list[Way]:
         if rather_clipped or (rather_averaged and one.growth is None):
             left.remove(way)
     return left
+
+
+def _releases_scores(settings: Settings) -> bool:
+    """Test whether scores are released, which must be bounded."""
+    return settings.trains_by.scores and not np.isinf(settings.clip or 0.0)
 
 
 def _name_steps(settings: Settings) -> Settings:
