@@ -50,6 +50,11 @@ def test_any_part_of_a_protocol_leaves_every_other_at_its_own_default(key: str) 
     assert {one: getattr(made, one) for one in OPEN} == ORDINARY and made.accounting == "basic"
 
 
+def test_what_is_learnt_and_what_holds_of_records_is_no_part_of_a_protocol() -> None:
+    assert TASK == {"loss", "hidden", "delta", "regularisation", "overlap"}
+    assert set(OPEN) < set(Learning.model_fields) - TASK > set(PRINTED_KEYS)
+
+
 def test_the_best_holds_to_what_is_stated_beside_it(file: Path) -> None:
     found = load(file, [PUBLIC, "learning.protocol=best", "learning.mechanism=l2"]).learning
     assert (found.algorithm, found.mechanism) == (BEST, "l2")
