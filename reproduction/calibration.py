@@ -22,6 +22,7 @@ from learning.errors import InputError
 from learning.progress import Progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from reproduction.protocol import stated_changes
 from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
 from scenarios.output.unfinished import put_file
 from scenarios.planning import prepare
@@ -116,9 +117,9 @@ def compare_run(market: str, run: Run) -> Outcome:
 @contextmanager
 def open_scenario(market: str, seed: int, data: Path | None) -> Iterator[Scenario]:
     """Open a library market or the generated one under a seed, with few starts and trainings."""
-    changes = [f"seed={seed}", *MARKET_TEXT["quick"]]
+    name, _, rows = market.partition(",")
+    changes = [*stated_changes(name, seed), *MARKET_TEXT["quick"]]
     if market != GENERATED:
-        name, _, rows = market.partition(",")
         if rows:
             changes.append(f"data.public_rows={int(rows)}")
         yield load(name, changes, data_folder=data)

@@ -69,6 +69,7 @@ def read_protocols(name: str) -> tuple[Protocol, ...]:
 
 
 LADDER = read_protocols("ladder")
+STATED = {market: tuple(changes) for market, changes in LISTS["stated"].items()}
 MARKETS = {
     market: LADDER if name == "ladder" else read_protocols(name)
     for market, name in LISTS["markets"].items()
@@ -120,7 +121,7 @@ def row_names(market: str) -> list[str]:
 @one_blas_thread()
 def measure_shuffle(market: str, seed: int, folder: Path | None) -> list[Cell]:
     """Measure every protocol on one shuffle; the pooled law only for those tried."""
-    data = market_data(load(market, [f"seed={seed}"], data_folder=folder))
+    data = market_data(load(market, stated_changes(market, seed), data_folder=folder))
     cells = [_measure_learner(market, seed, data, folder)]
     cells += [_measure_protocol(one, data, market, seed, folder) for one in MARKETS[market]]
     if MARKETS[market] is LADDER:
@@ -132,9 +133,10 @@ def _measure_protocol(
     protocol: Protocol, data: MarketData, market: str, seed: int, folder: Path | None
 ) -> Cell:
     """Measure a protocol at epsilon = 1 for all: forecast, law and training."""
-    changes = [f"seed={seed}", *protocol.changes]
     if protocol is LADDER[0]:
-        changes += published_changes(data)
+        changes = [f"seed={seed}", *protocol.changes, *published_changes(data)]
+    else:
+        changes = [*stated_changes(market, seed), *protocol.changes]
     scenario = load(market, changes, data_folder=folder)
     planner = prepare(scenario, data).planner
     budgets = np.ones(len(data.owners))
@@ -166,16 +168,19 @@ def _measure_protocol(
     )
 
 
+def stated_changes(market: str, seed: int) -> list[str]:
+    """Changes by which a market has a seed, and the protocol that all rows but the first vary."""
+    return [f"seed={seed}", *STATED.get(market, ())]
+
+
 def published_changes(data: MarketData) -> tuple[str, ...]:
-    """Rest of the published protocol: T = 100, c_1 = 1/lambda, mean of all rounds, a ball."""
+    """Rest of the published protocol, which the source leaves open: c_1 = 1/lambda, and a ball."""
     assert data.public is not None
     hessian = squared_statistics(data.public.x, data.public.y).hessian
     curvature = float(np.linalg.eigvalsh(hessian)[-1])
     ball = ROOM * float(np.abs(data.public.model).max())
     return (
-        "learning.horizon=100",
         f"learning.step_size={1 / curvature!r}",
-        "learning.returned=averaged",
         f"learning.theta_max={ball!r}",
     )
 
@@ -183,7 +188,7 @@ def published_changes(data: MarketData) -> tuple[str, ...]:
 def _measure_learner(market: str, seed: int, data: MarketData, folder: Path | None) -> Cell:
     """Measure the learner's own model, trained on the public rows."""
     assert data.public is not None
-    planner = prepare(load(market, [f"seed={seed}"], data_folder=folder), data).planner
+    planner = prepare(load(market, stated_changes(market, seed), data_folder=folder), data).planner
     interval = planner.predict(np.ones(len(data.owners))).outside_interval()
     own = float(data.fitness.relative(data.public.model))
     return Cell(market, seed, ALONE, planner.forecast.outside, *interval, own, 0.0, own)

@@ -13,6 +13,9 @@ from commands import dpmarket, write
 from quick import quickly
 from written import write_table
 
+from learning.privacy.mechanisms import BEST
+from scenarios.schema import learning
+
 __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
@@ -46,6 +49,12 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         quickly(monkeypatch.setattr, designed=bool(designed))
 
 
+@pytest.fixture
+def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario that states no protocol gets the best."""
+    monkeypatch.setattr(learning, "UNSTATED", BEST)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Results are kept in a folder of this run alone, which its workers share: no test reads or fills the user's cache."""
@@ -59,8 +68,10 @@ def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 def pytest_configure() -> None:
-    """From the first import on, nothing reads or writes the user's own registry."""
+    """From the first import on, nothing reads or writes the user's own registry; and a scenario that states no protocol is
+    asked by averaged gradients under Laplace noise, as if it stated them. Tests of the default are `as_for_users`."""
     os.environ["DPMARKET_REGISTRY"] = os.devnull
+    learning.UNSTATED = None
 
 
 @pytest.fixture(autouse=True)

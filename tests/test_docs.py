@@ -38,6 +38,7 @@ def links(page):
 
 @pytest.mark.slow
 @pytest.mark.designed
+@pytest.mark.usefixtures("as_for_users")
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
 def test_the_examples_give_what_a_page_says(page):
     result = doctest.testfile(str(page), module_relative=False)

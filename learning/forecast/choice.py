@@ -30,6 +30,7 @@ from learning.forecast.planner import (
 from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
+from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, candidate_mechanisms
 from learning.privacy.noise import open_growths
@@ -41,6 +42,7 @@ RESAMPLES = 24  # starts of a quick forecast
 REPEATS = 4  # draws from each
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)  # to compare mechanisms at
 FIRST = (3, 2.0)  # rounds, and growth of shares, that are tried first where they are open
+LOUDER = 1.1  # variance of noise in one norm over that in the other, beyond which it is left out
 WITHIN_REACH = 1.5  # of the lowest quick forecast: exact accounting may make up for the rest
 
 Place = tuple[int, float]  # rounds, and growth of shares
@@ -321,8 +323,10 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     of rounds is smaller by a third or so, but slow to compute. It is tried only where the same
     settings without it come near the lowest forecast, from the number of rounds that is best there.
     """
-    ways = _leave_out_steps(ways)
+    ways = screen_ways(ways)
     free = least_noisy([way for way in ways if way.mechanism.horizon is None])
+    loud = find_loud(free)
+    free = [way for way in free if way.settings_and_norm not in loud]
     found: list[QuickForecast] = []
     refused: list[InputError] = []
     for way in free:
@@ -338,6 +342,8 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
             kind = (way.settings_and_norm, type(way.mechanism), way.mechanism.name)
             kinds.setdefault(kind, []).append(way)
     for (shape, _, name), rivals in kinds.items():
+        if shape in loud:
+            continue
         family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == shape])
         named = [one for one in family if one.way.mechanism.name == name] or family
         if not family or family[0].expected <= near:
@@ -352,17 +358,44 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     return _sort_lowest_first(found)
 
 
-def _leave_out_steps(ways: Sequence[Way]) -> Sequence[Way]:
-    """Leave out ways that take steps where records may be of other kinds, if any does not.
+def screen_ways(ways: Sequence[Way]) -> list[Way]:
+    """Leave out, before any rehearsal, ways than which others that are open are never worse.
 
-    Steps are planned for the curvature of the public rows. Where that of the owners' records is a
-    few times as large, they lead away from the best model without limit; a release has the
-    curvature in it.
+    - Where records may be of other kinds, those that take steps, if any does not. Steps are planned
+      for the curvature of the public rows. Where that of the owners' records is a few times as
+      large, they lead away from the best model without limit; a release has the curvature in it.
+    - A release without scores, where one with scores is open.
+    - Under squared loss, records clipped once, where gradients may be clipped at every step.
+    - Where shares of a budget may grow, steps that another algorithm takes too, which may return
+      their mean besides.
     """
+    left = list(ways)
     solved = [way for way in ways if not way.inputs.settings.trains_by.takes_steps]
+    scored = [way for way in solved if _releases_scores(way.inputs.settings)]
+    if scored:
+        left = [way for way in left if way in scored or way not in solved]
     if solved and bootstrap_in_doubt(solved[0].inputs, solved[0].mechanism, RESAMPLES) is not None:
-        return solved
-    return ways
+        return scored or solved
+    known = {way.inputs.settings for way in left}
+    clipped = {replace(one, clipping=PARTS) for one in known if one.clipping == RECORD}
+    averaged = {_name_steps(one) for one in known if one.trains_by.may_average}
+    for way in list(left):
+        one = way.inputs.settings
+        rather_clipped = one.loss.quadratic and one in clipped
+        rather_averaged = not one.trains_by.may_average and _name_steps(one) in averaged
+        if rather_clipped or (rather_averaged and one.growth is None):
+            left.remove(way)
+    return left
+
+
+def _releases_scores(settings: Settings) -> bool:
+    """Test whether scores are released, which must be bounded."""
+    return settings.trains_by.scores and not np.isinf(settings.clip or 0.0)
+
+
+def _name_steps(settings: Settings) -> Settings:
+    """Settings under which two algorithms that take the same steps are equal."""
+    return replace(settings, algorithm="", returned=(), step_decline=settings.step_power)
 
 
 def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
@@ -437,3 +470,22 @@ def least_noisy(ways: Sequence[Way]) -> list[Way]:
         levels = np.array([[way.noise_level(*place) for place in places] for way in rivals])
         left += [rivals[i] for i in dict.fromkeys(levels.argmin(axis=0).tolist())]
     return left
+
+
+def find_loud(ways: Sequence[Way]) -> set[tuple[Settings, int]]:
+    """Find, of ways that differ in the norm of their noise, those under which it is louder.
+
+    Compared is what a noise of a typical length of the public rows' gradients, in its own norm,
+    adds to one answer: beyond `LOUDER` times as much, better clipping does not make up for it.
+    """
+    power: dict[tuple[Settings, int], float] = {}
+    for way in ways:
+        whole = way.inputs.public_coordinates(way.mechanism)
+        length = float(np.mean(whole.gradient_lengths(*way.inputs.public.population())))
+        once = way.noise_level(1, 1.0) * length**2
+        power[way.settings_and_norm] = min(once, power.get(way.settings_and_norm, np.inf))
+    return {
+        (settings, norm)
+        for (settings, norm), once in power.items()
+        if once > LOUDER * power.get((settings, 3 - norm), np.inf)
+    }

@@ -110,14 +110,25 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
         short, target = start.records(x, y)
         whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
         curvature = whole.T @ whole / len(y) + ridge / 2
-        inverse = np.linalg.pinv(short.T @ short / len(y) + ridge / 2, hermitian=True)
-        phi = inverse @ (target @ short / len(y) + pull / 2)
-        missed = phi - np.linalg.solve(start.transform, sample.truth - start.centre)
-        weight = inverse @ curvature @ inverse
-        trace = np.trace(weight)
-        by_moments = (phi @ phi * trace + phi @ weight @ phi) / 2
-        found.append((missed @ curvature @ missed, trace, by_moments))
-    return StepLaw(*(np.array(found).T / bootstrap.optimum))
+        moments = short.T @ short / len(y) + ridge / 2
+        away = np.linalg.solve(start.transform, sample.truth - start.centre)
+        found.append((curvature, moments, target @ short / len(y) + pull / 2, away))
+    curvatures, moments, scores, away = (np.array(each) for each in zip(*found, strict=True))
+    inverse = np.linalg.pinv(moments, hermitian=True)  # of all starts at once, which takes half
+    phi = np.einsum("mij,mj->mi", inverse, scores)
+    weight = inverse @ curvatures @ inverse
+    trace = np.trace(weight, axis1=1, axis2=2)
+    by_moments = (np.sum(phi**2, axis=1) * trace + _forms(phi, weight)) / 2
+    return StepLaw(
+        _forms(phi - away, curvatures) / bootstrap.optimum,
+        trace / bootstrap.optimum,
+        by_moments / bootstrap.optimum,
+    )
+
+
+def _forms(vectors: Array, matrices: Array) -> Array:
+    """Quadratic forms v'Av of vectors (m, p) and matrices (m, p, p), (m,)."""
+    return np.einsum("mi,mij,mj->m", vectors, matrices, vectors)
 
 
 def one_step_protocol(

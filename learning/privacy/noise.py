@@ -373,6 +373,14 @@ def read_table(
     Below the table the distance is in proportion to epsilon. ``table`` gives log distance at log
     epsilon, and with a second argument of 1 its slope.
     """
+    distance = read_distance(table, epsilon, lowest, largest, shave)
+    slopes = table(np.log(np.clip(epsilon, lowest, largest)), 1)
+    return distance, np.where(epsilon > lowest, slopes, 1.0)
+
+
+def read_distance(
+    table: Callable[..., Array], epsilon: Array, lowest: float, largest: float, shave: float
+) -> Array:
+    """Read the distance alone, as `read_table` has it."""
     logs = np.log(np.clip(epsilon, lowest, largest))
-    distance = np.exp(table(logs)) * (1 - shave) * np.minimum(epsilon / lowest, 1.0)
-    return distance, np.where(epsilon > lowest, table(logs, 1), 1.0)
+    return np.asarray(np.exp(table(logs)) * (1 - shave) * np.minimum(epsilon / lowest, 1.0))

@@ -118,6 +118,11 @@ class Algorithm:
         return self.participation != "release"
 
     @property
+    def may_average(self) -> bool:
+        """True if the mean of all rounds may be returned in place of the last."""
+        return "averaged" in self.returned
+
+    @property
     def weighs_owners(self) -> bool:
         """True if owners may have other weights than their numbers of records."""
         return self.takes_steps and not self.one_by_one

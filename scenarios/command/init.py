@@ -61,7 +61,7 @@ def print_draft(made: Draft, out: Path) -> None:
 
     table = made.guesses.table
     rows = PlainTable("", "guessed", "", "to overrule", left=3)
-    for finding in list_findings(made.guesses, made.offer, made.mechanism):
+    for finding in list_findings(made.guesses, made.offer, made.privacy):
         rows.add_row(*finding)
     terminal = Terminal()
     terminal.say(

@@ -46,15 +46,43 @@ from scenarios.schema.fields import (
 from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
 
 PRINTED = "printed"
+PUBLISHED = "published"
+UNSTATED: Literal["best"] | None = "best"  # protocol of a scenario that states no part of one
+TASK = frozenset(("loss", "hidden", "delta", "regularisation", "overlap"))  # no parts of a protocol
+OPEN: dict[str, Any] = {"algorithm": BEST, "clipping": BEST, "mechanism": BEST, "growth": OPTIMAL}
+# What the sources print of a protocol. Step sizes and balls they leave open.
+PRINTED_KEYS: dict[str, Any] = {
+    "algorithm": "averaged",
+    "mechanism": "laplace",
+    "accounting": "basic",
+    "clipping": PARTS,
+    "horizon": 100,
+    "growth": 1.0,
+    "returned": "averaged",
+    "start": "zero",
+    "precondition": False,
+}
 
 
 class Learning(Section):
-    """How the model is trained, and how its answers are made private."""
+    """How the model is trained, and how its answers are made private.
+
+    Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`, `delta`,
+    `regularisation` and `overlap`, the protocol is `best`. So it is not without public rows, nor
+    with what excludes `best`, such as [time] and baselines: there, and where any part is stated,
+    every key has its own default.
+    """
 
     loss: Annotated[str, one_known(lambda: LOSSES)] = DEFAULT_LOSS
     """What the model minimises; hinge, logistic and network take a target of two values."""
     hidden: Annotated[int, Ge(1), Le(1000)] | None = None
     """Hidden units of a network."""
+    protocol: Literal["best", "published"] | None = None
+    """The parts of a protocol that are not stated: `best` opens algorithm, clipping, mechanism and
+    growth, and takes what promises the best model, pure or at this `delta`, by what public rows,
+    names and reports leave open of how owners differ; `published` is what the sources print, 100
+    rounds from 0 under Laplace noise. Left out, each has its own default, or all are `best` where
+    none is stated."""
     algorithm: Annotated[str, one_known(lambda: (*ALGORITHMS, BEST))] = DEFAULT_ALGORITHM
     """How the model is trained; `best`: by whichever of those that are compared promises the best
     model."""
@@ -118,6 +146,25 @@ class Learning(Section):
     are public rows."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """Who talks when in asynchronous training."""
+
+    @property
+    def by_default(self) -> bool:
+        """Test whether the protocol is `best` because no part of one is stated."""
+        return self.protocol is None and UNSTATED == BEST and self.model_fields_set <= TASK
+
+    @property
+    def closed(self) -> Learning:
+        """The same with the default of every part of the protocol in place of `best`.
+
+        Raises
+        ------
+        InputErrors
+            Where that does not go with what is stated.
+        """
+        defaults = {key: type(self).model_fields[key].default for key in OPEN}
+        one = self.model_copy(update=defaults)
+        one._go_together()
+        return one
 
     @property
     def objective(self) -> Loss:
@@ -252,12 +299,28 @@ class Learning(Section):
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Learning:
+        self._fill_in_protocol()
         if self._is_open:
             first = self.decided[0]
             self.__dict__.update({key: getattr(first, key) for key in ("accounting", "hidden")})
         else:
             self._go_together()
         return self
+
+    def _fill_in_protocol(self) -> None:
+        """Set what a protocol says of keys that are not stated, and refuse what contradicts it."""
+        stated = self.model_fields_set
+        if self.protocol == BEST or self.by_default:
+            left = {key: one for key, one in OPEN.items() if key not in stated}
+            self.__dict__.update(left)
+        elif self.protocol == PUBLISHED:
+            for key, printed in PRINTED_KEYS.items():
+                if key in stated and getattr(self, key) != printed:
+                    rule = f"must be {format_value(printed)} with {self._says('protocol')}"
+                    remedy = "Leave one of them out."
+                    found = format_value(getattr(self, key))
+                    raise InputError(f"learning.{key}", rule, found, remedy)
+            self.__dict__.update(PRINTED_KEYS)
 
     def _go_together(self) -> None:
         collect_errors(

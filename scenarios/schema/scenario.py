@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, create_model, model_validator
 from learning.errors import InputError, collect_errors
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
+from learning.privacy.mechanisms import BEST
 from learning.privacy.wrapped import LOCAL, Trust
 from scenarios.features import FEATURES, choices
 from scenarios.features.base import check_exclusions
@@ -72,7 +73,7 @@ class Scenario(Section):
     """What every random draw follows from: the same seed, the same bytes on one kind of
     processor."""
     data: Data = Field(description="Add a table [data] with its source and target.")
-    learning: Learning = Learning()
+    learning: Learning = Field(default_factory=Learning)
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
     policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."
@@ -133,12 +134,24 @@ class Scenario(Section):
         return tuple(one for one in decided if one.trains_by.sums_answers)
 
     @property
+    def sums_suffice(self) -> bool:
+        """Test whether sums replace records too large for memory.
+
+        So they do where all ways to train need no more, or where no protocol is stated and any
+        does.
+        """
+        if self.learning.by_default:
+            return any(one.settings.keeps_sums for one in self.ways)
+        return self.learning.keeps_sums
+
+    @property
     def trusts(self) -> Trust:
         """Parties that owners trust with their answers."""
         return self.trust or LOCAL
 
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
+        self._close_protocol()
         self._fill_in_start()
         self._check_labels()
         self._check_worth()
@@ -151,6 +164,16 @@ class Scenario(Section):
             numbered = tuple(f"owner {i + 1}" for i in range(len(self.data.split)))
             self.in_order_of(self.data.names or numbered)
         return self
+
+    def _close_protocol(self) -> None:
+        """Take each key's own default where no protocol is stated and `best` is not to be had."""
+        if not self.learning.by_default:
+            return
+        opens = {f"learning.{key}={BEST}" for key in ("algorithm", "clipping", "mechanism")}
+        used = [choice for choice in choices().values() if choice.is_used(self)]
+        excluded = any(opens & choice.excludes.keys() for choice in used)
+        if excluded or self.validation.baselines or not self.data.public_rows:
+            self.__dict__["learning"] = self.learning.closed
 
     def _fill_in_start(self) -> None:
         """Set start and preconditioning by whether there are public rows."""

@@ -25,34 +25,34 @@ FINDINGS = {  # what is printed of a draft, and how to overrule it
     "features": "data.features",
     "left_out": "data.features",
     "range": "data.bounds",
-    "noise": "learning.mechanism",
+    "noise": "learning.delta",
     "money": "owners.cost.price, policy.price",
     "value": "learner.value",
 }
 NO_MONEY = "data.features, data.public_rows"
 
 
-def render_scenario(guesses: Guesses, offer: Offer, mechanism: str, **values: Any) -> str:
+def render_scenario(guesses: Guesses, offer: Offer, privacy: str, **values: Any) -> str:
     """Render a first scenario, with a comment beside or above each entry.
 
     Parameters
     ----------
     guesses: what is taken of the table.
     offer: its money.
-    mechanism: the noise of answers.
+    privacy: "pure", or "approximate" with a delta.
     values: title, table and its path, name of the file, and names of the owners.
     """
     environment = make_environment("templates").overlay(trim_blocks=True)
     environment.filters["comments"] = write_comments
     constants = {"NAMED": NAMED, "SEED": SEED, "HOLDOUT": HOLDOUT, "RANGE": RANGE}
     template = environment.get_template(TEMPLATE, globals=constants | {"entry": write_entry})
-    return template.render(guesses=guesses, offer=offer, mechanism=mechanism, **values).lstrip()
+    return template.render(guesses=guesses, offer=offer, privacy=privacy, **values).lstrip()
 
 
-def list_findings(guesses: Guesses, offer: Offer, mechanism: str) -> list[tuple[str, str, str]]:
+def list_findings(guesses: Guesses, offer: Offer, privacy: str) -> list[tuple[str, str, str]]:
     """List what was guessed, for the terminal: what of, what, and how to overrule it."""
     ways = FINDINGS if offer.trades else FINDINGS | {"money": NO_MONEY}
-    found = {name: render_phrase("first", name, guesses, offer, mechanism) for name in ways}
+    found = {name: render_phrase("first", name, guesses, offer, privacy) for name in ways}
     return [(name.replace("_", " "), text, ways[name]) for name, text in found.items() if text]
 
 

@@ -21,27 +21,27 @@ from scenarios.planning import prepare
 from scenarios.schema.loading import ScenarioFile
 from scenarios.starting.entries import render_scenario
 from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
-from scenarios.starting.money import TRIAL, Offer, choose_mechanism, is_enough, make_offer
+from scenarios.starting.money import TRIAL, Offer, choose_privacy, is_enough, make_offer
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import open_table
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A first scenario: its text, what it rests on, and its money and noise.
+    """A first scenario: its text, what it rests on, and its money and its privacy.
 
     Parameters
     ----------
     text : the file.
     guesses : what was taken of the table.
     offer : its money.
-    mechanism : the noise of answers.
+    privacy : "pure", or "approximate" with a delta.
     """
 
     text: str = field(repr=False)
     guesses: Guesses
     offer: Offer
-    mechanism: str
+    privacy: str
 
 
 @check_arguments
@@ -139,18 +139,18 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_p
     given = {"title": out.stem, "out": out.name, "table": path.name, "path": named_from(path, out)}
     offers: dict[str, Offer] = {}
     data = None
-    for name in ("laplace", "gaussian"):
+    for name in ("pure", "approximate"):
         text = render_scenario(guesses, TRIAL, name, names=(), **given)
         scenario = ScenarioFile(out.name, tomllib.loads(text), out.absolute().parent).under()
         data = data or market_data(scenario, guesses.table)
         offers[name] = make_offer(prepare(scenario, data, progress).planner)
         if is_enough(offers[name]):
             break
-    mechanism = choose_mechanism(offers)
-    offer = offers[mechanism]
+    privacy = choose_privacy(offers)
+    offer = offers[privacy]
     names = data.names if data else ()
-    text = render_scenario(guesses, offer, mechanism, names=names, **given)
-    return Draft(text, guesses, offer, mechanism)
+    text = render_scenario(guesses, offer, privacy, names=names, **given)
+    return Draft(text, guesses, offer, privacy)
 
 
 def named_from(path: Path, out: Path) -> str:

@@ -11,7 +11,7 @@ from learning.forecast.planner import Planner
 from scenarios.summary.verdict import chance_above
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0)  # tried, the most private first
-CUSTOMARY = 2.0  # up to which another mechanism is tried before budgets go higher
+CUSTOMARY = 2.0  # up to which a delta is tried before budgets go higher
 RANGE = (0.05, 20.0)  # that owners choose from
 LEFT = 0.25  # of the learner's error, which buying is to leave at most
 PAID = 100.0  # to each owner: a unit to count in, no more
@@ -92,8 +92,8 @@ def is_enough(offer: Offer) -> bool:
     return offer.epsilon <= CUSTOMARY and offer.bought <= LEFT * offer.own
 
 
-def choose_mechanism(offers: Mapping[str, Offer]) -> str:
-    """Choose the first mechanism whose offer is enough; else the one that leaves least error."""
+def choose_privacy(offers: Mapping[str, Offer]) -> str:
+    """Choose the first privacy whose offer is enough; else the one that leaves least error."""
     least = min(offers, key=lambda name: offers[name].bought / offers[name].own)
     return next((name for name, offer in offers.items() if is_enough(offer)), least)
 

@@ -21,6 +21,7 @@ from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.mechanisms import BEST
 from learning.privacy.release_sums import WIDEST_MODEL, count_moments
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
@@ -253,7 +254,7 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     elif planner.inputs.trust.secure:
         return  # of noise in parts nothing else is known
     elif law.release_budget(1.0, answers) is None:
-        yield _unconfirmed(law)
+        yield _unconfirmed(law, opened=run.scenario.learning.mechanism == BEST)
     elif law.name == L2.name and drawn_at_once > WIDEST:
         yield _too_wide(law, width, drawn_at_once)
     if np.isinf(coordinates.theta_max):
@@ -281,8 +282,8 @@ def _too_wide(law: Mechanism, width: int, drawn: int) -> tuple[str, str, object,
     return "learning.mechanism", rule, f"{found} parameters, {drawn} second moments", remedy
 
 
-def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
-    """Obstacle of noise that OpenDP's own map does not confirm."""
+def _unconfirmed(law: Mechanism, *, opened: bool) -> tuple[str, str, object, str]:
+    """Obstacle of noise that OpenDP's own map does not confirm; ``opened`` where best chose it."""
     how = RELEASED.get(law.name)
     if how in (None, law.accounting):
         key = "mechanism"
@@ -295,5 +296,9 @@ def _unconfirmed(law: Mechanism) -> tuple[str, str, object, str]:
     remedy = f"Set it to {able}."
     if how == "basic":
         remedy = f"Set it to {able}, and leave out learning.delta."
+    if opened and key == "accounting":
+        remedy = "Leave out learning.delta."
+        if how != "basic":
+            remedy = f"Set it to {able}, and learning.mechanism to {format_value(law.name)}."
     rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
     return f"learning.{key}", rule, found, remedy

@@ -294,7 +294,7 @@ def pool_records(
         from scenarios.tables.away import Away  # what a table in memory need not wait for
 
         away = Away(raw, meaning, encoder, division)
-        if not learning.keeps_sums or scenario.owners.report:
+        if not scenario.sums_suffice or scenario.owners.report:
             return away.spool_records(learning.objective, learning.regularisation)
         pooled = away.sum_records(learning.regularisation)
         fresh_sums = None

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
+from learning.forecast import choice
 from learning.forecast.choice import (
+    LOUDER,
     Way,
     compare_ways,
+    find_loud,
     least_noisy,
     list_open_ways,
     make_planner,
+    screen_ways,
 )
 from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.laplace import Laplace
@@ -159,6 +163,75 @@ def ways_of(scenario, *named):
     inputs = planning_inputs(scenario, market_data(scenario))
     settings = [(way, way.inputs.settings) for way in list_open_ways(inputs)]
     return [way for way, one in settings if (one.algorithm, one.clipping) in named]
+
+
+def kinds_of_way(ways):
+    settings = [way.inputs.settings for way in ways]
+    return {(one.algorithm, one.clipping, one.step_power) for one in settings}
+
+
+def test_what_others_are_never_worse_than_is_left_out_before_any_rehearsal(market):
+    scenario = load("three_insurers", ["learning.protocol=best"])
+    ways = list_open_ways(planning_inputs(scenario, market[1]))
+    left = screen_ways(ways)
+    assert kinds_of_way(left) == {
+        ("averaged", RECORD, 0.5),
+        ("sgd2", RECORD, 0.0),
+        ("one_step", PARTS, 0.0),
+    }
+    assert kinds_of_way(left) < kinds_of_way(ways)
+    gone = [way for way in ways if way.inputs.settings.trains_by.scores]
+    assert ("adassp", PARTS, 0.0) in kinds_of_way(
+        screen_ways([way for way in ways if way not in gone])
+    )
+
+
+def test_steps_of_even_shares_are_all_compared_since_some_leave_a_share_unused(market):
+    stated = ["learning.protocol=best", "learning.growth=1.0"]
+    left = screen_ways(list_open_ways(planning_inputs(load("three_insurers", stated), market[1])))
+    assert {("averaged", RECORD, 0.5), ("sgd2", RECORD, 0.5)} < kinds_of_way(left)
+
+
+def test_under_labels_records_and_gradients_are_both_compared():
+    scenario = load("three_insurers_health", ["learning.protocol=best"])
+    left = screen_ways(list_open_ways(planning_inputs(scenario, market_data(scenario))))
+    assert {clipping for _, clipping, _ in kinds_of_way(left)} == {PARTS, RECORD}
+
+
+def test_noise_on_a_norm_in_which_gradients_are_long_is_left_out(market):
+    """Of p numbers of one deviation the 1-norm is about sqrt(2 p/pi) times the 2-norm."""
+    inputs = planning_inputs(load("three_insurers", ["learning.protocol=best"]), market[1])
+    ways = screen_ways(list_open_ways(inputs))
+    loud = find_loud(ways)
+    assert {norm for _, norm in loud} == {1}
+    assert {settings.algorithm for settings, _ in loud} == {"averaged", "sgd2"}
+    assert not find_loud([way for way in ways if way.mechanism.norm == 1])
+    (l2,) = (
+        way
+        for way in ways
+        if way.settings_and_norm[0].algorithm == "sgd2" and way.mechanism.norm == 2
+    )
+    (laplace,) = (way for way in ways if way.settings_and_norm == (l2.settings_and_norm[0], 1))
+    rows = inputs.public.population()
+    lengths = [
+        np.mean(inputs.public_coordinates(way.mechanism).gradient_lengths(*rows))
+        for way in (laplace, l2)
+    ]
+    width = len(inputs.public.model)
+    ratio = 2 * lengths[0] ** 2 / ((width + 1) * lengths[1] ** 2)  # variances, by hand
+    assert ratio > LOUDER
+    assert laplace.noise_level(1, 1.0) / l2.noise_level(1, 1.0) == pytest.approx(2 / (width + 1))
+
+
+def test_what_is_left_out_would_not_have_been_taken(market, monkeypatch):
+    scenario = load("three_insurers", ["learning.protocol=best", "seed=7"])
+    ways = list_open_ways(planning_inputs(scenario, market_data(scenario)))
+    found = compare_ways(ways, ignore_work)
+    monkeypatch.setattr(choice, "screen_ways", list)
+    monkeypatch.setattr(choice, "LOUDER", np.inf)
+    every = compare_ways(ways, ignore_work)
+    assert len(every) > 3 * len(found)
+    assert found[0].relative_fitness <= 1.05 * every[0].relative_fitness
 
 
 def test_where_public_rows_may_be_of_another_kind_steps_planned_on_them_are_left_out():

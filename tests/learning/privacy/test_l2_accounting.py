@@ -214,3 +214,12 @@ def test_a_budget_beyond_what_is_counted_is_unknown():
     noise = AccountedL2(1e-6, horizon=3, width=10)
     assert noise.budget(noise.noise_term(400.0)) == pytest.approx(400.0, rel=1e-3)
     assert noise.budget(noise.noise_term(400.0) / 4) == np.inf
+
+
+def test_noise_alone_asks_for_one_count_of_a_budget_and_slopes_for_more():
+    mechanism = AccountedL2(3.7e-6, 4, 9)
+    alone = mechanism.ratio(1.0)
+    (curve,) = mechanism._curves()
+    assert len(curve.counted) == 1
+    ratio, elasticity = mechanism._counted_ratio(np.array(1.0))
+    assert ratio == alone and 0 < elasticity <= 1 and len(curve.counted) > 4

@@ -110,12 +110,12 @@ LIBRARY: dict[
     str, tuple[str, str, str, int | None]
 ] = {  # loss, algorithm, mechanism, records of all owners
     "adult_income": ("logistic", "weighted", "gaussian", 24_000),
-    "cancer_clinics": ("logistic", "averaged", "gaussian", 570),
-    "fraud_detection": ("hinge", "averaged", "laplace", 11_400),
+    "cancer_clinics": ("logistic", "best", "best", 570),
+    "fraud_detection": ("hinge", "best", "best", 11_400),
     "hospitals": ("squared", "asynchronous", "gaussian", None),
-    "lending_banks": ("squared", "averaged", "laplace", 107_700),
-    "three_insurers": ("squared", "averaged", "laplace", 20_040),
-    "three_insurers_health": ("logistic", "averaged", "laplace", 19_500),
+    "lending_banks": ("squared", "best", "best", 107_700),
+    "three_insurers": ("squared", "best", "best", 20_040),
+    "three_insurers_health": ("logistic", "best", "best", 19_500),
 }
 
 
@@ -123,6 +123,7 @@ def test_the_library_is_whole() -> None:
     assert set(library_scenarios()) == set(LIBRARY)
 
 
+@pytest.mark.usefixtures("as_for_users")
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_scenarios_load_and_round_trip(name: str) -> None:
     scenario = load(name)

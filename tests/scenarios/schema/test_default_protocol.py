@@ -1,0 +1,126 @@
+"""What a scenario gets that states no protocol, and what `best` and `published` mean."""
+
+from pathlib import Path
+
+import pytest
+from minimal import MINIMAL, message
+
+from learning.privacy.mechanisms import BEST
+from scenarios.schema.learning import OPEN, PRINTED_KEYS, TASK, Learning
+from scenarios.schema.loading import load
+
+PUBLIC = "data.public_rows=5"
+pytestmark = pytest.mark.usefixtures("as_for_users")
+ORDINARY = {"algorithm": "averaged", "clipping": "parts", "mechanism": "laplace", "growth": 1.0}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "s.toml"
+    path.write_text(MINIMAL, encoding="utf-8")
+    return path
+
+
+def protocol_of(file: Path, *changes: str) -> dict[str, object]:
+    found = load(file, [PUBLIC, *changes]).learning
+    return {key: getattr(found, key) for key in OPEN}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        (),
+        ("learning.delta=1e-6",),
+        ("learning.regularisation=0.1",),
+        ("learning.overlap=2",),
+        ("learning.loss=hinge", "learning.regularisation=0.1"),
+    ],
+)
+def test_a_scenario_that_states_no_protocol_gets_the_best(
+    file: Path, stated: tuple[str, ...]
+) -> None:
+    assert protocol_of(file, *stated) == OPEN == protocol_of(file, "learning.protocol=best")
+
+
+@pytest.mark.parametrize("key", sorted(set(Learning.model_fields) - TASK - {"protocol"}))
+def test_any_part_of_a_protocol_leaves_every_other_at_its_own_default(key: str) -> None:
+    """Stated at its own default, so that nothing else may differ."""
+    own = Learning.model_fields[key].default
+    made = Learning.model_validate({key: own})
+    assert {one: getattr(made, one) for one in OPEN} == ORDINARY and made.accounting == "basic"
+
+
+def test_what_is_learnt_and_what_holds_of_records_is_no_part_of_a_protocol() -> None:
+    assert {"loss", "hidden", "delta", "regularisation", "overlap"} == TASK
+    assert set(OPEN) < set(Learning.model_fields) - TASK > set(PRINTED_KEYS)
+
+
+def test_the_best_holds_to_what_is_stated_beside_it(file: Path) -> None:
+    found = load(file, [PUBLIC, "learning.protocol=best", "learning.mechanism=l2"]).learning
+    assert (found.algorithm, found.mechanism) == (BEST, "l2")
+    assert {one.mechanism for one in found.decided} == {"l2"} and len(found.decided) > 3
+    told = message(file, (PUBLIC, "learning.protocol=best", "learning.accounting=pld"))
+    assert 'learning.accounting: must be left out with mechanism "best"' in told
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("time.periods=2",),
+        ("validation.baselines=['plain']",),
+    ],
+)
+def test_where_best_is_not_to_be_had_every_key_has_its_own_default(
+    file: Path, changes: tuple[str, ...]
+) -> None:
+    assert protocol_of(file, *changes) == ORDINARY
+
+
+def test_without_public_rows_nothing_is_compared(file: Path) -> None:
+    found = load(file).learning
+    assert {key: getattr(found, key) for key in OPEN} == ORDINARY and found.start == "zero"
+
+
+def test_where_best_is_stated_what_excludes_it_is_refused(file: Path) -> None:
+    told = message(file, (PUBLIC, "learning.protocol=best", "time.periods=2"))
+    assert "learning.algorithm" in told and "Leave one of them out." in told
+
+
+def test_a_delta_that_only_the_best_would_use_is_refused_where_there_is_none(file: Path) -> None:
+    assert "learning.delta: goes with" in message(
+        file, (PUBLIC, "time.periods=2", "learning.delta=1e-6")
+    )
+
+
+def test_the_published_protocol_is_what_the_sources_print(file: Path) -> None:
+    found = load(file, [PUBLIC, "learning.protocol=published"]).learning
+    assert {key: getattr(found, key) for key in PRINTED_KEYS} == PRINTED_KEYS
+    assert (found.horizon, found.start, found.precondition) == (100, "zero", False)
+    again = load(file, [PUBLIC, "learning.protocol=published", "learning.horizon=100"])
+    assert again.learning == found
+
+
+@pytest.mark.parametrize(
+    ("change", "printed"),
+    [
+        ("learning.horizon=10", "100"),
+        ("learning.start=public", '"zero"'),
+        ("learning.mechanism=l2", '"laplace"'),
+        ("learning.growth=optimal", "1.0"),
+    ],
+)
+def test_what_contradicts_the_published_protocol_is_refused(
+    file: Path, change: str, printed: str
+) -> None:
+    told = message(file, (PUBLIC, "learning.protocol=published", change))
+    key = change.partition("=")[0]
+    assert f'{key}: must be {printed} with protocol "published"; found' in told
+    assert told.endswith("Leave one of them out.")
+
+
+@pytest.mark.parametrize("changes", [(), ("learning.protocol=best",), ("time.periods=2",)])
+def test_the_resolved_text_says_what_was_taken(file: Path, changes: tuple[str, ...]) -> None:
+    scenario = load(file, [PUBLIC, *changes])
+    again = file.with_name("again.toml")
+    again.write_text(scenario.to_toml(), encoding="utf-8")
+    assert load(again) == scenario and load(again).to_toml() == scenario.to_toml()
