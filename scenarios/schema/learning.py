@@ -139,8 +139,9 @@ class Learning(Section):
     start: Literal["public", "shrunk", "zero"] | None = None
     """Where training starts: at the model of the public rows where there are some, otherwise at
     zero; `shrunk`: at the ridge regression of the public rows whose penalty generalised
-    cross-validation chooses, which few rows determine better. It is the learner's own model, too;
-    what models are judged by stays as it is."""
+    cross-validation chooses, which few rows determine better, and so by default under `protocol =
+    "best"` and squared loss. It is the learner's own model, too; what models are judged by stays as
+    it is."""
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
@@ -151,6 +152,11 @@ class Learning(Section):
     def by_default(self) -> bool:
         """Test whether the protocol is `best` because no part of one is stated."""
         return self.protocol is None and UNSTATED == BEST and self.model_fields_set <= TASK
+
+    @property
+    def takes_the_best(self) -> bool:
+        """Test whether the protocol is `best`, stated or by default."""
+        return self.algorithm == BEST and (self.protocol == BEST or self.by_default)
 
     @property
     def closed(self) -> Learning:

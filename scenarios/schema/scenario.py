@@ -185,7 +185,10 @@ class Scenario(Section):
                 found = f"{format_value(given)} with data.public_rows = 0"
                 remedy = "Set data.public_rows."
                 raise InputError(f"learning.{name}", "needs public rows", found, remedy)
-        defaults = {"start": "public" if public else "zero", "precondition": public}
+        start = "public" if public else "zero"
+        if public and learning.takes_the_best and learning.objective.quadratic:
+            start = "shrunk"
+        defaults = {"start": start, "precondition": public}
         missing = {key: one for key, one in defaults.items() if getattr(learning, key) is None}
         self.__dict__["learning"] = learning.model_copy(update=missing)
 
