@@ -214,8 +214,15 @@ class Planner(ABC):
         return lost * self.between.ratio * float(away @ away), lost * drawn
 
     def doubts(self, worlds: int) -> list[Array]:
-        """Draw the cost of public rows of another kind than the owners', (2, worlds) each."""
+        """Draw the cost of public rows of another kind than the owners', (2, worlds) each.
+
+        Released moments and scores are solved from any start. The model is then at most as far from
+        the optimum as the start, so both are off by the same draws; gradients that were planned for
+        a near start may also add to its distance, independently of it.
+        """
         drawn = draw_doubts(self.inputs, self.between, worlds)
+        if self.inputs.settings.trains_by.scores:
+            drawn = [np.stack([start, start]) for _, start in drawn]
         return [self.forecast.dispersion * one for one in drawn]
 
     @cached_property
