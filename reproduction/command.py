@@ -44,7 +44,7 @@ class Effort:
     ----------
     quick : Coarse grids and few runs.
     seed : Of everything that items draw.
-    seeds : Seeds of each market, for calibration.
+    seeds : Seeds of each market, for calibration and intervals.
     """
 
     quick: bool = False
@@ -67,11 +67,11 @@ def reproduce(
     each, and a page of all.
 
     Without --data, generated stand-ins take the place of tables that do not come along, and figures
-    say so. The studies protocol and calibration check the program's own promises.
+    say so. The studies protocol, calibration and intervals check the program's own promises.
 
     Parameters
     ----------
-    ids [ID]... : Items such as VC-4, a source such as VC, all of them, or protocol or calibration.
+    ids [ID]... : Items such as VC-4, a source such as VC, all of them, or a study.
         [default: all]
     out : Folder where what is done is kept; run again, it goes on there.
     strict : Status 3 where anything is not reproduced.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reproduction import bounds, collaboration, errata, rivals, thesis, timing, weighted
 from reproduction.calibration import run_calibration
+from reproduction.intervals import run_intervals
 from reproduction.item import Item
 from reproduction.protocol import run_protocol
 from reproduction.second import add_second_column
@@ -16,4 +17,8 @@ ITEMS: tuple[Item, ...] = (
     *rivals.ITEMS,
     *errata.ITEMS,
 )
-STUDIES = {"protocol": run_protocol, "calibration": run_calibration}
+STUDIES = {
+    "protocol": run_protocol,
+    "calibration": run_calibration,
+    "intervals": run_intervals,
+}

@@ -40,7 +40,7 @@ QUICK = {
     "scenarios.studies.design.PRECISION": 1e-2,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
-    "learning.forecast.planner.RESAMPLED": 2,
+    "learning.forecast.calibrated_planner.TRUTHS": 24,
 }
 DESIGNED = {  # fewer bounds and steps are tried where it is not their choice that is tested
     "learning.forecast.protocol.DESIGN_RESAMPLES": 4,

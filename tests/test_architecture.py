@@ -118,6 +118,7 @@ ROOMS = (
     "reproduction.rivals",
     "reproduction.errata",
     "reproduction.calibration",
+    "reproduction.intervals",
     "reproduction.protocol",
     "reproduction.items",
     "reproduction.book",

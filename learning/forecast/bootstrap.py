@@ -73,34 +73,22 @@ class BootstrapSamples:
         transforms = self.transforms[which]
         return replace(self, models=models, transforms=transforms, rows=self.rows[which])
 
-    def draw_resamples(self, count: int, *, rng: Generator) -> list[BootstrapSamples]:
-        """Draw ``count`` bootstrap samples of each sample, as its learner would.
-
-        The learner's forecast from them, against the outcome of its plan on the population, shows
-        the error of such forecasts: the population has records that the learner's rows do not show.
-        """
+    def possible_sample(self, number: int) -> PublicSample:
+        """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
         x, y = self.sample.population()
-        learners = []
-        for rows in self.rows:
-            learner = draw_bootstrap(
-                replace(self.sample, x=x[rows], y=y[rows], with_kinks=None),
-                start=self.start,
-                precondition=self.precondition,
-                total_size=self.total_size,
-                resamples=count,
-                rng=rng,
-                norm=self.norm,
-            )
-            learners.append(replace(learner, optimum=max(learner.optimum, LEAST * self.optimum)))
-        return learners
+        rows = self.rows[number]
+        return replace(self.sample, x=x[rows], y=y[rows], with_kinks=None)
+
+    @property
+    def stretch(self) -> float:
+        """Distance of theta_pub from the optimum of all records over that of a sample's model."""
+        return _stretch_factor(self.sample.n_records, self.total_size)
 
     @property
     def fitted_models(self) -> Array:
         """Models as fitted to the samples, (m, p), not spread."""
         truth = self.sample.truth
-        return truth + (self.models - truth) / _stretch_factor(
-            self.sample.n_records, self.total_size
-        )
+        return truth + (self.models - truth) / self.stretch
 
     @cached_property
     def dispersion(self) -> float:
@@ -149,8 +137,7 @@ class BootstrapSamples:
         sample = self.sample.with_kinks
         if sample is not None:
             fitted = np.stack([sample.fit(sample.x[rows], sample.y[rows])[0] for rows in self.rows])
-            stretch = _stretch_factor(sample.n_records, self.total_size)
-            models = sample.truth + stretch * (fitted - sample.truth)
+            models = sample.truth + self.stretch * (fitted - sample.truth)
             return np.maximum(sample.fitness.value(models) - sample.fitness.optimum, 0.0)
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
@@ -289,8 +276,7 @@ def _fit_each(
 ) -> tuple[Array, Array]:
     """Second moments (m, p, p) of each sample, and the model (m, p) fitted to it."""
     counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
-    parts = np.array_split(counts, min(len(rows), 1 + len(rows) * x.size // BLOCK))
-    moments = np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(y)
+    moments = resampled_moments(x, counts)
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     if sample.shrinks:
@@ -300,6 +286,12 @@ def _fit_each(
     hessian = 2 * moments + sample.regularisation * np.eye(width)
     inverse = np.linalg.pinv(hessian, rcond=width * np.finfo(float).eps, hermitian=True)
     return moments, (inverse @ linear[..., None])[..., 0]
+
+
+def resampled_moments(x: Array, counts: Array) -> Array:
+    """Second moments (m, p, p) of rows (n, p) that are taken so many times, (m, n)."""
+    parts = np.array_split(counts, min(len(counts), 1 + len(counts) * x.size // BLOCK))
+    return np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(x)
 
 
 def _stretch_factor(rows: int, total_size: int) -> float:

@@ -25,11 +25,12 @@ from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import price_moments
 from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.prediction import predict_permuted, scale_by_hindsight
+from learning.forecast.possible import possible_rehearsals, reflect_optimum, widen_worlds
+from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
+from learning.forecast.public_sample import affordable_count
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
-from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import TrainingCost
 from learning.privacy.mechanism import Mechanism
@@ -46,8 +47,8 @@ MEASURED_ONCE = 120  # draws on the oracle basis, which has one start
 MEASURED_CHEAPLY = 300  # the same where sums suffice, and a round costs next to nothing
 PERMUTATIONS = 16  # draws of the records that each owner has
 RUNS = 240  # trainings over all permutations, on the oracle basis
-REPEATS = 6  # draws per start, of the interval
-REPEATS_RESAMPLED = 2  # draws per bootstrap sample of a bootstrap sample
+TRUTHS = 60  # possible populations of the interval
+REPEATS = 24  # draws in each of them
 FACTORS = (0.0, 0.4, 0.8, 1.25, 2.5)  # of the noise power, at which the oracle is trained
 ORACLE_RUNS = 40  # at each of them
 PARTS = 36  # parts of the pooled records, from which C is estimated
@@ -106,44 +107,37 @@ class CalibratedPlanner(Planner):
         )
         return float(unequal / even)
 
-    def predict_trained(self, epsilon: Array, point: float) -> Array:
+    @cached_property
+    def worlds(self) -> BootstrapSamples | None:
+        """More bootstrap samples than the forecast has starts: the tails of few are unsure."""
+        if self.bootstrap is None:
+            return None
+        count = affordable_count(TRUTHS, len(self.bootstrap), self.inputs.n_parameters)
+        return bootstrap_of(self.inputs, self.mechanism, count)
+
+    def predict_trained(self, epsilon: Array) -> Array:
         plan = self.forecast.plan(epsilon)
-        level = np.array([self.forecast.noise_at(epsilon)])
-        learners = self.hindsight_rehearsals
-        work = REPEATS_RESAMPLED * sum(len(one.starts) for one in learners)
-        work = plan.horizon * (work + REPEATS * len(self.rehearsal.starts))
+        worlds = self.possible_rehearsals
+        assert self.worlds is not None
+        factor = reflect_optimum(self.worlds)
+        levels = self.forecast.noise_at(epsilon) * factor
+        work = plan.horizon * REPEATS * len(worlds)
         did = count_progress(self.inputs.progress, "forecasting: how sure it is", work)
-
-        def fitness_of(rehearsal: Rehearsal, repeats: int) -> Array:
-            found = replace(rehearsal, did=did).rehearse_plan(plan, level, repeats)
-            return found[0].mean(axis=1)
-
-        forecast = np.array([fitness_of(one, REPEATS_RESAMPLED).mean() for one in learners])
-        outcome = np.concatenate([fitness_of(world, REPEATS) for world in self.possible_rehearsals])
-        return scale_by_hindsight(point, outcome, forecast)
+        outcome = np.array(
+            [
+                replace(world, did=did).rehearse_plan(plan, level[None], REPEATS).mean()
+                for world, level in zip(worlds, levels, strict=True)
+            ]
+        )
+        sound = np.isfinite(outcome)
+        outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
+        return widen_worlds(factor * outcome * self._inequality_at(epsilon))
 
     @cached_property
     def possible_rehearsals(self) -> list[Rehearsal]:
-        """Possible truths: the rows, or one drawn tail for each start under clipped gradients."""
-        if self.bootstrap is None or self.coordinates.clipping != RECORD:
-            return [self.rehearsal]
-        worlds = []
-        streams = Streams(self.inputs.seed, "tails")
-        for world, start in enumerate(self.rehearsal.starts):
-            shown = stretch_residuals(self.bootstrap.sample, self.coordinates, streams.rng(world))
-            drawn = self.rehearsal.on_sample(shown, (start,))
-            worlds.append(replace(drawn, seed=self.inputs.seed + world))
-        return worlds
-
-    @cached_property
-    def hindsight_rehearsals(self) -> list[Rehearsal]:
-        """Rehearsal of each bootstrap sample's learner: on its own rows, from samples of these."""
-        rehearsals = []
-        for learner in self.resampled_learners:
-            shown = stretch_residuals(learner.sample, self.coordinates)
-            starts = learner.start_coordinates(self.coordinates)
-            rehearsals.append(self.rehearsal.on_sample(shown, starts))
-        return rehearsals
+        """Rehearsal in each possible population, from the start in use."""
+        assert self.worlds is not None
+        return possible_rehearsals(self.rehearsal, self.worlds, self.coordinates)
 
     def predict_known(self, epsilon: Array, point: float) -> Array:
         matters = self.forecast.partial_cost_at(epsilon) > 0 or not self.rehearsal.sums_suffice

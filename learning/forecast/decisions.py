@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,8 @@ class DecisionCost(Measure):
         return self.curve.slope_at(fitness)
 
     def in_worlds(self, fitness: Array) -> Array:
-        curves = self.worlds if len(self.worlds) > 1 else self.worlds * len(fitness)
-        return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=True)])
+        curves = cycle(self.worlds)
+        return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=False)])
 
     def own(self, fitness: ArrayLike) -> Array:
         """Curve plus the distance of the learner's own model from it; less for a better model."""
@@ -172,7 +173,7 @@ class DecisionCost(Measure):
     def own_in_worlds(self, fitness: Array) -> Array:
         """Curve of each world plus the distance of the learner's own model there from it."""
         off = self.own_there[1] - self.in_worlds(self.own_there[0])
-        return self.in_worlds(fitness) + off
+        return self.in_worlds(fitness) + np.resize(off, len(fitness))
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
         x, y = self.rows

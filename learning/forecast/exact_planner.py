@@ -13,7 +13,8 @@ from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import SMALLEST, PlanningInputs
 from learning.forecast.law import oracle_problem, with_printed_step
 from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.prediction import predict_permuted, predict_trained
+from learning.forecast.possible import possible_problem, reflect_optimum, widen_worlds
+from learning.forecast.prediction import law_fitness, predict_permuted
 from learning.forecast.protocol import design_by_law
 from learning.forecast.public_sample import affordable_count, dispersion
 from learning.losses.coordinates import Coordinates
@@ -24,7 +25,6 @@ from learning.randomness import Streams
 from learning.training.law import (
     Problem,
     bias_and_gain,
-    concatenate_problems,
     largest_excursion,
     projected_share,
 )
@@ -53,19 +53,18 @@ class ExactPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         return plan, self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
 
-    def predict_trained(self, epsilon: Array, point: float) -> Array:
+    def predict_trained(self, epsilon: Array) -> Array:
         plan, power, relative = self._training_at(epsilon)
-        return predict_trained(*self.hindsight_problems, plan, power, point, relative)
+        assert self.bootstrap is not None
+        factor = reflect_optimum(self.bootstrap)
+        found = law_fitness(self.possible_problem, plan, power * factor, relative)
+        return widen_worlds(factor * found)
 
     @cached_property
-    def hindsight_problems(self) -> tuple[Problem, Problem]:
-        """Problem of each bootstrap sample on all public rows, and those its learner plans by."""
+    def possible_problem(self) -> Problem:
+        """Training problem in each possible population, from the start in use."""
         assert self.bootstrap is not None
-        bounds = self.coordinates.radius, self.coordinates.target_bound
-        forecast = [
-            learner.training_problem(*bounds, corrected=True) for learner in self.resampled_learners
-        ]
-        return self.bootstrap.training_problem(*bounds), concatenate_problems(forecast)
+        return possible_problem(self.bootstrap, self.coordinates)
 
     def predict_known(self, epsilon: Array, point: float) -> Array:
         if not self.forecast.partial_cost_at(epsilon):

@@ -44,7 +44,7 @@ def clipped_problems(
     fitness_hessian: Array,
     truth: Array,
     regularisation: float,
-    optimum: float,
+    optimum: float | Array,
 ) -> Iterator[Problem]:
     """Problems of training on clipped records in phi, with fitness counted on whole records.
 
@@ -54,13 +54,13 @@ def clipped_problems(
     hessian : array (m, p, p), of the mean loss of the clipped records, in phi.
     linears : arrays (m, p), its linear parts, one for each bound on targets: each makes a Problem.
     fitness_hessian, truth : arrays (p, p) and (p,), Hessian of the mean loss that counts, and the
-        optimum, in the model's parameters.
+        optimum, in the model's parameters; of each problem (m, ...), or one for all.
     regularisation : r >= 0.
-    optimum : f* > 0.
+    optimum : f* > 0; of each problem (m,), or one for all.
     """
     penalty, pull = coordinates.penalty(regularisation)
     transform = coordinates.transform
-    counted = transform @ (fitness_hessian + regularisation * np.eye(len(truth))) @ transform
+    counted = transform @ (fitness_hessian + regularisation * np.eye(truth.shape[-1])) @ transform
     away = np.linalg.solve(transform, (truth - coordinates.centre)[..., None])[..., 0]
     return quadratic_problems(
         hessian + penalty,

@@ -38,7 +38,7 @@ class Measure:
         return np.ones(np.shape(fitness))
 
     def in_worlds(self, fitness: Array) -> Array:
-        """Measure in each possible world at its relative fitness, (m,)."""
+        """Measure in each possible world at its relative fitness, (m,), taken in turn."""
         return fitness
 
     def own(self, fitness: ArrayLike) -> Array:
@@ -84,7 +84,7 @@ class RootMeanSquare(Measure):
         return self.optimum / (2 * self(fitness))
 
     def in_worlds(self, fitness: Array) -> Array:
-        return np.sqrt(self.optima * np.maximum(1 + fitness, 0.0))
+        return np.sqrt(np.resize(self.optima, len(fitness)) * np.maximum(1 + fitness, 0.0))
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
         return np.sqrt(cost.value(theta))

@@ -25,8 +25,7 @@ from learning.forecast.homogeneity import (
 )
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.measures import Measure, RootMeanSquare
-from learning.forecast.prediction import Prediction, chance_of_parts, predict_outside
-from learning.forecast.public_sample import affordable_count
+from learning.forecast.prediction import WORLDS, Prediction, chance_of_parts, predict_outside
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -34,7 +33,6 @@ from learning.training.client import Client, group_owners, make_clients
 from learning.training.conduct import Conduct
 from learning.training.plan import Plan
 
-RESAMPLED = 4  # bootstrap samples of each bootstrap sample
 DOUBTS = 200  # draws of how far the owners' records are from the public rows
 NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without visible effect
 
@@ -122,12 +120,17 @@ class Planner(ABC):
     choices: tuple[Choice, ...] = field(default=(), kw_only=True, repr=False)
 
     @property
+    def worlds(self) -> BootstrapSamples | None:
+        """Bootstrap samples that stand for possible worlds; None on the oracle basis."""
+        return self.bootstrap
+
+    @property
     def own_model(self) -> Array:
         """The learner's outside option, (p,): its public model, or the start without rows."""
         return self.coordinates.centre if self.bootstrap is None else self.inputs.public.model
 
     @abstractmethod
-    def predict_trained(self, epsilon: Array, point: float) -> Array:
+    def predict_trained(self, epsilon: Array) -> Array:
         """Relative fitness of the model trained at given budgets in every possible world, (m,)."""
 
     @abstractmethod
@@ -173,23 +176,28 @@ class Planner(ABC):
         On the oracle basis the records are known, but not their owners; where these do not matter,
         there is one world.
         """
-        point = self.at(epsilon)
-        points = point, self.forecast.outside
-        bootstrap = self.bootstrap
-        outside = np.array(points[1:]) if bootstrap is None else predict_outside(bootstrap)
-        worlds = len(outside)
-        doubts = self.doubts(worlds)
+        points = self.at(epsilon), self.forecast.outside
+        worlds = self.worlds
+        if worlds is None:
+            trained = np.array(points[1:])
+            if self.asks(epsilon):
+                trained = self.predict_known(epsilon, points[0])
+            return Prediction(trained, np.full(len(trained), points[1]))
+        outside = predict_outside(worlds)
+        count = len(outside)
+        if self.between is not None or self.doubts(1):
+            count *= -(
+                -WORLDS // count
+            )  # doubts are drawn anew each time that a world's turn comes
+        outside = np.resize(outside, count)
+        doubts = self.doubts(count)
         if not self.asks(epsilon):
             outside = outside + sum(kinds[1] for kinds in doubts)
             return Prediction(outside, outside, points)
-        if bootstrap is None:
-            trained = self.predict_known(epsilon, point)
-            return Prediction(trained, np.full(len(trained), self.forecast.outside))
-        added, may_add = self.unlike(epsilon, worlds)
+        _, may_add = self.unlike(epsilon, count)
         partial = self.forecast.partial_cost_at(epsilon)
-        point -= added + partial + self.forecast.unlike
-        trained = self.predict_trained(epsilon, point) + partial * chance_of_parts(bootstrap)
-        prediction = Prediction(trained, outside, points)
+        trained = self.predict_trained(epsilon) + partial * chance_of_parts(worlds)
+        prediction = Prediction(np.resize(trained, count), outside, points)
         for kinds in (np.stack([may_add, np.zeros_like(may_add)]), *doubts):
             prediction = prediction.in_doubt(kinds)
         return prediction
@@ -206,17 +214,16 @@ class Planner(ABC):
         return lost * self.between.ratio * float(away @ away), lost * drawn
 
     def doubts(self, worlds: int) -> list[Array]:
-        """Draw the cost of public rows of another kind than the owners', (2, worlds) each."""
-        drawn = draw_doubts(self.inputs, self.between, worlds)
-        return [self.forecast.dispersion * one for one in drawn]
+        """Draw the cost of public rows of another kind than the owners', (2, worlds) each.
 
-    @cached_property
-    def resampled_learners(self) -> list[BootstrapSamples]:
-        """Bootstrap samples of each bootstrap sample, which its learner would plan with."""
-        assert self.bootstrap is not None
-        count = affordable_count(RESAMPLED, 1, self.inputs.public.x.shape[1], power=2)
-        rng = Streams(self.inputs.seed, "data").rng("worlds of worlds")
-        return self.bootstrap.draw_resamples(count, rng=rng)
+        Released moments and scores are solved from any start. The model is then at most as far from
+        the optimum as the start, so both are off by the same draws; gradients that were planned for
+        a near start may also add to its distance, independently of it.
+        """
+        drawn = draw_doubts(self.inputs, self.between, worlds)
+        if self.inputs.settings.trains_by.scores:
+            drawn = [np.stack([start, start]) for _, start in drawn]
+        return [self.forecast.dispersion * one for one in drawn]
 
     @cached_property
     def _measures(self) -> dict[Decisions | None, Measure]:
@@ -229,8 +236,8 @@ class Planner(ABC):
                 self._measures[decisions] = self.decision_cost(decisions)
             else:
                 relative = np.ones(1)
-                if self.bootstrap is not None:
-                    relative = self.bootstrap.optimum / self.bootstrap.estimated_scales[0]
+                if self.worlds is not None:
+                    relative = self.worlds.optimum / self.worlds.estimated_scales[0]
                 self._measures[None] = RootMeanSquare(self.optimum, self.optimum * relative)
         return self._measures[decisions]
 

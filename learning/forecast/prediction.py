@@ -1,8 +1,6 @@
 """Predictions of what comes true: intervals of forecasts, by bootstrap samples of the public rows.
 
-In each possible world the ratio of what then comes true to what the learner then forecast is the
-error of the method; times the forecast from all public rows, it is one value that the truth may
-have.
+Each bootstrap sample stands for a possible world (`learning.forecast.possible`).
 """
 
 from __future__ import annotations
@@ -163,54 +161,15 @@ def predict_outside(bootstrap: BootstrapSamples) -> Array:
     return relative / ((spreads / optima) / (bootstrap.dispersion / bootstrap.optimum))
 
 
-def predict_trained(
-    problem: Problem,
-    hindsight: Problem,
-    plan: Plan,
-    noise_power: float,
-    point: float,
-    relative: Array | None = None,
+def law_fitness(
+    problem: Problem, plan: Plan, noise_power: float | Array, relative: Array | None
 ) -> Array:
-    """Relative fitness of the trained model in each world, (m,), by the exact law.
-
-    It includes the effect of records that the learner's rows do not show, such as those in the
-    tails, which clipping shortens.
-
-    Parameters
-    ----------
-    problem : the training problem of each bootstrap sample, (m) rows, under the bounds in use.
-    hindsight : problems that its learner would forecast from, (m k) rows, under the same bounds.
-    plan : the plan in use.
-    noise_power : S, variance per coordinate of one round's aggregated noise.
-    point : forecast of relative fitness, >= 0.
-    relative : array (queries,), the deviation of each answer's noise over that of S, 1 unless
-        given.
-    """
-    outcome, forecast = (
-        law_fitness(one, plan, noise_power, relative) for one in (problem, hindsight)
-    )
-    return scale_by_hindsight(point, outcome, forecast.reshape(len(outcome), -1).mean(axis=1))
-
-
-def law_fitness(problem: Problem, plan: Plan, noise_power: float, relative: Array | None) -> Array:
-    """Relative fitness of each problem's trained model by the exact law."""
+    """Relative fitness of each problem's trained model by the exact law, at a noise or one each."""
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
     noise = np.zeros_like(gain)
-    if np.isfinite(noise_power) and len(plan.steps):
+    if np.all(np.isfinite(noise_power)) and len(plan.steps):
         noise = gain * noise_power
     return (bias + noise) / problem.optimum
-
-
-def scale_by_hindsight(point: float, outcome: Array, forecast: Array) -> Array:
-    """Point times outcome over forecast in each world, (m,); the point where no ratio is known.
-
-    In a world whose learner would not take the plan, since training diverges on its own rows (or,
-    with a network, its fitness is below 0), the mean outcome replaces its forecast.
-    """
-    sound = np.isfinite(forecast) & (forecast > 0)
-    if not sound.any() or not outcome.mean() > 0:
-        return np.full(len(outcome), point)
-    return point * outcome / np.where(sound, forecast, outcome.mean())
 
 
 def chance_of_parts(bootstrap: BootstrapSamples) -> Array:

@@ -64,6 +64,8 @@ class Rehearsal:
     aggregation : aggregate of the answers of a round.
     noises : array (n_owners,), relative noise terms of the owners; equal unless given.
     decline : power of the round that steps fall with; the algorithm's own if None.
+    bias : array (p,), mean gradient of clipped records at the optimum, in phi of the start; that
+        of the rows if None, less half of its chance where gradients of squared loss are clipped.
     did : called with the rounds of all runs from a start when they are done.
     """
 
@@ -80,6 +82,7 @@ class Rehearsal:
     aggregation: Aggregation = MEAN
     noises: Array | float = 1.0
     decline: float | None = None
+    bias: Array | None = None
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
 
     @classmethod
@@ -118,7 +121,7 @@ class Rehearsal:
         starts = [[getattr(start, name) for name in BOUNDS] for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
-        options = (self.clocks, self.seed, self.decline, self.starts[0].scores)
+        options = (self.clocks, self.seed, self.decline, self.starts[0].scores, self.bias)
         names = [*map(source_identity, plug_ins), *map(repr, options)]
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names
 
@@ -199,8 +202,10 @@ class Rehearsal:
         number : of the start, for which those records are drawn.
         growth : each answer's share of a budget over that of the one before.
         """
-        held = coordinates.oracle(self.x, self.y, one_by_one=self.trains_by.one_by_one)
-        if self.fine:
+        held = self._hold_population(coordinates)
+        if self.bias is not None:
+            held = shift_gradient(held, self.bias - self.clipping_bias(coordinates))
+        elif self.fine:
             held = self._remove_chance(coordinates, held)
         factor = float(self.mechanism.horizon_factor(horizon))
         power = coordinates.noise_bound**2 * factor * levels
@@ -221,6 +226,17 @@ class Rehearsal:
             Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
             for i, (own, share) in enumerate(zip(holds, shares, strict=True))
         )
+
+    def _hold_population(self, coordinates: Coordinates) -> GradientOracle:
+        return coordinates.oracle(self.x, self.y, one_by_one=self.trains_by.one_by_one)
+
+    def clipping_bias(self, coordinates: Coordinates) -> Array:
+        """Mean gradient of the clipped population at its optimum, in phi, (p,); 0 if none is."""
+        away = self.cost.minimiser - coordinates.centre
+        optimum = np.linalg.solve(coordinates.transform, away)
+        penalty, pull = coordinates.penalty(self.cost.regularisation)
+        clipped = self._hold_population(coordinates).gradient(optimum[None])[0]
+        return np.asarray(clipped + penalty @ optimum - pull)
 
     def _remove_chance(self, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
         """Shrink the clipping bias at the optimum by the part that is chance in few rows.
@@ -349,6 +365,13 @@ class Rehearsal:
         fitness, free = expected_step_fitness(self.cost, coordinates, gradient, steps, variance)
         shape = len(constants), len(levels)
         return fitness.reshape(shape), free.reshape(shape)
+
+
+def shift_gradient(held: GradientOracle, shift: Array) -> GradientOracle:
+    """Shift the mean gradient of some records by a vector (p,); sums remain sums."""
+    if isinstance(held, SquaredStatistics):
+        return replace(held, xy=held.xy - held.n_records * shift / 2)
+    return Changed(held, shift=shift)
 
 
 def expected_step_fitness(

@@ -13,19 +13,15 @@ from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
 from learning.forecast.law import oracle_problem
-from learning.forecast.prediction import (
-    predict_outside,
-    predict_trained,
-    quantiles,
-    scale_by_hindsight,
-)
+from learning.forecast.possible import possible_problem, reflect_optimum, widen_worlds
+from learning.forecast.prediction import law_fitness, predict_outside, quantiles
 from learning.forecast.protocol import design_by_law
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES, as_loss
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
 from learning.privacy.laplace import Laplace
-from learning.training.law import bias_and_gain, concatenate_problems
+from learning.training.law import bias_and_gain
 from learning.training.plan import Plan
 
 NOTHING = Plan("averaged", "last", 1, 0.0)
@@ -34,16 +30,13 @@ SIZES = np.array([6667, 6667, 6666])
 P = 6
 
 
-def interval(bootstrap, plan, noise_power, point, *, bounds=(np.inf, np.inf), seed=0, level=0.95):
-    """As planners make it: what the learner of each resample would forecast, from two resamples of its own."""
-    learners = bootstrap.draw_resamples(2, rng=np.random.default_rng(seed))
-    clipped = bool(np.isfinite(bounds[0]))
-    told = concatenate_problems(
-        [learner.training_problem(*bounds, corrected=clipped) for learner in learners]
-    )
-    return quantiles(
-        predict_trained(bootstrap.training_problem(*bounds), told, plan, noise_power, point), level
-    )
+def interval(bootstrap, plan, noise_power, *, bounds=(np.inf, np.inf), start="public", level=0.95):
+    """As planners make it: what the plan in use gives in every possible population."""
+    coordinates = bootstrap.sample.coordinates(start, True).bounded(*bounds, np.inf)
+    problem = possible_problem(bootstrap, coordinates)
+    factor = reflect_optimum(bootstrap)
+    found = factor * law_fitness(problem, plan, noise_power * factor, None)
+    return quantiles(widen_worlds(found), level)
 
 
 def coverage(plans, *, n_public, samples, seed):
@@ -63,14 +56,10 @@ def coverage(plans, *, n_public, samples, seed):
         )
         problem = bootstrap.training_problem(np.inf, np.inf)
         coordinates = sample.coordinates("public", True)
-        learners = bootstrap.draw_resamples(2, rng=np.random.default_rng(0))
-        told = concatenate_problems(
-            [learner.training_problem(np.inf, np.inf) for learner in learners]
-        )
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         for plan, noise_power in plans:
             point = expected(problem, plan, noise_power).mean() / bootstrap.optimum
-            low, high = quantiles(predict_trained(problem, told, plan, noise_power, point), 0.95)
+            low, high = interval(bootstrap, plan, noise_power)
             truth = expected(true, plan, noise_power)[0] / fitness.optimum
             found.append((low * (1 - 1e-9) <= truth <= high * (1 + 1e-9), truth, point))
     covered, truths, points = np.array(found).reshape(samples, len(plans), 3).mean(axis=0).T
@@ -167,12 +156,7 @@ def test_intervals_carry_the_tail_that_few_rows_do_not_show():
         lengths = np.abs(moved).sum(axis=1)
         bounds = float(np.quantile(lengths, 0.93)), float(np.quantile(np.abs(targets), 0.98))
         coordinates = coordinates.bounded(*bounds, np.inf)
-        bias, _ = bias_and_gain(
-            bootstrap.training_problem(*bounds, corrected=True), TRAINED.steps, "last"
-        )
-        low, high = interval(
-            bootstrap, TRAINED, 0.0, float(bias.mean()) / bootstrap.optimum, bounds=bounds
-        )
+        low, high = interval(bootstrap, TRAINED, 0.0, bounds=bounds)
         true, _ = bias_and_gain(
             oracle_problem(coordinates, coordinates.statistics(shown, y), fitness),
             TRAINED.steps,
@@ -189,15 +173,9 @@ def test_width_of_the_interval_for_the_outside_option():
     bootstrap = draw_bootstrap(
         sample, start="public", precondition=True, total_size=20_000, resamples=200, rng=rng
     )
-    low, high = interval(bootstrap, NOTHING, 0.0, 1.0)
-    assert 0.05 < low < 0.6 and 1.5 < high < 6.0
-
-
-def test_a_world_whose_learner_would_not_take_the_plan_counts_by_what_came_true():
-    came = np.array([1.0, 2.0, 3.0])
-    told = np.array([2.0, np.inf, -1.0])
-    np.testing.assert_allclose(scale_by_hindsight(0.1, came, told), [0.05, 0.1, 0.15])
-    assert (scale_by_hindsight(0.1, came, np.zeros(3)) == 0.1).all()
+    low, high = interval(bootstrap, NOTHING, 0.0)
+    point = bootstrap.relative_outside
+    assert 0.05 < low / point < 0.6 and 1.5 < high / point < 6.0
 
 
 def test_resamples_of_a_network_estimate_its_best_error():
@@ -226,23 +204,18 @@ def neighbouring_datasets(n_public=200, seed=3):
 
 def test_interval_contains_its_level_of_worlds_and_narrows_with_it():
     bootstrap = neighbouring_datasets()
-    intervals = [
-        interval(bootstrap, TRAINED, 0.01, 0.02, level=level) for level in (0.5, 0.8, 0.95)
-    ]
+    intervals = [interval(bootstrap, TRAINED, 0.01, level=level) for level in (0.5, 0.8, 0.95)]
     for (low, high), (wider_low, wider_high) in zip(intervals, intervals[1:], strict=False):
         assert wider_low < low <= high < wider_high
-    assert interval(bootstrap, TRAINED, 0.01, 0.04) == pytest.approx(
-        [2 * v for v in intervals[2]]
-    )  # in proportion to the point
 
 
 def test_much_noise_leaves_only_the_doubt_about_the_best_error():
     """Where the noise part dominates, the interval shrinks to the error of f* and of the curvature: a few per cent."""
     bootstrap = neighbouring_datasets()
-    low, high = interval(bootstrap, TRAINED, 1e6, 1.0)
-    assert 0.6 < low < 1 < high < 1.7
-    few_low, few_high = interval(bootstrap, TRAINED, 0.0, 1.0)
-    assert high - low < 0.5 * (few_high - few_low)
+    low, high = interval(bootstrap, TRAINED, 1e6)
+    assert high < 2 * low
+    few_low, few_high = interval(bootstrap, TRAINED, 0.0)
+    assert np.log(high / low) < 0.5 * np.log(few_high / few_low)
 
 
 def designed_coverage(
@@ -283,9 +256,8 @@ def designed_coverage(
             * coordinates.gradient_bound**2
             * float(mechanism.horizon_factor(plan.horizon))
         )
-        low, high = interval(
-            bootstrap, plan, power, point, bounds=(coordinates.radius, coordinates.target_bound)
-        )
+        bounds = coordinates.radius, coordinates.target_bound
+        low, high = interval(bootstrap, plan, power, bounds=bounds, start=start)
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         bias, gain = bias_and_gain(true, plan.steps, plan.returned)
         truths.append(float(bias[0] + gain[0] * power) / fitness.optimum)
