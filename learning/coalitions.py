@@ -9,8 +9,10 @@ from math import comb
 import numpy as np
 
 from learning.arrays import Array
+from learning.errors import InputError
 
 EXACT_OWNERS = 12  # with more of them, not all sets are looked at
+MOST_OWNERS = 40  # whose sets are looked at
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,15 @@ class Coalitions:
         return np.asarray((self.draws @ worth).std(axis=0, ddof=1) / np.sqrt(count))
 
 
+def check_count(n_owners: int, key: str) -> None:
+    """Refuse, with an InputError at a key, more owners than sets are looked at of."""
+    if n_owners > MOST_OWNERS:
+        rule = f"must be left out with more than {MOST_OWNERS} owners, whose sets are compared"
+        raise InputError(key, rule, f"{n_owners} owners")
+
+
 @lru_cache(maxsize=4)
-def list_coalitions(n_owners: int, samples: int = 400, seed: int = 0) -> Coalitions:
+def list_coalitions(n_owners: int, samples: int = 100, seed: int = 0) -> Coalitions:
     """List all sets of up to `EXACT_OWNERS` owners, of more those met in drawn orders of arrival.
 
     >>> two = list_coalitions(2)

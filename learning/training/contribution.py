@@ -15,6 +15,7 @@ the released sums tells both how much lower it makes v(S) and how far it scatter
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -25,9 +26,9 @@ from learning.privacy.mechanism import Mechanism
 from learning.training.sums import ReleasedSums
 
 CERTAINTY = 1.645  # standard errors above 0 at which a contribution counts: one chance in twenty
-REDRAWS = 200
+REDRAWS = 200  # of the noise, for the standard errors of one training
 LEAST_REDRAWS = 20
-WORK = 2e9  # losses times parameters, in all redraws
+MOST_SOLVED = 100_000  # models, in all redraws
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class CheckRows:
     y: Array = field(repr=False)
     loss: Loss
     regularisation: float = 0.0
+
+    @cached_property
+    def fitness(self) -> TrainingCost:
+        """Training cost on these rows."""
+        return self.loss.fitness([(self.x, self.y)], self.regularisation)
 
     def gains(self, theta: Array, own: Array) -> Array:
         """Training cost of the own model (p,) on each row less that of models (c, p), (c, m)."""
@@ -123,6 +129,7 @@ def estimate_contributions(
     coalitions: Coalitions,
     *,
     rng: np.random.Generator,
+    redraws: int = REDRAWS,
 ) -> Contributions:
     """Estimate every owner's contribution, with standard errors.
 
@@ -133,6 +140,7 @@ def estimate_contributions(
     rows : m check rows.
     coalitions : sets of the N owners.
     rng : source of the redrawn noise.
+    redraws : how often it is drawn at most.
 
     Source: ours. The noise is redrawn as in a parametric bootstrap, whose bias stands for that of
         the answers: v is quadratic in the noise, to first order.
@@ -140,12 +148,11 @@ def estimate_contributions(
     members = coalitions.members
     own = sums.coordinates.centre
     gains = rows.gains(sums.solve_sets(members), own)
-    every = members.shape[0] * rows.x.size
-    count = int(np.clip(WORK / every, LEAST_REDRAWS, REDRAWS))
+    count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
     redrawn = np.empty((count, len(members)))
     for number in range(count):
         noisy = sums.redraw(mechanism, rng=rng).solve_sets(members)
-        redrawn[number] = rows.gains(noisy, own).mean(axis=1)
+        redrawn[number] = worth_of(noisy, own, rows.fitness)
     sampling = coalitions.sampling_error(gains.mean(axis=1))
     return Contributions(
         _estimate(coalitions.shapley, gains, redrawn, sampling),
@@ -163,6 +170,6 @@ def _estimate(weights: Array, gains: Array, redrawn: Array, sampling: Array) -> 
     return Estimate(answer, answer + lost, row_error, again.std(axis=0, ddof=1), sampling)
 
 
-def measured_worths(theta: Array, own: Array, fitness: TrainingCost) -> Array:
-    """Worth of sets with models (c, p), measured on all records, which nobody in a market sees."""
+def worth_of(theta: Array, own: Array, fitness: TrainingCost) -> Array:
+    """Worth (c,) of sets with models (c, p): training cost of the own model (p,) less theirs."""
     return np.asarray(fitness.value(own) - fitness.value(theta))

@@ -34,6 +34,8 @@ LOOKED_UP = {
     "data.filled_cells": MEASURED,
     "data.identical_records": MEASURED,
     "data.persons": MEASURED,
+    "contributions": MEASURED,
+    "withdrawal": MEASURED,
     "forecast.oracle": ORACLE,
     "outside_option.measured": MEASURED,
     "owners[].isolated_relative_fitness": MEASURED,
