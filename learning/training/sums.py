@@ -115,13 +115,39 @@ class ReleasedSums:
             phi[sets] = solve_newton_step(matrix, vector, deviation)
         return self.coordinates.model(self.coordinates.project(phi))
 
-    def redraw(self, mechanism: Mechanism, *, rng: np.random.Generator) -> ReleasedSums:
-        """These sums under as much noise again, of the mechanism's law."""
+    def redraw(
+        self, mechanism: Mechanism, other: ReleasedSums, *, rng: np.random.Generator
+    ) -> ReleasedSums:
+        """Other sums of these owners, under as much noise again as these are under.
+
+        The noise is of the mechanism's law, and the result is solved as these sums are.
+        """
         unit = draw_unit_noise(mechanism, self.xu.shape[1], [rng] * len(self))
         return replace(
             self,
-            xx=self.xx + self.matrix_deviation[:, None, None] * unit[1],
-            xu=self.xu + self.vector_deviation[:, None] * unit[0],
+            xx=other.xx + self.matrix_deviation[:, None, None] * unit[1],
+            xu=other.xu + self.vector_deviation[:, None] * unit[0],
+        )
+
+    def alike(self) -> ReleasedSums:
+        """Sums without noise of owners alike, as far as these tell: the mean for each record.
+
+        A_l = n_l M and g_l = n_l M phi, with M the mean moments of all, no eigenvalue below the
+        edge of the noise's own, and phi the step that all their sums give.
+        """
+        total = self.sizes.sum()
+        deviation = np.linalg.norm(self.matrix_deviation) / total
+        values, basis = np.linalg.eigh(self.xx.sum(axis=0) / total)
+        values = np.maximum(values, deviation * np.sqrt(2 * len(values)))
+        mean = (basis * values) @ basis.T
+        step = self.solve() - self.coordinates.centre
+        score = mean @ np.linalg.solve(self.coordinates.transform, step)
+        return replace(
+            self,
+            xx=np.multiply.outer(self.sizes, mean),
+            xu=np.multiply.outer(self.sizes, score),
+            matrix_deviation=np.zeros(len(self)),
+            vector_deviation=np.zeros(len(self)),
         )
 
 

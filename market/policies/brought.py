@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, MultipleOf
 
-from learning.coalitions import Coalitions, check_count, list_coalitions
 from learning.declaration import CountOrZero, NonNegative, Words, parameter
+from learning.training.coalitions import Coalitions, check_count, list_coalitions
 from market.columns import Array, Pair
 from market.costs.base import Writer
 from market.game.deviations import Deviations

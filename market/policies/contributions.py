@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, MultipleOf
 
-from learning.coalitions import EXACT_OWNERS, arrival_orders, shift_count
 from learning.declaration import CountOrZero, PositivePerOwner, Words, parameter
+from learning.training.coalitions import EXACT_OWNERS, arrival_orders, shift_count
 from market.columns import Array, Pair, column
 from market.costs.base import Writer
 from market.game.deviations import Deviations

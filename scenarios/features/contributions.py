@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning.coalitions import Coalitions, check_count, list_coalitions
 from learning.errors import InputError
 from learning.randomness import Streams
+from learning.training.coalitions import Coalitions, check_count, list_coalitions
 from learning.training.contribution import (
     CERTAINTY,
     LEAST_REDRAWS,
@@ -39,6 +39,9 @@ def check_sums(scenario: Scenario, title: str) -> None:
     if learning.algorithm != ANSWERS_IN_SUMS:
         rule = f'must be "{ANSWERS_IN_SUMS}" with {title}, which needs sums that owners release'
         raise InputError("learning.algorithm", rule, learning.algorithm)
+    if learning.weights != "size":
+        rule = f'must be "size" with {title}: sums add up record by record'
+        raise InputError("learning.weights", rule, learning.weights)
 
 
 class OwnersContributions(Feature):

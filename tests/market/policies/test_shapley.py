@@ -12,8 +12,8 @@ import pytest
 from markets import N, market, owners
 from toys import Envelope, LinearLaw
 
-from learning.coalitions import arrival_orders
 from learning.errors import InputError
+from learning.training.coalitions import arrival_orders
 from market.analysis.regulation import floor_prices
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
