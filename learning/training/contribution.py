@@ -118,10 +118,13 @@ class Contributions:
     ----------
     shapley : their Shapley values.
     left_out : what the model of all loses without each.
+    worth, worth_error : what all brought together, and its standard error by the check rows.
     """
 
     shapley: Estimate
     left_out: Estimate
+    worth: float
+    worth_error: float
 
 
 def estimate_contributions(
@@ -161,7 +164,7 @@ def estimate_contributions(
         noisy = sums.redraw(mechanism, alike, rng=rng)
         lost[number] = expected - worth_of(noisy.solve_sets(members), own, rows.fitness)
 
-    def contribute(weights: Array, sampling: Array) -> Estimate:
+    def weigh(weights: Array, sampling: Array) -> Estimate:
         by_row = weights @ gains
         answer = by_row.mean(axis=1)
         return Estimate(
@@ -173,9 +176,12 @@ def estimate_contributions(
         )
 
     sampling = coalitions.sampling_error(gains.mean(axis=1))
+    whole = gains[members.all(axis=1)][0]
     return Contributions(
-        contribute(coalitions.shapley, sampling),
-        contribute(coalitions.left_out, np.zeros_like(sampling)),
+        weigh(coalitions.shapley, sampling),
+        weigh(coalitions.left_out, np.zeros_like(sampling)),
+        float(whole.mean()),
+        float(whole.std(ddof=1) / np.sqrt(len(whole))),
     )
 
 

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.randomness import Streams
 from learning.training.coalitions import Coalitions, check_count, list_coalitions
 from learning.training.contribution import (
     CERTAINTY,
     LEAST_REDRAWS,
+    REDRAWS,
     CheckRows,
     Contributions,
-    Estimate,
     estimate_contributions,
     worth_of,
 )
-from learning.training.engine import Trained
-from learning.training.sums import ReleasedSums, released_runs
+from learning.training.sums import released_runs
+from learning.training.task import Task
 from market.game.game import Game
 from scenarios.features.base import Feature, Topic, rows_of
 
@@ -120,90 +121,75 @@ class OwnersContributions(Feature):
         if trained is None or trained.task is None or run.data.aside is None:
             return None
         coalitions = list_coalitions(len(trained.task.owners))
-        count = min(SETTLED_RUNS, max(1, SETTLED_SETS // len(coalitions.members)))
-        settled = range(min(trained.task.runs, count))
-        found = [
-            measure_run(run, trained, sums, coalitions, number)
-            for number, sums in enumerate(released_runs(trained.task, settled))
-        ]
-        estimates = [one for one, _, _ in found]
+        found, measured = measure_trainings(run, trained.task, run.data.aside, coalitions)
         unit = run.planner.optimum
-        gains = found[0][2]
+        columns = contribution_columns(found, measured, unit)
+        names = [owner.name for owner in trained.task.owners]
         return {
             "rows": run.data.aside.n_records,
             "certainty": CERTAINTY,
             "trainings": len(found),
             "orders_drawn": len(coalitions.draws) > 1,
-            "worth": float(gains.mean()) / unit,
-            "worth_std_error": float(gains.std(ddof=1)) / len(gains) ** 0.5 / unit,
-            "owners": rows_of(
-                owner_columns(run, trained, [one.shapley for one in estimates], unit)
-                | left_out_columns(estimates[0].left_out, unit)
-                | measured_columns(estimates, [one for _, one, _ in found], unit)
-            ),
+            "worth": found[0].worth / unit,
+            "worth_std_error": found[0].worth_error / unit,
+            "owners": rows_of({"name": names} | columns | money_columns(run, names, found)),
         }
 
 
-def measure_run(
-    run: Run, trained: Trained, sums: ReleasedSums, coalitions: Coalitions, number: int
-) -> tuple[Contributions, np.ndarray, np.ndarray]:
-    """Estimates of one training, Shapley values on all records (N,), and gains by row (m,)."""
-    assert trained.task is not None
-    assert run.data.aside is not None
-    regularisation = run.scenario.learning.regularisation
-    rows = CheckRows(run.data.aside.x, run.data.aside.y, run.data.loss, regularisation)
-    rng = Streams(run.scenario.seed, "contributions").rng(number)
-    redraws = {"redraws": LEAST_REDRAWS} if number else {}
-    mechanism = trained.task.mechanism
-    found = estimate_contributions(sums, mechanism, rows, coalitions, rng=rng, **redraws)
-    theta = sums.solve_sets(coalitions.members)
-    own = sums.coordinates.centre
-    measured = coalitions.shapley @ worth_of(theta, own, run.data.fitness)
-    whole = coalitions.members.all(axis=1)
-    return found, measured, rows.gains(theta[whole][:1], own)[0]
+def measure_trainings(
+    run: Run, task: Task, aside: OwnerData, coalitions: Coalitions
+) -> tuple[list[Contributions], np.ndarray]:
+    """Estimates of each training, and Shapley values on all records (trainings, N).
+
+    The first has smaller sampling errors of its standard errors than the others.
+    """
+    rows = CheckRows(aside.x, aside.y, run.data.loss, task.regularisation)
+    streams = Streams(run.scenario.seed, "contributions")
+    count = min(task.runs, SETTLED_RUNS, max(1, SETTLED_SETS // len(coalitions.members)))
+    found = []
+    measured = []
+    redraws = REDRAWS
+    for number, sums in enumerate(released_runs(task, range(count))):
+        rng = streams.rng(number)
+        found.append(
+            estimate_contributions(sums, task.mechanism, rows, coalitions, rng=rng, redraws=redraws)
+        )
+        theta = sums.solve_sets(coalitions.members)
+        worth = worth_of(theta, sums.coordinates.centre, run.data.fitness)
+        measured.append(coalitions.shapley @ worth)
+        redraws = LEAST_REDRAWS
+    return found, np.array(measured)
 
 
-def owner_columns(
-    run: Run, trained: Trained, estimates: list[Estimate], unit: float
-) -> dict[str, Any]:
-    """Columns of the owners who answered: contributions, and the money they are settled for."""
-    assert trained.task is not None
-    first = estimates[0]
-    names = [owner.name for owner in trained.task.owners]
-    money: dict[str, Any] = dict.fromkeys(
-        ("expected", "settled", "settled_mean"), [None] * len(names)
-    )
-    if run.scenario.policy.kind == POLICY:
-        paid = np.array([run.scenario.policy.budget * one.shares() for one in estimates])
-        promised = dict(zip(run.data.names, run.game.payments(run.epsilon), strict=True))
-        money["expected"] = [float(promised[name]) for name in names]
-        money["settled"] = paid[0]
-        money["settled_mean"] = paid.mean(axis=0)
+def contribution_columns(
+    found: list[Contributions], measured: np.ndarray, unit: float
+) -> dict[str, np.ndarray]:
+    """Columns of the owners' contributions, of the first training and over all of them."""
+    first = found[0].shapley
+    left_out = found[0].left_out
+    answers = np.array([one.shapley.answer for one in found])
+    errors = np.array([one.shapley.answer_error for one in found])
     return {
-        "name": names,
         "answer": first.answer / unit,
         "answer_std_error": first.answer_error / unit,
         "records": first.records / unit,
         "records_std_error": first.records_error / unit,
-        "paid_in": np.mean([one.counts for one in estimates], axis=0),
-        **money,
+        "left_out": left_out.answer / unit,
+        "left_out_std_error": left_out.answer_error / unit,
+        "measured": measured[0] / unit,
+        "covered": np.mean(np.abs(answers - measured) <= 1.96 * errors, axis=0),
+        "paid_in": np.mean([one.shapley.counts for one in found], axis=0),
     }
 
 
-def left_out_columns(estimate: Estimate, unit: float) -> dict[str, np.ndarray]:
-    """Columns of what the model loses without each owner's answer."""
+def money_columns(run: Run, names: list[str], found: list[Contributions]) -> dict[str, Any]:
+    """Columns of what was promised and what is paid; of nothing if contributions are not paid."""
+    if run.scenario.policy.kind != POLICY:
+        return dict.fromkeys(("expected", "settled", "settled_mean"), [None] * len(names))
+    promised = dict(zip(run.data.names, run.game.payments(run.epsilon), strict=True))
+    paid = run.scenario.policy.budget * np.array([one.shapley.shares() for one in found])
     return {
-        "left_out": estimate.answer / unit,
-        "left_out_std_error": estimate.answer_error / unit,
+        "expected": [float(promised[name]) for name in names],
+        "settled": paid[0],
+        "settled_mean": paid.mean(axis=0),
     }
-
-
-def measured_columns(
-    estimates: list[Contributions], measured: list[np.ndarray], unit: float
-) -> dict[str, np.ndarray]:
-    """Columns of contributions measured on all records, and how often estimates cover them."""
-    covered = [
-        np.abs(one.shapley.answer - truth) <= 1.96 * one.shapley.answer_error
-        for one, truth in zip(estimates, measured, strict=True)
-    ]
-    return {"measured": measured[0] / unit, "covered": np.mean(covered, axis=0)}
