@@ -82,7 +82,7 @@ def list_coalitions(n_owners: int, samples: int = 100, seed: int = 0) -> Coaliti
 
 def _drawn_coalitions(n_owners: int, samples: int, seed: int) -> Coalitions:
     """Sets met in drawn orders of arrival, and those of all owners but one."""
-    orders = arrival_orders(n_owners, samples, seed)
+    orders = arrival_orders(n_owners, samples, seed).astype(int)
     place = np.argsort(orders, axis=1)
     met = place[:, None, :] < np.arange(n_owners + 1)[:, None]  # (orders, N + 1, N)
     every = np.vstack([met.reshape(-1, n_owners), ~np.eye(n_owners, dtype=bool)])
