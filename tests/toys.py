@@ -82,6 +82,7 @@ POLICY_PARAMETERS = {
     ],
     "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
     "shapley": [{"share": 0.5}],
+    "contribution": [{"budget": 6.0}],
     "contracts": [{"epsilon": 1.0, "amounts": 2.0}],
     "posted_channel": [{"price": 0.7, "values": 4}],
     "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],

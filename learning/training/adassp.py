@@ -50,6 +50,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import SquaredStatistics
+from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
@@ -219,16 +220,24 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
 
 def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
     """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric."""
-    width = task.width
-    rows, columns = np.triu_indices(width, 1)
-    count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
     numbers = np.asarray(runs) % task.draws
     streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
     distinct, again = np.unique(numbers, return_inverse=True)
-    drawn = [task.mechanism.draw_release(count, rng=streams[i]) for i in distinct]
-    draws = np.stack(drawn)[again]
+    on_vector, on_matrix = draw_unit_noise(
+        task.mechanism, task.width, [streams[i] for i in distinct]
+    )
+    return on_vector[again], on_matrix[again]
+
+
+def draw_unit_noise(
+    mechanism: Mechanism, width: int, rngs: Sequence[np.random.Generator]
+) -> tuple[Array, Array]:
+    """Draw unit noise on sum xu, (k, p), and on sum xx', (k, p, p) symmetric, one from each rng."""
+    rows, columns = np.triu_indices(width, 1)
+    count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
+    draws = np.stack([mechanism.draw_release(count, rng=rng) for rng in rngs])
     diagonal = np.arange(width)
-    symmetric = np.zeros((len(runs), width, width))
+    symmetric = np.zeros((len(rngs), width, width))
     symmetric[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, columns, rows] = symmetric[:, rows, columns]
     symmetric[:, diagonal, diagonal] = draws[:, width : 2 * width]

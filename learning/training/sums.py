@@ -13,8 +13,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
+from learning.privacy.mechanism import Mechanism
 from learning.training.adassp import (
+    NUMBERS_HELD,
     NoisyStatistics,
+    draw_unit_noise,
     release_statistics,
     solve_newton_step,
 )
@@ -101,6 +104,56 @@ class ReleasedSums:
         phi = solve_newton_step(matrix[None], vector[None], np.array([deviation]))
         return np.asarray(self.coordinates.project(phi)[0])
 
+    def solve_sets(self, members: Array) -> Array:
+        """Models (c, p) of sets of these owners, ``members`` (c, N) being 1 of who is in one."""
+        penalty, pull = self.coordinates.penalty(self.regularisation)
+        phi = np.zeros((len(members), len(self.coordinates.centre)))
+        some = np.flatnonzero(members.any(axis=1))
+        block = max(1, NUMBERS_HELD // phi.shape[1] ** 2)
+        for sets in np.split(some, np.arange(block, len(some), block)):
+            here = members[sets]
+            total = here @ self.sizes
+            matrix = np.tensordot(here, self.xx, 1) / total[:, None, None] + penalty / 2
+            vector = here @ self.xu / total[:, None] + pull / 2
+            deviation = np.sqrt(here @ self.matrix_deviation**2) / total
+            phi[sets] = solve_newton_step(matrix, vector, deviation)
+        return self.coordinates.model(self.coordinates.project(phi))
+
+    def redraw(
+        self, mechanism: Mechanism, other: ReleasedSums, *, rng: np.random.Generator
+    ) -> ReleasedSums:
+        """Other sums of these owners, under as much noise again as these are under.
+
+        The noise is of the mechanism's law, and the result is solved as these sums are.
+        """
+        unit = draw_unit_noise(mechanism, self.xu.shape[1], [rng] * len(self))
+        return replace(
+            self,
+            xx=other.xx + self.matrix_deviation[:, None, None] * unit[1],
+            xu=other.xu + self.vector_deviation[:, None] * unit[0],
+        )
+
+    def alike(self) -> ReleasedSums:
+        """Sums without noise of owners alike, as far as these tell: the mean for each record.
+
+        A_l = n_l M and g_l = n_l M phi, with M the mean moments of all, no eigenvalue below the
+        edge of the noise's own, and phi the step that all their sums give.
+        """
+        total = self.sizes.sum()
+        deviation = np.linalg.norm(self.matrix_deviation) / total
+        values, basis = np.linalg.eigh(self.xx.sum(axis=0) / total)
+        values = np.maximum(values, deviation * np.sqrt(2 * len(values)))
+        mean = (basis * values) @ basis.T
+        step = self.solve() - self.coordinates.centre
+        score = mean @ np.linalg.solve(self.coordinates.transform, step)
+        return replace(
+            self,
+            xx=np.multiply.outer(self.sizes, mean),
+            xu=np.multiply.outer(self.sizes, score),
+            matrix_deviation=np.zeros(len(self)),
+            vector_deviation=np.zeros(len(self)),
+        )
+
 
 def released_sums(task: Task, run: int = 0) -> ReleasedSums:
     """Sums that the owners of a training release in one run, drawn again from its streams.
@@ -110,16 +163,24 @@ def released_sums(task: Task, run: int = 0) -> ReleasedSums:
     ValueError
         If the training asks for no sums.
     """
+    return released_runs(task, [run])[0]
+
+
+def released_runs(task: Task, runs: Sequence[int]) -> list[ReleasedSums]:
+    """Sums that the owners of a training release in some runs, as `released_sums` has one."""
     if task.coordinates.scores is None:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
-    drawn: list[NoisyStatistics] = [release_statistics(task, owner, [run]) for owner in task.owners]
-    return ReleasedSums(
-        tuple(owner.name for owner in task.owners),
-        task.sizes,
-        np.stack([one.xx[0] for one in drawn]),
-        np.stack([one.xu[0] for one in drawn]),
-        np.array([one.matrix_deviation[0] for one in drawn]),
-        np.array([one.vector_deviation[0] for one in drawn]),
-        task.coordinates,
-        task.regularisation,
-    )
+    drawn: list[NoisyStatistics] = [release_statistics(task, owner, runs) for owner in task.owners]
+    return [
+        ReleasedSums(
+            tuple(owner.name for owner in task.owners),
+            task.sizes,
+            np.stack([one.xx[number] for one in drawn]),
+            np.stack([one.xu[number] for one in drawn]),
+            np.array([one.matrix_deviation[number] for one in drawn]),
+            np.array([one.vector_deviation[number] for one in drawn]),
+            task.coordinates,
+            task.regularisation,
+        )
+        for number in range(len(runs))
+    ]

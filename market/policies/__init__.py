@@ -5,6 +5,7 @@ scenario file.
 """
 
 from market.policies.base import Policy, ProfilePolicy
+from market.policies.brought import Contribution
 from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
@@ -15,6 +16,7 @@ POLICIES: dict[str, type[Policy]] = {
     "proportional": Proportional,
     "marginal": Marginal,
     "shapley": Shapley,
+    "contribution": Contribution,
     "posted_channel": PostedChannel,
     "tiers": Tiers,
     "contracts": Contracts,

@@ -13,6 +13,7 @@ import numpy as np
 from annotated_types import Ge, MultipleOf
 
 from learning.declaration import CountOrZero, PositivePerOwner, Words, parameter
+from learning.training.coalitions import EXACT_OWNERS, arrival_orders, shift_count
 from market.columns import Array, Pair, column
 from market.costs.base import Writer
 from market.game.deviations import Deviations
@@ -21,8 +22,6 @@ from market.game.search import BLOCK
 from market.policies.base import Policy, ProfilePolicy
 
 Quantity = Callable[[Deviations, Array], Array]
-# With more owners the 2^n coalitions are sampled.
-EXACT_OWNERS = 12
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Shapley(ProfilePolicy):
         deviations = game.deviations(epsilon)
         met, _ = self._coalitions_met(deviations)
         credits = coalition_gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
-        each = 2 * _shift_count(n_owners, self.samples)
+        each = 2 * shift_count(n_owners, self.samples)
         draws = credits.reshape(n_owners, -1, each).mean(axis=2)
         spread = draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
         return self._value_shares(deviations)[:, 0] * spread
@@ -210,23 +209,3 @@ def _coalition_odds(n_owners: int) -> Pair:
     member = ((np.arange(2**others)[:, None] >> np.arange(others)) & 1).astype(float)
     odds = np.array([1 / (n_owners * comb(others, size)) for size in range(n_owners)])
     return member, odds[member.sum(axis=1).astype(int)]
-
-
-@lru_cache(maxsize=4)
-def arrival_orders(n_owners: int, samples: int, seed: int) -> Array:
-    """Orders of arrival (at most ``samples``, n_owners): draws with their shifts and reverses.
-
-    In the cyclic shifts of an order every owner comes early, late and between, which removes most
-    of the sampling error.
-    """
-    count = _shift_count(n_owners, samples)
-    rng = np.random.default_rng(seed)
-    drawn = rng.permuted(np.tile(np.arange(n_owners), (samples // (2 * count), 1)), axis=1)
-    shifts = np.arange(count) * n_owners // count
-    forward = drawn[:, (np.arange(n_owners) + shifts[:, None]) % n_owners]
-    return np.stack([forward, forward[..., ::-1]], axis=2).reshape(-1, n_owners)
-
-
-def _shift_count(n_owners: int, samples: int) -> int:
-    """Shifts of each drawn order: all of them where the sample still holds eight draws."""
-    return max(1, min(n_owners, samples // 16))

@@ -7,6 +7,7 @@ from typing import Any
 from scenarios.features.audit import Audit
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
+from scenarios.features.contributions import OwnersContributions
 from scenarios.features.externalities import Externalities
 from scenarios.features.go import GoNoGo
 from scenarios.features.learners import Learners
@@ -20,6 +21,7 @@ from scenarios.features.settings import SETTINGS
 from scenarios.features.time import Periods
 from scenarios.features.trust import SecureAggregation
 from scenarios.features.unions import Unions
+from scenarios.features.withdrawal import Withdrawal
 
 __all__ = ["FEATURES", "Choice", "Feature", "choices", "features_in_use"]
 
@@ -38,6 +40,8 @@ FEATURES: dict[str, Feature] = {
     "pricing": LearnedPrice(),
     "go": GoNoGo(),
     "time": Periods(),
+    "contributions": OwnersContributions(),
+    "withdrawal": Withdrawal(),
 }
 
 

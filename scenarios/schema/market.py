@@ -347,3 +347,6 @@ class Validation(Section):
     lojasiewicz: bool | None = None
     """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the
     trained models and around the best."""
+    contributions: bool | None = None
+    """Whether what each owner's answer brought is measured on `data.check_rows`, from the sums that
+    owners release under `one_step`; so it is under `policy.kind = "contribution"`."""

@@ -33,6 +33,8 @@ LOOKED_UP = {
     "data.filled_cells": MEASURED,
     "data.identical_records": MEASURED,
     "data.persons": MEASURED,
+    "contributions": MEASURED,
+    "withdrawal": MEASURED,
     "forecast.oracle": ORACLE,
     "go": MEASURED,
     "personal": MEASURED,

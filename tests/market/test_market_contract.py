@@ -32,6 +32,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 from market.policies.base import Policy, ProfilePolicy
+from market.policies.brought import Contribution
 from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
@@ -65,6 +66,7 @@ POLICY_EXAMPLES = {
     ],
     "marginal": [Marginal(), Marginal(0.4, "floor"), Marginal(PRICES / 4)],
     "shapley": [Shapley(), Shapley(PRICES / 4)],
+    "contribution": [Contribution(50.0)],
     "posted_channel": [
         PostedChannel(PRICES / 100),
         PostedChannel(

@@ -13,11 +13,12 @@ from markets import N, market, owners
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
+from learning.training.coalitions import arrival_orders
 from market.analysis.regulation import floor_prices
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
-from market.policies.contributions import Shapley, arrival_orders
+from market.policies.contributions import Shapley
 from scenarios.run import Run
 from scenarios.schema.loading import load
 from scenarios.summary.market import owners_part

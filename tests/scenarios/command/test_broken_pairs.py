@@ -44,6 +44,8 @@ TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have
         {"aggregation": "secure", "colluders": 1},
         {"aggregation": "local"},
     ],
+    "withdrawal": [{"owners": ["owner 2"]}, {"owners": ["owner 1"], "payment": "returned"}],
+    "validation.contributions": [True],
     "learner.pricing": [{"kind": "menu"}, {"kind": "bandit"}],
     "learner.value": [
         {"per": "rmse", "money": 1.0},

@@ -37,6 +37,17 @@ OTHER_RULES = {
     ("behaviours.dishonest", "behaviours.neighbours"),
     ("policy.user", "policy.whole"),
 }
+# Sums are released under one algorithm, which these say other things of, or name another than.
+WITHOUT_SUMS = (
+    "learning.aggregation",
+    "learning.accounting",
+    "learning.gradient_bound",
+    "learning.one_record",
+    "learning.algorithm=best",
+    "validation.baselines",
+)
+for needs_sums in ("contributions", "withdrawal"):
+    OTHER_RULES |= {("trust", needs_sums), *((needs_sums, other) for other in WITHOUT_SUMS)}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,188 @@
+"""Contributions of owners to a model, estimated from the sums that they released.
+
+A set S of owners is worth v(S) = f(theta_0) - f(theta_S): how much lower the training cost f of the
+model of its sums is than that of the learner's own model theta_0, which is the model of no sums.
+The learner estimates f on check rows, public rows that had no part in theta_0. Rows that theta_0
+was fitted to cannot tell a good answer from a bad one: their mean loss rises by the same amount,
+|theta_S - theta_0|^2 in the norm of their moments, whatever the direction of the step. Sums are
+private already, so that none of this has a privacy cost.
+
+The answers' noise lowers v(S) by an amount whose law is known. What an answer brought counts with
+it; what the records behind the answer brought counts without. Drawing the same noise again around
+the released sums tells both how much lower it makes v(S) and how far it scatters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.loss import Loss, TrainingCost
+from learning.privacy.mechanism import Mechanism
+from learning.training.coalitions import Coalitions
+from learning.training.sums import ReleasedSums
+
+CERTAINTY = 2.0  # standard errors above 0 at which a contribution counts
+REDRAWS = 200  # of the noise, for the standard errors of one training
+LEAST_REDRAWS = 20
+MOST_SOLVED = 100_000  # models, in all redraws
+
+
+@dataclass(frozen=True)
+class CheckRows:
+    """Public rows that had no part in the learner's own model.
+
+    Parameters
+    ----------
+    x : array (m, p), encoded features.
+    y : array (m,), encoded target.
+    loss : the loss trained.
+    regularisation : r of r/2 |theta|^2.
+    """
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    loss: Loss
+    regularisation: float = 0.0
+
+    @cached_property
+    def fitness(self) -> TrainingCost:
+        """Training cost on these rows."""
+        return self.loss.fitness([(self.x, self.y)], self.regularisation)
+
+    def gains(self, theta: Array, own: Array) -> Array:
+        """Training cost of the own model (p,) on each row less that of models (c, p), (c, m)."""
+        every = np.vstack([own, theta])
+        penalty = self.regularisation / 2 * np.sum(every**2, axis=1)
+        costs = self.loss.value(self.loss.scores(self.x, self.y, every)) + penalty[:, None]
+        return np.asarray(costs[0] - costs[1:])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Contributions of N owners, each with its standard errors, in units of the training cost.
+
+    Parameters
+    ----------
+    answer : array (N,), of the answers as they were released.
+    records : array (N,), of the records, with what noise took added.
+    row_error : array (N,), standard error of ``answer`` by the choice of check rows.
+    noise_error : array (N,), deviation of ``answer`` by the owners' noise.
+    sampling_error : array (N,), standard error by the choice of orders; 0 where all count.
+    """
+
+    answer: Array
+    records: Array
+    row_error: Array
+    noise_error: Array
+    sampling_error: Array
+
+    @property
+    def answer_error(self) -> Array:
+        """Standard error of ``answer``, (N,): the noise is in the answer."""
+        return np.hypot(self.row_error, self.sampling_error)
+
+    @property
+    def records_error(self) -> Array:
+        """Standard error of ``records``, (N,)."""
+        return np.hypot(self.answer_error, self.noise_error)
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Contributions of owners to one model.
+
+    Parameters
+    ----------
+    shapley : their Shapley values.
+    left_out : what the model of all loses without each.
+    worth, worth_error : what all brought together, and its standard error by the check rows.
+    """
+
+    shapley: Estimate
+    left_out: Estimate
+    worth: float
+    worth_error: float
+
+    @property
+    def counts(self) -> Array:
+        """Mask of the owners whose answer brought more than chance explains, (N,).
+
+        An answer without information takes the model away from the truth on average. It counts if
+        its Shapley value is above `CERTAINTY` standard errors, of noise and check rows together.
+        """
+        return np.asarray(self.shapley.answer > CERTAINTY * self.shapley.records_error)
+
+    def shares(self) -> Array:
+        """Part of a budget that each owner is paid (N,): by its Shapley value, 0 if in doubt.
+
+        All are 0 where no answer counts.
+        """
+        kept = np.where(self.counts, self.shapley.answer, 0.0)
+        return kept / max(float(kept.sum()), 1e-300)
+
+
+def estimate_contributions(
+    sums: ReleasedSums,
+    mechanism: Mechanism,
+    rows: CheckRows,
+    coalitions: Coalitions,
+    *,
+    rng: np.random.Generator,
+    redraws: int = REDRAWS,
+) -> Contributions:
+    """Estimate every owner's contribution, with standard errors.
+
+    Parameters
+    ----------
+    sums : released by N owners.
+    mechanism : of their noise.
+    rows : m check rows.
+    coalitions : sets of the N owners.
+    rng : source of the redrawn noise.
+    redraws : how often it is drawn at most.
+
+    Source: ours, by parametric bootstraps. That of the loss by noise is of owners alike
+        (`ReleasedSums.alike`), since the moments of a small set are too noisy to be taken for true.
+    """
+    members = coalitions.members
+    own = sums.coordinates.centre
+    gains = rows.gains(sums.solve_sets(members), own)
+    alike = sums.alike()
+    expected = worth_of(alike.solve_sets(members), own, rows.fitness)
+    count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
+    again = np.empty((count, len(members)))
+    lost = np.empty((count, len(members)))
+    for number in range(count):
+        noisy = sums.redraw(mechanism, sums, rng=rng)
+        again[number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
+        noisy = sums.redraw(mechanism, alike, rng=rng)
+        lost[number] = expected - worth_of(noisy.solve_sets(members), own, rows.fitness)
+
+    def weigh(weights: Array, sampling: Array) -> Estimate:
+        by_row = weights @ gains
+        answer = by_row.mean(axis=1)
+        return Estimate(
+            answer,
+            answer + weights @ lost.mean(axis=0),
+            by_row.std(axis=1, ddof=1) / np.sqrt(len(rows.y)),
+            (again @ weights.T).std(axis=0, ddof=1),
+            sampling,
+        )
+
+    sampling = coalitions.sampling_error(gains.mean(axis=1))
+    whole = gains[members.all(axis=1)][0]
+    return Contributions(
+        weigh(coalitions.shapley, sampling),
+        weigh(coalitions.left_out, np.zeros_like(sampling)),
+        float(whole.mean()),
+        float(whole.std(ddof=1) / np.sqrt(len(whole))),
+    )
+
+
+def worth_of(theta: Array, own: Array, fitness: TrainingCost) -> Array:
+    """Worth (c,) of sets with models (c, p): training cost of the own model (p,) less theirs."""
+    return np.asarray(fitness.value(own) - fitness.value(theta))
