@@ -186,13 +186,14 @@ def _result(client: Any, future: Any) -> Any:
     from distributed.comm import CommClosedError
 
     try:
-        while not future.done():
+        while True:
             try:
-                future.exception(timeout=PATIENCE)
+                return future.result(timeout=PATIENCE)
             except TimeoutError:
+                if future.status == "error":  # by now, or the task ran into a timeout itself
+                    raise future.exception() from None
                 if not client.nthreads():
                     raise CommClosedError("no worker is left") from None
-        return future.result()
     except ModuleNotFoundError as error:
         remedy = "Install the same version of dpmarket there."
         raise InputError(KEY, "must have this program", error, remedy) from None

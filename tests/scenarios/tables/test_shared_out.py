@@ -148,6 +148,7 @@ def refused(call):
 )  # fmt: skip
 def test_what_workers_cannot_do_is_refused_in_one_line(place, changes, words):
     (place / "t.csv").write_text("y,x0,bank\n1,2,A\n")
+    changes = [change.replace("path=", f"path={place}/") for change in changes]
     assert words in refused(lambda: read(place, "data.workers=2", *changes))
 
 
