@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from learning.errors import InputError
+from learning.forecast.personal import personal_model
 from learning.phrases import format_value
 from learning.randomness import Streams
-from learning.training.personal import personal_model
 from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import quote_choices
 

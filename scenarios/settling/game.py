@@ -9,11 +9,11 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.forecast.fitness import worth_of_all
+from learning.forecast.personal import shrinkage
 from learning.forecast.planner import Planner
 from learning.phrases import format_value
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.wrapped import Feared
-from learning.training.personal import shrinkage
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.functions import OnClaim

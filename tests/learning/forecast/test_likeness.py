@@ -16,6 +16,7 @@ from learning.forecast.likeness import (
     spread_of_optima,
 )
 from learning.forecast.public_sample import PublicSample
+from learning.losses.clipping import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.randomness import Streams
@@ -74,23 +75,30 @@ def test_without_noise_two_owners_differ_by_the_gls_distance_of_their_models():
 def test_scores_vary_as_the_covariance_says():
     """C of an owner against Monte Carlo: scores of drawn records at the best model, with drawn noise."""
     rng = np.random.default_rng(1)
-    public = rows(20_000, rng)
-    draws = sized(300, 3000)
+    public = rows(
+        200, rng, slopes=-np.ones(P)
+    )  # far from the owner's kind: noise on moments counts
+    same = rows(20_000, rng)
+    coordinates = replace(BOUNDED, scores=Scores(2.0, 0.05))
+    draws = sized(600, 6000)
     drawn = []
     for seed in range(draws):
-        sums = released([rows(400, rng)], public, epsilon=3.0, coordinates=BOUNDED, seed=seed)
+        sums = released([rows(400, rng)], public, epsilon=3.0, coordinates=coordinates, seed=seed)
         drawn.append(sums)
     moments = np.mean([one.xx[0] for one in drawn], axis=0)
     best = np.linalg.solve(moments, np.mean([one.xu[0] for one in drawn], axis=0))
     scores = np.array([one.xu[0] - one.xx[0] @ best for one in drawn])
     parties = gather_parties(drawn[0], PublicSample(*public))
     parties = replace(parties, phi=best)
-    moved, shown = drawn[0].coordinates.records(*public)
+    moved, shown = drawn[0].coordinates.records(*same)
     parties = replace(parties, scores=moved * (shown - moved @ best)[:, None])
     expected = parties.covariances[0]
     found = np.cov(scores, rowvar=False)
+    on_moments = parties.matrix_deviation[0] ** 2 * (best @ best) / 2
+    assert on_moments > 0.5 * parties.vector_deviation[0] ** 2
     slack = 5 * np.sqrt(2 / draws) * np.trace(expected) / P
     np.testing.assert_allclose(found, expected, atol=slack)
+    assert np.trace(found) == pytest.approx(np.trace(expected), rel=4 * np.sqrt(2 / draws / P))
 
 
 @pytest.mark.parametrize("tails", [np.inf, 3])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sizes import sized
 
+from learning.forecast.personal import personal_model, shrinkage
 from learning.forecast.public_sample import dispersion
-from learning.training.personal import personal_model, shrinkage
 
 
 def owner(n, p, rng):
