@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.forecast.law import chance_share, clipped_problems
-from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
+from learning.forecast.public_sample import (
+    NO_CURVATURE,
+    PublicSample,
+    curved_dispersion,
+    dispersion,
+)
 from learning.losses.coordinates import Coordinates
 from learning.training.law import Problem, concatenate_problems
 
@@ -82,7 +87,13 @@ class BootstrapSamples:
         learners = []
         for rows in self.rows:
             learner = draw_bootstrap(
-                replace(self.sample, x=x[rows], y=y[rows], with_kinks=None),
+                replace(
+                    self.sample,
+                    x=x[rows],
+                    y=y[rows],
+                    with_kinks=None,
+                    stated_ridge=self.sample.ridge,
+                ),
                 start=self.start,
                 precondition=self.precondition,
                 total_size=self.total_size,
@@ -294,8 +305,8 @@ def _fit_each(
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     linear = 2 * (counts * y) @ x / len(y)
     width = x.shape[1]
-    hessian = 2 * moments + sample.regularisation * np.eye(width)
-    inverse = np.linalg.pinv(hessian, rcond=width * np.finfo(float).eps, hermitian=True)
+    hessian = 2 * moments + sample.regularisation * np.eye(width) + sample.hold
+    inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
     return moments, (inverse @ linear[..., None])[..., 0]
 
 
