@@ -214,7 +214,14 @@ class PublicSample:
 
     @cached_property
     def solved(self) -> PublicSample:
-        """The same rows, whitened for a release of moments that a model is solved for."""
+        """The same rows, whitened for a release of moments that a model is solved for.
+
+        They are whitened as for other trainings unless a small moment rests on many rows.
+        """
+        values, _, carried = principal_directions(self.x)
+        small = values < WHITENING_FLOOR * values[-1]
+        if not np.any(small & (carried >= TELLING)):
+            return self
         lift = thin_lift(self.x)
         return replace(self, floor=SOLVED_FLOOR, stated_ridge=self.ridge, lift=lift)
 
@@ -233,26 +240,31 @@ class PublicSample:
         return Coordinates(centre, scale, norm=norm, loss=self.loss)
 
 
-def thin_lift(x: Array) -> Array:
-    """Matrix (p, p) that adds `WHITENING_FLOOR` of the largest to moments that rest on few rows.
+def principal_directions(x: Array) -> tuple[Array, Array, Array]:
+    """Rising second moments (p,) of rows, their directions (p, p), and the rows that carry each.
 
-    With z a row's place along a principal direction, (sum z^2)^2 / sum z^4 rows carry its moment: k
-    where k rows have one place and the others none, a third of the rows where z is normal. Below
-    `TELLING` the moment of other records may be many times as large, and so their length in
-    coordinates that it has stretched; a bootstrap sample may have no such row at all.
+    With z a row's place along a direction, (sum z^2)^2 / sum z^4 rows carry its moment: k where k
+    rows have one place and the others none, a third of the rows where z is normal.
 
     Source: participation ratio (Bell and Dean, Atomic Vibrations in Vitreous Silica).
 
-    >>> place = np.zeros(400)
-    >>> place[:4] = 1.0
-    >>> x = np.column_stack([place, np.sqrt(2) * np.cos(np.arange(400))])
-    >>> np.abs(thin_lift(x)).round(5).tolist()
-    [[0.001, 0.0], [0.0, 0.0]]
+    >>> x = np.eye(400)[:, :4].sum(axis=1, keepdims=True)
+    >>> [found.tolist() for found in principal_directions(x)]
+    [[0.01], [[1.0]], [4.0]]
     """
     values, vectors = np.linalg.eigh(x.T @ x / len(x))
     places = x @ vectors
     fourth = np.sum(places**4, axis=0)
-    carried = np.sum(places**2, axis=0) ** 2 / np.where(fourth > 0, fourth, 1.0)
+    return values, vectors, np.sum(places**2, axis=0) ** 2 / np.where(fourth > 0, fourth, 1.0)
+
+
+def thin_lift(x: Array) -> Array:
+    """Matrix (p, p) that adds `WHITENING_FLOOR` of the largest to moments that rest on few rows.
+
+    Below `TELLING` rows the moment of other records may be many times as large, and so their length
+    in coordinates that it has stretched; a bootstrap sample may have no such row at all.
+    """
+    values, vectors, carried = principal_directions(x)
     raised = np.where(carried < TELLING, WHITENING_FLOOR * values[-1], 0.0)
     return (vectors * raised) @ vectors.T
 
