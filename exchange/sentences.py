@@ -256,7 +256,7 @@ def column_lines(contract: Contract) -> Iterator[str]:
         yield f"{name}: {shown}; any other text counts {other}"
     if columns.constant_columns:
         constant = join_words(columns.constant_columns, CATEGORIES)
-        yield f"not used, since they are constant in public: {constant}"
+        yield f"not used, since they add nothing to the others in public: {constant}"
     if columns.components is not None:
         count = count_noun(len(columns.components.low), "component")
         yield f"all of these are reduced to {count} of the public rows"

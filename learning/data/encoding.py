@@ -3,7 +3,7 @@
 Every number that shapes the encoding (ranges, categories, means, components) comes from the public
 rows or from the scenario. Values outside the ranges are clipped to them; only the owner learns how
 many. A cell that is missing, or unlike its public column, counts as the public fill: a number as
-the public mean, a category that the public rows do not show as none of theirs. A record without
+the public mean, a category that too few public rows show as none of theirs. A record without
 target counts as the mean public one, with the commoner label: it hardly moves a model, and the
 number of records stays public.
 """
@@ -218,7 +218,7 @@ class Encoder:
     numbers : the columns of numbers.
     categories : the columns of text.
     target : the target column.
-    dropped : names of the columns that are constant in public and therefore carry nothing.
+    dropped : names of the columns that add nothing to the others in public, constants among them.
     components : the principal components, or None.
     mean : (p,), features of the mean public row, or of the middle of all ranges without public
         rows.

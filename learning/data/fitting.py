@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoding import (
@@ -26,6 +27,11 @@ from learning.errors import InputError
 
 DESCRIBED = {"dropped": "constant_columns"}
 OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's range
+FEWEST = 3  # public rows that a category, or what a column adds to others, must rest on
+FEW = 20  # one in so many public rows suffices where they are few
+NEAR = 1e-3  # of a column's deviation: other columns tell it but for that
+CARRYING = 0.1  # of the largest addition of a column: rows with more carry it
+RARE = "(rare)"  # first of the categories where rare ones are joined: coded by zeros, like others
 
 
 def fit_encoder(
@@ -40,6 +46,10 @@ def fit_encoder(
     labels: bool = False,
 ) -> Encoder:
     """Fit the encoding to the public rows and the stated bounds alone.
+
+    A category that fewer than `fewest_rows` public rows show is joined with the others like it, and
+    with those that the rows do not show. Columns that add nothing to those before them are left out
+    (`find_additions`), so that no direction is stretched which public rows cannot tell.
 
     Parameters
     ----------
@@ -73,13 +83,22 @@ def fit_encoder(
         if labels
         else _number_target(target, columns, public, bounds)
     )
-    flat = [name for name in numeric if not ranges[name][0] < ranges[name][1]]
-    flat += [name for name in text if len(set(columns[name][public].tolist())) < 2]
-    numbers = _fit_numbers(columns, {k: v for k, v in ranges.items() if k not in flat}, public)
-    text = [name for name in text if name not in flat]
+    ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
+    numbers = _fit_numbers(columns, ranges, public)
     categories = _fit_categories(columns, text, public, encoding)
-    encoder = Encoder(numbers, categories, goal, tuple(flat))
+    encoder = Encoder(numbers, categories, goal, ())
+    raw, _ = encoder.code_columns(columns, public)
+    if len(public):
+        added = find_additions(raw)
+        encoder = replace(
+            encoder,
+            numbers=_select_numbers(numbers, added),
+            categories=_select_categories(categories, added[len(numbers.names) :]),
+        )
+    used = {*encoder.numbers.names, *encoder.categories.names}
+    encoder = replace(encoder, dropped=tuple(name for name in numeric + text if name not in used))
     if components is not None:
+        _check_components(raw, components)
         raw, _ = encoder.code_columns(columns, public)
         encoder = replace(encoder, components=_fit_components(raw, components))
     mean = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
@@ -141,14 +160,123 @@ def _fit_categories(
     if encoding not in ("onehot", "integer"):
         raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
     texts = stack_texts(columns, names, public)
-    return Categories.of(tuple(names), texts, encoding == "integer")
+    if encoding == "integer":
+        made = Categories.of(tuple(names), texts, True)
+    else:
+        made = Categories(tuple(names), tuple(join_rare(column) for column in texts.T))
+    several = np.array([len(categories) > 1 for categories in made.categories], dtype=bool)
+    return _keep_columns(made, made.categories, several)
 
 
-def _fit_components(raw: Array, components: int) -> Components:
-    """Fit the first components of encoded public rows (n, d)."""
+def fewest_rows(rows: int) -> int:
+    """Fewest of the public rows that tell anything.
+
+    >>> [fewest_rows(rows) for rows in (5, 30, 100)]
+    [1, 2, 3]
+    """
+    return min(FEWEST, -(-rows // FEW))
+
+
+def join_rare(texts: NDArray) -> NDArray:
+    """Categories of some texts (n,), in order, those with fewer than `fewest_rows` joined.
+
+    The first one is coded by zeros, as what is not listed is. Where any are joined, it stands for
+    them, or is the commonest where they are too few together.
+
+    >>> texts = 30 * ["b"] + 20 * ["a"] + 2 * ["c"]
+    >>> join_rare(np.array([*texts, "d", "d"], dtype=object)).tolist()
+    ['(rare)', 'a', 'b']
+    >>> join_rare(np.array(texts, dtype=object)).tolist()
+    ['b', 'a']
+    """
+    shown, counts = np.unique(texts, return_counts=True)
+    least = fewest_rows(len(texts))
+    common = counts >= least
+    if common.all():
+        return shown
+    if counts[~common].sum() >= least:
+        return np.array([RARE, *shown[common]], dtype=object)
+    first = int(np.argmax(counts))
+    common[first] = False
+    return np.array([shown[first], *shown[common]], dtype=object)
+
+
+def find_additions(raw: Array) -> NDArray[np.bool_]:
+    """Find the columns of public rows (n, d) that add something to a constant and those before.
+
+    An addition is what is left of a column by least squares. It counts if its size is more than
+    `NEAR` of the column's own. That of a column of two values must also be carried by `fewest_rows`
+    or more: they have more than `CARRYING` of the largest. A direction of a row or two is theirs,
+    and its variance unknown.
+
+    >>> x = np.linspace(-1, 1, 100)
+    >>> few = np.where(np.arange(100) % 50 == 20, 1.0, 0.0)
+    >>> find_additions(np.column_stack([x, x + 1e-6 * x**2, x**2, few])).tolist()
+    [True, False, True, False]
+    """
+    basis = [np.full(len(raw), len(raw) ** -0.5)]
+    added = np.zeros(raw.shape[1], dtype=bool)
+    for place, column in enumerate(raw.T):
+        left = column - column.mean()
+        spread = np.linalg.norm(left)
+        for _ in range(2):  # once leaves rounding errors
+            held = np.stack(basis)
+            left = left - (held @ left) @ held
+        size = np.linalg.norm(left)
+        if size <= NEAR * spread:
+            continue
+        carried = np.count_nonzero(np.abs(left) > CARRYING * np.abs(left).max())
+        two_values = np.isin(column, (column.min(), column.max())).all()
+        if two_values and carried < fewest_rows(len(raw)):
+            continue
+        added[place] = True
+        basis.append(left / size)
+    return added
+
+
+def _select_numbers(numbers: Numbers, added: NDArray[np.bool_]) -> Numbers:
+    """Columns of numbers of which those that add something (k or more,) are kept."""
+    kept = added[: len(numbers.names)]
+    names = tuple(np.array(numbers.names, dtype=object)[kept])
+    return Numbers(names, numbers.low[kept], numbers.high[kept], numbers.fill[kept])
+
+
+def _select_categories(categories: Categories, added: NDArray[np.bool_]) -> Categories:
+    """Columns of texts of which the categories, or places, that add something (d,) are kept."""
+    if categories.places:
+        return _keep_columns(categories, categories.categories, added)
+    left = []
+    for one in categories.categories:
+        count = len(one) - 1
+        left.append(one[np.append(True, added[:count])])
+        added = added[count:]
+    return _keep_columns(categories, left, np.array([len(one) > 1 for one in left], dtype=bool))
+
+
+def _keep_columns(
+    made: Categories, categories: Sequence[NDArray], kept: NDArray[np.bool_]
+) -> Categories:
+    """Some of the columns of texts (k,), with the given categories."""
+    pairs = [
+        pair
+        for pair, keep in zip(zip(made.names, categories, strict=True), kept, strict=True)
+        if keep
+    ]
+    return replace(
+        made, names=tuple(name for name, _ in pairs), categories=tuple(one for _, one in pairs)
+    )
+
+
+def _check_components(raw: Array, components: int) -> None:
+    """Refuse more components than public rows or columns (n, d)."""
     if not 1 <= components <= min(raw.shape):
         rule = f"must lie between 1 and {min(raw.shape)}, the smaller of public rows and features"
         raise InputError("data.components", rule, components, "Lower it, or add public rows.")
+
+
+def _fit_components(raw: Array, components: int) -> Components:
+    """Fit the first components of encoded public rows (n, d), or as many as they have columns."""
+    components = min(components, raw.shape[1])
     centre = raw.mean(axis=0)
     spread = raw.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)

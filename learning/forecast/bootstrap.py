@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.forecast.law import chance_share, clipped_problems
-from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
+from learning.forecast.public_sample import (
+    NO_CURVATURE,
+    PublicSample,
+    curved_dispersion,
+    dispersion,
+)
 from learning.losses.coordinates import Coordinates
 from learning.losses.ridge import fit_ridge
 from learning.training.law import Problem, concatenate_problems
@@ -284,7 +289,7 @@ def _fit_each(
     linear = 2 * (counts * y) @ x / len(y)
     width = x.shape[1]
     hessian = 2 * moments + sample.regularisation * np.eye(width)
-    inverse = np.linalg.pinv(hessian, rcond=width * np.finfo(float).eps, hermitian=True)
+    inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
     return moments, (inverse @ linear[..., None])[..., 0]
 
 

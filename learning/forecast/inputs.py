@@ -235,9 +235,9 @@ class PlanningInputs:
 
     @property
     def public(self) -> PublicSample:
-        """The learner's own rows, where it has some."""
+        """The learner's own rows, where it has some, whitened as the algorithm needs it."""
         assert self.sample is not None
-        return self.sample
+        return self.sample.solved if self.settings.trains_by.scores else self.sample
 
     @property
     def n_parameters(self) -> int:

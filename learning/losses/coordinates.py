@@ -15,6 +15,7 @@ from learning.losses.squared import Squared
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 
 WHITENING_FLOOR = 1e-3  # least second moment of a direction, as a share of the largest
+SOLVED_FLOOR = 1e-9  # the same where owners release the moments, and a model is solved for
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,14 @@ class Coordinates(PublicCoordinates):
         return replace(self, radius=radius, target_bound=target_bound, theta_max=theta_max)
 
 
-def whitening_transform(moments: Array) -> Array:
+def whitening_transform(moments: Array, floor: float = WHITENING_FLOOR) -> Array:
     """Inverse square root of the second moments of public rows, (..., p, p).
 
-    W = (X'X/n)^(-1/2) gives all directions equal curvature; second moments below WHITENING_FLOOR of
-    the largest are raised to it.
+    W = (X'X/n)^(-1/2) gives all directions equal curvature; second moments below ``floor`` of the
+    largest are raised to it. Steps along gradients hardly move in a flat direction, so they may
+    leave it short. Where moments are released the error of a step grows with its length, and the
+    step is long in a direction that is left short: hence `SOLVED_FLOOR`.
     """
     values, vectors = np.linalg.eigh(moments)
-    stretched = 1 / np.sqrt(np.maximum(values, WHITENING_FLOOR * values[..., -1:]))
+    stretched = 1 / np.sqrt(np.maximum(values, floor * values[..., -1:]))
     return (vectors * stretched[..., None, :]) @ vectors.swapaxes(-1, -2)

@@ -396,7 +396,7 @@ def test_one_outlier_among_many_public_rows_does_not_set_the_scale():
     rng = np.random.default_rng(0)
     rows = 1000
     columns = {"x": rng.normal(size=rows), "rare": np.zeros(rows), "y": rng.normal(size=rows)}
-    columns["x"][3], columns["rare"][5], columns["y"][7] = 1e6, 1.0, 1e6
+    columns["x"][3], columns["rare"][5:8], columns["y"][7] = 1e6, 1.0, 1e6
     encoder = fit_encoder(
         columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={}
     )

@@ -1,0 +1,82 @@
+"""Shrunk models of few public rows, and directions that few rows carry."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.public_sample import PublicSample, thin_lift
+from learning.losses.coordinates import WHITENING_FLOOR
+
+
+def rows_of(n, p, rng, noise=3.0):
+    x = np.column_stack([rng.normal(size=(n, p - 1)), np.ones(n)])
+    return x, x[:, 0] + 5 + noise * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shrunk_model_is_better_on_fresh_records(seed):
+    rng = np.random.default_rng(seed)
+    fresh, wanted = rows_of(20_000, 12, rng)
+    errors = []
+    for shrinks in (True, False):
+        draws = np.random.default_rng(100 + seed)
+        made = [PublicSample(*rows_of(60, 12, draws), shrinks=shrinks) for _ in range(40)]
+        errors.append(np.mean([np.mean((wanted - fresh @ one.model) ** 2) for one in made]))
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_models_are_judged_by_least_squares_whatever_shrinks_the_own_one():
+    x, y = rows_of(60, 12, np.random.default_rng(2))
+    sample = PublicSample(x, y, shrinks=True)
+    shown, target = sample.population()
+    free = np.linalg.lstsq(shown, target, rcond=None)[0]
+    assert not np.allclose(sample.model, free, rtol=0.05)
+    assert sample.truth == pytest.approx(free) == pytest.approx(PublicSample(x, y).model)
+    assert sample.fitness.optimum == pytest.approx(np.mean((target - shown @ free) ** 2))
+
+
+def test_bootstrap_models_are_shrunk_as_the_own_one_is():
+    x, y = rows_of(60, 12, np.random.default_rng(2))
+    sample = PublicSample(x, y, shrinks=True)
+    settings = {"start": "public", "precondition": True, "total_size": 10**9, "resamples": 5}
+    made = draw_bootstrap(sample, **settings, rng=np.random.default_rng(3))
+    shown, target = sample.population()
+    for model, rows in zip(made.fitted_models, made.rows, strict=True):
+        own = replace(sample, x=shown[rows], y=target[rows])
+        assert model == pytest.approx(own.model, rel=1e-6)
+
+
+def thin_sample(rng):
+    """Four of 400 rows alone carry a direction; another one is small in all rows alike."""
+    rare = np.zeros(400)
+    rare[:4] = 0.3
+    small = rng.normal(size=400)
+    x = np.column_stack([small, small + 1e-4 * rng.normal(size=400), rare, np.ones(400)])
+    return PublicSample(x, x @ [1.0, 0, 1, 0] + rng.normal(size=400))
+
+
+def test_samples_without_the_rows_of_a_direction_do_not_stretch_it():
+    """Of 200 bootstrap samples about four miss all four rows."""
+    sample = thin_sample(np.random.default_rng(4))
+    settings = {"start": "public", "precondition": True, "total_size": 10**4, "resamples": 200}
+    made = draw_bootstrap(sample.solved, **settings, rng=np.random.default_rng(5))
+    assert (made.rows >= 4).all(axis=1).any()
+    largest = np.linalg.eigvalsh(sample.x.T @ sample.x / 400)[-1]
+    along = np.linalg.norm(made.transforms @ [0.0, 0, 1, 0], axis=1)
+    assert along.max() < 1.1 / np.sqrt(WHITENING_FLOOR * largest)
+    bare = replace(sample.solved, lift=None)
+    worse = draw_bootstrap(bare, **settings, rng=np.random.default_rng(5))
+    assert np.linalg.norm(worse.transforms @ [0.0, 0, 1, 0], axis=1).max() > 100 * along.max()
+
+
+def test_a_small_direction_of_all_rows_is_whitened_for_a_release_alone():
+    sample = thin_sample(np.random.default_rng(4))
+    moments = sample.x.T @ sample.x / 400
+    across = np.array([1.0, -1, 0, 0]) / np.sqrt(2)
+    for one, whole in ((sample.solved, True), (sample, False)):
+        scale = one.scale_matrix(moments, True)
+        curvature = np.linalg.norm(sample.x @ scale @ across) / 20
+        assert (curvature == pytest.approx(1, rel=1e-3)) == whole
+    assert thin_lift(sample.x) @ across == pytest.approx(np.zeros(4), abs=1e-6)
