@@ -12,7 +12,7 @@ from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
-from learning.forecast.pooled import PooledRecords
+from learning.forecast.pooled import PooledSums
 from learning.forecast.prediction import isolated_estimate
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
@@ -72,7 +72,7 @@ def planning_inputs(
         data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows
     )
     decided = tuple(one.settings for one in scenario.ways)
-    if learning.by_default and scenario.sums_suffice and not isinstance(data.pooled, PooledRecords):
+    if isinstance(data.pooled, PooledSums):
         decided = tuple(one for one in decided if one.keeps_sums)
     compared = decided
     if len(decided) == 1:

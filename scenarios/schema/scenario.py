@@ -190,7 +190,9 @@ class Scenario(Section):
             start = "shrunk"
         defaults = {"start": start, "precondition": public}
         missing = {key: one for key, one in defaults.items() if getattr(learning, key) is None}
-        self.__dict__["learning"] = learning.model_copy(update=missing)
+        filled = learning.model_copy()
+        filled.__dict__.update(missing)  # which are not stated by that
+        self.__dict__["learning"] = filled
 
     def _check_labels(self) -> None:
         """Refuse keys that contradict what the loss takes its target for."""

@@ -2,12 +2,17 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from minimal import MINIMAL, message
 
 from learning.privacy.mechanisms import BEST
+from scenarios.planning import planning_inputs
 from scenarios.schema.learning import OPEN, PRINTED_KEYS, TASK, Learning
 from scenarios.schema.loading import load
+from scenarios.tables import parts
+from scenarios.tables.dataset import market_data
+from scenarios.tables.paths import bundled_table
 
 PUBLIC = "data.public_rows=5"
 pytestmark = pytest.mark.usefixtures("as_for_users")
@@ -124,3 +129,33 @@ def test_the_resolved_text_says_what_was_taken(file: Path, changes: tuple[str, .
     again = file.with_name("again.toml")
     again.write_text(scenario.to_toml(), encoding="utf-8")
     assert load(again) == scenario and load(again).to_toml() == scenario.to_toml()
+
+
+@pytest.mark.parametrize(
+    ("changes", "suffice"),
+    [
+        ((), True),
+        (("learning.protocol=best",), False),
+        (("learning.algorithm=averaged",), True),
+        (("learning.loss=hinge", "learning.regularisation=0.1"), False),
+    ],
+)
+def test_of_a_table_too_large_for_memory_the_default_asks_for_sums(
+    file: Path, changes: tuple[str, ...], suffice: bool
+) -> None:
+    assert load(file, [PUBLIC, *changes]).sums_suffice is suffice
+
+
+def test_ways_that_need_records_are_not_compared_where_only_sums_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "WHOLE", 0)
+    table = tmp_path / "t.parquet"
+    pd.read_csv(bundled_table("randhie")).to_parquet(table)
+    compared = {}
+    for protocol in ((), ("learning.protocol=best",)):
+        scenario = load("three_insurers", [f"data.path={table}", *protocol])
+        inputs = planning_inputs(scenario, market_data(scenario))
+        compared[protocol] = {(one.algorithm, one.clipping) for one in inputs.among}
+    assert ("one_step", "parts") in compared[()] < compared["learning.protocol=best",]
+    assert {clipping for _, clipping in compared[()]} == {"parts"}
