@@ -293,11 +293,11 @@ def _check_consistency(contract: Contract, where: str) -> None:
     if noise != contract.noise:
         rule = "must be the mechanism that is drawn, with its own accounting and delta"
         raise InputError(f"{where}: noise", rule)
-    if contract.training.algorithm not in ((SUMS,) if contract.sums else ALGORITHMS):
-        able = SUMS if contract.sums else f"one of {', '.join(ALGORITHMS)}"
-        sums = "" if contract.sums else f", or {SUMS} with bounds on sums"
-        raise InputError(f"{where}: training.algorithm", f"must be {able}{sums}")
-    _check_sums(contract, where)
+    if contract.sums is not None:
+        _check_sums(contract, where)
+    elif contract.training.algorithm not in ALGORITHMS:
+        rule = f"must be one of {', '.join(ALGORITHMS)}, or {SUMS} with bounds on sums"
+        raise InputError(f"{where}: training.algorithm", rule)
     if (columns.target.labels is not None) != contract.coordinates.loss.labels:
         rule = "must be two labels where the loss takes such, and a number elsewhere"
         raise InputError(f"{where}: columns.target", rule)
@@ -309,10 +309,10 @@ def _check_consistency(contract: Contract, where: str) -> None:
 
 
 def _check_sums(contract: Contract, where: str) -> None:
-    """Refuse sums that are asked for more than once, or of too many parameters."""
-    if contract.sums is None:
-        return
+    """Refuse sums of another algorithm, asked for more than once, or of too many parameters."""
     agreed = contract.training
+    if agreed.algorithm != SUMS:
+        raise InputError(f"{where}: training.algorithm", f"must be {SUMS} with bounds on sums")
     if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
         rule = "must have one question, which the whole budget covers, where owners release sums"
         raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")

@@ -44,10 +44,9 @@ def find_sums_suspicions(given: ReleasedSums, contract: Contract) -> list[Told]:
     if not len(given):
         return []
     sold = sums_sold(contract)
-    means = dict(zip(PARTS, _mean_parts(given), strict=True))
     found = []
-    for one in sold:
-        rows = dict(zip(given.names, means[one.noun], strict=True))
+    for one, means in zip(sold, _mean_parts(given), strict=True):
+        rows = dict(zip(given.names, means, strict=True))
         found += [
             replace(told, said=f"has {PARTS[one.noun]} that {told.said}")
             for told in find_suspicions([rows], one)
