@@ -65,7 +65,7 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
     if task.coordinates.scores is None:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
     centred = (theta - task.coordinates.centre).T
-    phi = np.linalg.solve(task.coordinates.transform, centred).T
+    phi = np.asarray(np.linalg.solve(task.coordinates.transform, centred).T, dtype=float)
     block = max(1, NUMBERS_HELD // task.width**2)
     parts = [range(task.runs)[first : first + block] for first in range(0, task.runs, block)]
     found = [_see_some(task, phi[list(part)], sample, part) for part in parts]

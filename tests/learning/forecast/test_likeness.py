@@ -72,19 +72,21 @@ def test_without_noise_two_owners_differ_by_the_gls_distance_of_their_models():
     assert found.among.statistic == pytest.approx(expected) and found.among.dof == P
 
 
-def test_scores_vary_as_the_covariance_says():
+@pytest.mark.parametrize(
+    ("slope", "share", "epsilon", "least", "most"),
+    [(-1, 0.05, 3.0, 0.5, 1e3), (1, 0.4, 0.5, 0.0, 0.1)],  # where noise on either counts
+)
+def test_scores_vary_as_the_covariance_says(slope, share, epsilon, least, most):
     """C of an owner against Monte Carlo: scores of drawn records at the best model, with drawn noise."""
     rng = np.random.default_rng(1)
-    public = rows(
-        200, rng, slopes=-np.ones(P)
-    )  # far from the owner's kind: noise on moments counts
+    public = rows(200, rng, slopes=slope * np.ones(P))
     same = rows(20_000, rng)
-    coordinates = replace(BOUNDED, scores=Scores(2.0, 0.05))
+    coordinates = replace(BOUNDED, scores=Scores(2.0, share))
     draws = sized(600, 6000)
     drawn = []
     for seed in range(draws):
-        sums = released([rows(400, rng)], public, epsilon=3.0, coordinates=coordinates, seed=seed)
-        drawn.append(sums)
+        held = [rows(400, rng)]
+        drawn.append(released(held, public, epsilon=epsilon, coordinates=coordinates, seed=seed))
     moments = np.mean([one.xx[0] for one in drawn], axis=0)
     best = np.linalg.solve(moments, np.mean([one.xu[0] for one in drawn], axis=0))
     scores = np.array([one.xu[0] - one.xx[0] @ best for one in drawn])
@@ -95,7 +97,7 @@ def test_scores_vary_as_the_covariance_says():
     expected = parties.covariances[0]
     found = np.cov(scores, rowvar=False)
     on_moments = parties.matrix_deviation[0] ** 2 * (best @ best) / 2
-    assert on_moments > 0.5 * parties.vector_deviation[0] ** 2
+    assert least <= on_moments / parties.vector_deviation[0] ** 2 < most
     slack = 5 * np.sqrt(2 / draws) * np.trace(expected) / P
     np.testing.assert_allclose(found, expected, atol=slack)
     assert np.trace(found) == pytest.approx(np.trace(expected), rel=4 * np.sqrt(2 / draws / P))
