@@ -261,8 +261,10 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         why = "nothing is answered at a point that no ball holds"
         rule = f'must be "optimal" or a number in an exchange: {why}'
         yield "learning.theta_max", rule, format_value("none"), LEAVE
-    bounded = coordinates.clips_gradients or coordinates.scores is not None
-    if loss.linear and not (loss.quadratic or bounded):
+    if coordinates.scores is not None and not loss.quadratic:
+        rule = 'must be "squared" in an exchange of second moments and scores'
+        yield "learning.loss", rule, format_value(loss.name), "Set it, or another algorithm."
+    elif loss.linear and not (loss.quadratic or coordinates.clips_gradients):
         where = f"loss {format_value(loss.name)}: each gradient is clipped by itself"
         rule = f'must be "record" in an exchange with {where}'
         remedy = 'Set clipping = "record".'

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from commands import lay
+from pairs import laid, scenario
 from quick import quick_module
 
 from exchange.contract import parse_contract as contract_in
@@ -383,3 +384,13 @@ def test_sums_that_are_not_proved_or_do_not_add_up_are_refused_by_key(tmp_path, 
     with pytest.raises(InputError) as refused:
         contract_from_result(folder)
     assert str(refused.value).startswith(key) and rule in str(refused.value)
+
+
+@pytest.mark.slow
+def test_sums_under_a_loss_of_labels_are_refused_by_key(tmp_path):
+    market = scenario(laid(tmp_path), "logistic", "one_step", "learning.accounting=zcdp")
+    run = carry_out(market, prepare(market), training=False)
+    save_result(with_protocol(run), tmp_path / "r", lambda _: None)
+    rule = 'learning.loss: must be "squared" in an exchange of second moments and scores'
+    with pytest.raises(InputError, match=rule):
+        contract_from_result(tmp_path / "r")
