@@ -78,8 +78,10 @@ def _make_row(name: str, found: Sequence[Outcome]) -> Row:
     point = np.array([one.forecast for one in found])
     held = float(np.mean([one.agrees for one in found]))
     wide = float(np.median(ends[:, 1] / ends[:, 0]))
-    logs = float(interval_scores(*np.log(ends.T), np.log(trained)).mean())
-    plain = float((interval_scores(*ends.T, trained) / point).mean())
+    low = ends[:, 0]
+    high = ends[:, 1]
+    logs = float(interval_scores(np.log(low), np.log(high), np.log(trained)).mean())
+    plain = float((interval_scores(low, high, trained) / point).mean())
     texts = (str(len(found)), f"{held:.1%}", f"{wide:.1f}", f"{logs:.2f}", f"{plain:.2f}")
     return Row(name, texts, "", held >= COVERED)
 

@@ -35,7 +35,7 @@ def fit_ridge(x: Array, y: Array, counts: Array | None = None) -> Array:
     """
     rows = len(y)
     counts = np.ones((1, rows)) if counts is None else counts
-    constant = np.linalg.lstsq(x, np.ones(rows), rcond=None)[0]
+    constant: Array = np.asarray(np.linalg.lstsq(x, np.ones(rows), rcond=None)[0], dtype=float)
     return np.stack([_fit_one(x, y, count / rows, constant) for count in counts])
 
 

@@ -24,7 +24,7 @@ def test_a_shrunk_model_is_better_on_fresh_records(seed):
         draws = np.random.default_rng(100 + seed)
         made = [PublicSample(*rows_of(60, 12, draws), shrinks=shrinks) for _ in range(40)]
         errors.append(np.mean([np.mean((wanted - fresh @ one.model) ** 2) for one in made]))
-    assert errors[0] - 9 < 0.5 * (errors[1] - 9)  # beyond the noise of fresh targets
+    assert errors[0] - 9 < 0.6 * (errors[1] - 9)  # beyond the noise of fresh targets
 
 
 def test_models_are_judged_by_least_squares_whatever_shrinks_the_own_one():
