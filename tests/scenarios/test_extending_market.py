@@ -89,7 +89,7 @@ def test_a_cost_and_a_policy_of_ones_own_run_to_a_report(scenario, dpmarket, tmp
         ),
         (
             "policy.budget=2",
-            "policy.budget: belongs to kind proportional, procured, not root; .* Keys of root: rate, per",
+            "policy.budget: belongs to kind proportional, contribution, procured, not root; .* Keys of root: rate, per",
         ),
         ("owners.cost.floor=0", "owners.cost.floor: must be a number above 0; found 0"),
         ("owners.cost.values=3", "owners.cost.values: belongs to kind leakage, channel, not cubic"),
