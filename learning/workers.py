@@ -170,9 +170,12 @@ def _start(count: int) -> Any:
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
     """Leave Ctrl-C to this process alone: threads that begin here, and their children, get none."""
+    from multiprocessing import resource_tracker
+
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # when it starts, it lets them through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -7,6 +7,7 @@ import pytest
 from quick import quick_module
 from shared_out import two_threads
 
+from learning import partitions
 from learning.errors import InputError
 from learning.forecast.pooled import some_records
 from learning.losses.clipping import Scores
@@ -81,6 +82,13 @@ def address():
         yield found
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Partitions of two row groups or one, read in blocks that end nowhere else."""
+    monkeypatch.setattr(partitions, "PARTITION", 500)
+    monkeypatch.setattr(partitions, "BLOCK", 128)
+
+
 def read(place, *changes):
     return market_data(load(place / "s.toml", list(changes)))
 
@@ -114,7 +122,7 @@ def test_workers_change_no_bit_of_any_sum(place, address, monkeypatch, changes):
     assert np.array_equal(shared.fitness.minimiser, alone.fitness.minimiser)
     assert np.array_equal(shared.public.x, alone.public.x)
     assert all(map(np.array_equal, drawn, some_records(alone.pooled, np.random.default_rng(0), 50)))
-    assert shares[0] == 0 and shares[-1] == 1 and len(shares) == 4  # each partition that has rows
+    assert shares[0] == 0 and shares[-1] == 1 and len(shares) == 6  # each partition that has rows
 
 
 def test_sums_are_those_of_the_whole_table_in_memory(place, address):
