@@ -143,7 +143,9 @@ def test_where_kinds_may_differ_bounds_are_wider_and_the_geometric_mean_is_the_l
     made = (bootstrap, whole, 9.0, None, noise, ignore_work)
     alike = one_step_protocol(*made)
     wide = one_step_protocol(moved, *made[1:], 4.0, geometric_mean)
-    assert wide.scores.bound > 1.5 * alike.scores.bound and wide.scores.alike
+    assert wide.scores.bound > 1.5 * alike.scores.bound
+    # moments bounded more than scores would make steps too long for longer records
+    assert one_step_protocol(*made, 1.01).scores.alike and not alike.scores.alike
 
     def height(bounds, starts):
         v = bounds.scores.bound * 1e-2 * noise_stretch(bounds.scores.share)
