@@ -78,23 +78,23 @@ def _make_row(name: str, found: Sequence[Outcome]) -> Row:
     point = np.array([one.forecast for one in found])
     held = float(np.mean([one.agrees for one in found]))
     wide = float(np.median(ends[:, 1] / ends[:, 0]))
-    low = ends[:, 0]
-    high = ends[:, 1]
-    logs = float(interval_scores(np.log(low), np.log(high), np.log(trained)).mean())
-    plain = float((interval_scores(low, high, trained) / point).mean())
+    logs = float(interval_scores(np.log(ends), np.log(trained)).mean())
+    plain = float((interval_scores(ends, trained) / point).mean())
     texts = (str(len(found)), f"{held:.1%}", f"{wide:.1f}", f"{logs:.2f}", f"{plain:.2f}")
     return Row(name, texts, "", held >= COVERED)
 
 
-def interval_scores(low: Array, high: Array, truth: Array) -> Array:
-    """Interval scores, (m,), the lower the better: width, and misses over half of 1 - level.
+def interval_scores(ends: Array, truth: Array) -> Array:
+    """Interval scores, (m,), of ends (m, 2): width, and misses over half of 1 - level.
 
     Source: Gneiting and Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation (2007),
         equation 43.
 
-    >>> interval_scores(np.zeros(3), np.ones(3), np.array([0.5, 1.1, -0.2])).round(6).tolist()
+    >>> ends = np.array([[0.0, 1.0]] * 3)
+    >>> interval_scores(ends, np.array([0.5, 1.1, -0.2])).round(6).tolist()
     [1.0, 5.0, 9.0]
     """
+    low, high = ends.T
     missed = np.maximum(low - truth, 0.0) + np.maximum(truth - high, 0.0)
     return np.asarray(high - low + 2 / (1 - LEVEL) * missed)
 

@@ -25,7 +25,7 @@ from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import price_moments
 from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.possible import possible_rehearsals, reflect_optimum, widen_worlds
+from learning.forecast.possible import possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
@@ -131,7 +131,7 @@ class CalibratedPlanner(Planner):
         )
         sound = np.isfinite(outcome)
         outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
-        return widen_worlds(factor * outcome * self._inequality_at(epsilon))
+        return factor * outcome * self._inequality_at(epsilon)
 
     @cached_property
     def possible_rehearsals(self) -> list[Rehearsal]:

@@ -19,42 +19,43 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples, resampled_moments
 from learning.forecast.law import clipped_problems
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.rehearsal import EVENED, Rehearsal
+from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
 from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training.law import Problem
 
-# Percentiles of bootstrap samples cover too little where rows are few. By this factor they cover
-# enough on one half of the generated markets on which intervals were measured.
+# Percentiles of bootstrap samples cover too little where rows are few. By this factor those of the
+# law cover enough on one half of the drawn markets; rehearsals add some chance of their own.
 FEW_ROWS = 1.15
 
 
 def shrink_biases(shown: Array, possible: Array) -> Array:
-    """Shrink possible biases of clipping by a part of the chance in their squares, (m, p).
+    """Shrink possible biases of clipping by the part of their squares that is chance, (m, p).
 
     The bias d_0 on n rows errs by a variance V, and that of a bootstrap sample by V once more, so
-    mean squares count V twice. With k = 1 - EVENED min(1, V/|d_0|^2) the bias in world b is
+    mean squares count V twice. With k = 1 - (1 - 2/p) min(1, V/|d_0|^2) the bias in world b is
 
         k d_0 + sqrt(k) (d_b - d_0),    of mean square k (k |d_0|^2 + V).
 
-    Where EVENED is 1 that is |d_0|^2 - V, as it should be on average over rows. But most rows show
-    less than the bias of long tails, and few show more: half of the chance is kept.
+    For a wide model that is |d_0|^2 - V, as it should be on average over rows. Few parameters tell
+    little of the share of chance, so less is taken away.
 
     Parameters
     ----------
     shown : array (p,), bias on the public rows, d_0.
     possible : array (m, p), on bootstrap samples of them, d_b.
 
-    Source: Efron and Morris, Stein's Estimation Rule and Its Competitors (k as a posterior's
-        weight); half, as in `Rehearsal`, is ours.
+    Source: James and Stein, Estimation with Quadratic Loss; Efron and Morris, Stein's Estimation
+        Rule and Its Competitors (k as a posterior's weight).
 
     >>> shrink_biases(np.full(4, 1.0), np.array([[0.0] * 4, [2.0] * 4])).round(3)[:, 0].tolist()
     [-0.207, 1.207]
     """
     chance = float(possible.var(axis=0).sum())
     squared = float(shown @ shown)
-    kept = 1 - EVENED * (min(1.0, chance / squared) if squared > 0 else 1.0)
+    share = min(1.0, chance / squared) if squared > 0 else 1.0
+    kept = 1 - max(0.0, 1 - 2 / len(shown)) * share
     return np.asarray(kept * shown + np.sqrt(kept) * (possible - shown))
 
 

@@ -233,7 +233,7 @@ class Rehearsal:
     def clipping_bias(self, coordinates: Coordinates) -> Array:
         """Mean gradient of the clipped population at its optimum, in phi, (p,); 0 if none is."""
         away = self.cost.minimiser - coordinates.centre
-        optimum: Array = np.asarray(np.linalg.solve(coordinates.transform, away), dtype=float)
+        optimum: Array = np.linalg.solve(coordinates.transform, away).astype(float)
         penalty, pull = coordinates.penalty(self.cost.regularisation)
         clipped = self._hold_population(coordinates).gradient(optimum[None])[0]
         return np.asarray(clipped + penalty @ optimum - pull)
