@@ -22,8 +22,16 @@ from learning.errors import InputError
 from learning.progress import Progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from reproduction.protocol import stated_changes
-from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
+from reproduction.study import (
+    TEXTS,
+    Options,
+    Row,
+    Study,
+    check_table_path,
+    compute_rows,
+    read_rows,
+    stated_changes,
+)
 from scenarios.output.unfinished import put_file
 from scenarios.planning import prepare
 from scenarios.report.figure_page import (

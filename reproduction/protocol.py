@@ -31,7 +31,16 @@ from learning.privacy.mechanisms import BEST as ANY
 from learning.privacy.mechanisms import candidate_mechanisms
 from learning.progress import Progress
 from learning.threads import one_blas_thread
-from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
+from reproduction.study import (
+    TEXTS,
+    Options,
+    Row,
+    Study,
+    check_table_path,
+    compute_rows,
+    read_rows,
+    stated_changes,
+)
 from scenarios.planning import prepare
 from scenarios.schema.data import PUBLISHED
 from scenarios.schema.loading import load
@@ -69,7 +78,6 @@ def read_protocols(name: str) -> tuple[Protocol, ...]:
 
 
 LADDER = read_protocols("ladder")
-STATED = {market: tuple(changes) for market, changes in LISTS["stated"].items()}
 MARKETS = {
     market: LADDER if name == "ladder" else read_protocols(name)
     for market, name in LISTS["markets"].items()
@@ -166,11 +174,6 @@ def _measure_protocol(
         wrong,
         f"{', '.join(way)}, growth {plan.growth:g}",
     )
-
-
-def stated_changes(market: str, seed: int) -> list[str]:
-    """Changes by which a market has a seed, and the protocol that all rows but the first vary."""
-    return [f"seed={seed}", *STATED.get(market, ())]
 
 
 def published_changes(data: MarketData) -> tuple[str, ...]:
