@@ -73,6 +73,11 @@ class Study:
     notes: tuple[str, ...] = ()
 
 
+def stated_changes(market: str, seed: int) -> list[str]:
+    """Changes by which a market has a seed, and the protocol that it was measured under."""
+    return [f"seed={seed}", *TEXTS["protocols"]["stated"].get(market, ())]
+
+
 def check_table_path(out: Path, name: str, kind: type) -> Path | None:
     """Refuse a folder that cannot be written to, or with a file of this name by others.
 
