@@ -115,7 +115,7 @@ class PublicSample:
         if not self.ridge:
             return self.loss.fit(x, y, self.regularisation)
         hessian = 2 * x.T @ x / len(y) + self.regularisation * np.eye(x.shape[1]) + self.hold
-        model = np.linalg.solve(hessian, 2 * y @ x / len(y))
+        model = np.asarray(np.linalg.solve(hessian, 2 * y @ x / len(y)), dtype=float)
         return model, float(self.loss.fitness([(x, y)], self.regularisation).value(model))
 
     @cached_property
