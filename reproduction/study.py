@@ -27,12 +27,6 @@ READ: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bool": "True".__eq__,
 }
-STATED = {market: tuple(changes) for market, changes in TEXTS["protocols"]["stated"].items()}
-
-
-def stated_changes(market: str, seed: int) -> list[str]:
-    """Changes by which a market has a seed, and the protocol that a study is about."""
-    return [f"seed={seed}", *STATED.get(market, ())]
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class Data(Section):
     public rows do not know, is always filled from them: an owner's dropped row would show in the
     number of its records."""
     encoding: Literal["onehot", "integer"] = "onehot"
-    """How categories become numbers: a column for each, or one whole number."""
+    """How categories become numbers: a column for each that three public rows show, the others
+    joined, or one whole number."""
     components: Count | None = None
     """Principal components of the public rows to keep in place of the columns."""
     holdout: Literal["rest"] | Share = 0.0
