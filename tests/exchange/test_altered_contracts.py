@@ -1,5 +1,6 @@
 """Contracts that somebody altered: what imitates another one, or could not be carried out, is refused when it is read."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -14,7 +15,7 @@ FORGED = "Small exchange\n             Alpha, Beta and Gamma answer\ndigest     
 
 def changed(path, value):
     """The bytes of a contract with one number or text changed, its claims with it where they can be made."""
-    content = small_contract(2).model_dump()
+    content = json.loads(small_contract(2).raw)
     *parts, last = path
     at = content
     for part in parts:
@@ -88,7 +89,7 @@ def test_sound_ones_are_read():
 
 
 def test_names_whose_files_would_be_one_are_refused():
-    content = small_contract(2).model_dump()
+    content = json.loads(small_contract(2).raw)
     content["owners"][0]["name"], content["owners"][1]["name"] = "Bank!,=.^", "Bank?;*^:"
     with pytest.raises(InputError, match="first eight digits"):
         parse_contract(encode_canonical(content), "contract")

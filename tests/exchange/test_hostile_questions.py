@@ -1,5 +1,6 @@
 """An owner's program in an exchange: tables that are neighbours get the same answers, refusals, files and charges."""
 
+import json
 import shutil
 import warnings
 from collections import Counter
@@ -197,7 +198,7 @@ def test_contracts_without_a_ball_are_refused_when_they_are_read():
     from exchange.contract import parse_contract
     from learning.canonical import encode_canonical
 
-    content = small_contract(2, clipping="record").model_dump()
+    content = json.loads(small_contract(2, clipping="record").raw)
     content["bounds"]["theta_max"] = None
     with pytest.raises(
         InputError,

@@ -1,5 +1,6 @@
 """The owner's side: what a learner asks beyond the contract is refused by its name, and a round has one answer at most."""
 
+import json
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -85,7 +86,7 @@ def house(tmp_path):
 
 def altered(contract, **parts):
     """A contract with another text, its claims with it."""
-    content = contract.model_dump()
+    content = json.loads(contract.raw)
     for part, new in parts.items():
         content[part] = content[part] | new if isinstance(content[part], dict) else new
     return Contract.model_validate(

@@ -1,5 +1,7 @@
 """An owner's table in partitions gives the sums of the same rows in one file, wherever the rows of a person lie."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -38,7 +40,7 @@ def agreed(n_records, rows_per_person=None):
     made = small_contract(
         columns={"person": person}, bounds={"rows_per_person": rows_per_person or 1}
     )
-    content = made.model_dump()
+    content = json.loads(made.raw)
     content["owners"][0]["records"] = n_records
     return type(made).model_construct(
         **(

@@ -57,6 +57,7 @@ CHANGES = {
     "algorithm": lambda of: replace(of, algorithm="weighted"),
     "clocks": lambda of: replace(of, clocks=Clocks(dropout=0.1)),
     "rates": lambda of: replace(of, clocks=Clocks(rates=(1.0, 1.0, 1.5))),
+    "bias": lambda of: replace(of, bias=np.array([0.0, 0.0, 1e-6])),
     "seed": lambda of: replace(of, seed=4),
     "decline": lambda of: replace(of, decline=1.0),
 }
@@ -146,7 +147,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "clocks",
         "seed",
     }
-    tried |= {"aggregation", "noises", "decline"}
+    tried |= {"aggregation", "noises", "decline", "bias"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {
         "centre",

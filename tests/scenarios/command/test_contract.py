@@ -1,6 +1,7 @@
 """The command `contract`: what all sign, and what it says in plain words."""
 
 import hashlib
+import json
 
 import pytest
 from commands import call, lay
@@ -128,7 +129,7 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
     if isinstance(changes.get("noise"), dict):
         contract = small_contract()
         changed = contract.noise.model_copy(update=changes["noise"])
-        content = contract.model_dump() | {"noise": changed.model_dump()}
+        content = json.loads(contract.raw) | {"noise": changed.model_dump()}
         contract = Contract.model_validate(content)
         contract = Contract.model_validate(content | {"claims": compute_claims(contract)})
     else:
@@ -142,7 +143,7 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
 
 def changed(**changes):
     """A small contract with parts changed, its claims with it."""
-    content = small_contract(noise="gaussian", clipping="record").model_dump()
+    content = json.loads(small_contract(noise="gaussian", clipping="record").raw)
     for part, new in changes.items():
         content[part] = content[part] | new if isinstance(content[part], dict) else new
     return Contract.model_validate(
@@ -200,13 +201,13 @@ def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, pe
     assert f"may give away of {unit}." in out and f"Differential privacy of {unit}:" in out
     assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
     claims = [claim | {"unit": words} for claim in made.claims]
-    forged = encode_canonical(made.model_dump() | {"claims": claims})
+    forged = encode_canonical(json.loads(made.raw) | {"claims": claims})
     with pytest.raises(InputError, match="claims: must be what follows from the other terms"):
         parse_contract(forged, "c")
 
 
 def test_a_contract_of_the_earlier_form_is_refused_with_a_remedy():
-    content = small_contract().model_dump() | {
+    content = json.loads(small_contract().raw) | {
         "format": "dpmarket contract 1",
         "unit": "one customer",
     }

@@ -318,7 +318,7 @@ BAD: list[
     (
         "policy.budget=3",
         "policy.budget",
-        "belongs to kind proportional, procured, not posted|posted: price, per",
+        "belongs to kind proportional, contribution, procured, not posted|posted: price, per",
     ),
     ("owners.cost.values=3", "owners.cost.values", "belongs to kind leakage, channel, not linear"),
     ("policy.kind=postd", "policy.kind", 'must be "posted", "proportional"|mean "posted"?'),

@@ -168,7 +168,11 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         report = scenario.owners.report
         cost = Unseen()
 
-    hidden = dict.fromkeys(("policy", "learner", "regulation", "market", "validation"), Unseen())
+    class Learner(Unseen):
+        go = scenario.learner.go
+
+    hidden = dict.fromkeys(("policy", "regulation", "market", "validation"), Unseen())
+    hidden["learner"] = Learner()
     blind = prepare(scenario.model_copy(update=hidden | {"owners": Half()})).planner
     budgets = np.array([1.0, 2.0])
     assert blind.forecast.at(budgets) == prepare(scenario).planner.forecast.at(budgets)
