@@ -207,7 +207,7 @@ def find_additions(raw: Array) -> NDArray[np.bool_]:
     An addition is what is left of a column by least squares. It counts if its size is more than
     `NEAR` of the column's own. That of a column of two values must also be carried by `fewest_rows`
     or more: they have more than `CARRYING` of the largest. A direction of a row or two is theirs,
-    and its variance unknown.
+    and its variance unknown. Columns beyond half as many as rows are kept: so many fit any other.
 
     >>> x = np.linspace(-1, 1, 100)
     >>> few = np.where(np.arange(100) % 50 == 20, 1.0, 0.0)
@@ -217,6 +217,9 @@ def find_additions(raw: Array) -> NDArray[np.bool_]:
     basis = [np.full(len(raw), len(raw) ** -0.5)]
     added = np.zeros(raw.shape[1], dtype=bool)
     for place, column in enumerate(raw.T):
+        if 2 * len(basis) > len(raw):
+            added[place] = column.min() < column.max()
+            continue
         left = column - column.mean()
         spread = np.linalg.norm(left)
         for _ in range(2):  # once leaves rounding errors

@@ -94,18 +94,18 @@ def test_all_card_payments_are_read_in_the_files_order(small, tmp_path):
     rng = np.random.default_rng(1)
     rows = [
         {**{name: rng.normal() for name in columns[1:-1]}, "Class": f'"{int(place % 10 == 3)}"'}
-        for place in range(400)
+        for place in range(100)
     ]
     write(tmp_path / "creditcard.csv", ",".join(columns), rows)
     payments = load_table("fraud", Setting(data=tmp_path))
     assert (
-        payments.x.shape == (320, 30)
+        payments.x.shape == (80, 30)
         and np.all(payments.x[:, -1] == 1)
         and np.abs(payments.x).max() <= 1
     )
-    assert np.flatnonzero(payments.y > 0).tolist() == list(range(3, 320, 10))
+    assert np.flatnonzero(payments.y > 0).tolist() == list(range(3, 80, 10))
     balanced = load_table("balanced_fraud", Setting(data=tmp_path))
-    assert balanced.n_records + len(balanced.public_y) == 80
+    assert balanced.n_records + len(balanced.public_y) == 20
 
 
 def test_hospitals_of_the_whole_file_take_part_if_they_are_large_before_the_public_rows(

@@ -105,3 +105,12 @@ def test_components_are_as_many_as_columns_are_left():
     columns["copy"] = columns["size"]
     made = fit(columns, 200, components=5)
     assert made.n_parameters == 5  # size, three cities, the constant
+
+
+def test_with_as_many_columns_as_rows_none_is_taken_for_a_copy():
+    """Forty columns of chance in twenty rows: each is a combination of the others, and none a copy."""
+    raw = np.random.default_rng(7).normal(size=(20, 40))
+    assert find_additions(raw).all()
+    raw[:, 3] = 2 * raw[:, 1] - raw[:, 2]
+    raw[:, 30] = 1.0
+    assert np.flatnonzero(~find_additions(raw)).tolist() == [3, 30]
