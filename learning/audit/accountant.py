@@ -313,7 +313,16 @@ def _difference_table(freedom: int) -> tuple[Array, Array]:
     return lengths, -np.log(np.maximum(beyond / beyond[0], 1e-300))
 
 
-def traces_epsilon(coordinates: Coordinates, scale: float, answers: int) -> float:
+def wishart_freedom(width: int, parts: int) -> int:
+    """Degrees of freedom of Wishart noise in equal parts of whole columns, p + 1 at least.
+
+    >>> wishart_freedom(10, 1), wishart_freedom(10, 3)
+    (11, 12)
+    """
+    return parts * -(-(width + 1) // parts)
+
+
+def traces_epsilon(coordinates: Coordinates, scale: float, freedom: int, answers: int) -> float:
     """Compute the epsilon of scores with l2 noise and moments with Wishart noise, at all angles.
 
     Two long records at an angle g with scores of full length lie 2 h cos(g/2) apart in scores, and
@@ -323,11 +332,13 @@ def traces_epsilon(coordinates: Coordinates, scale: float, answers: int) -> floa
     ----------
     coordinates: with R, h and the share of the noise.
     scale: of the Wishart noise on the moments.
+    freedom: its degrees of freedom.
     answers: the answers that use the record.
     """
     assert coordinates.scores is not None
     moments = coordinates.radius**2 / scale
-    score = moments / (2 * coordinates.scores.share)
+    over = 2 * np.sqrt(freedom / (len(coordinates.centre) + 1))  # deviations at equal scales
+    score = moments / (over * coordinates.scores.share)
     angle = np.linspace(0.0, np.pi / 2, FINE)
     spent = score * np.cos(angle / 2) + moments * np.maximum(0.5, np.sin(angle))
     return float(spent.max()) * answers

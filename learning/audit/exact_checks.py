@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from learning.audit.accountant import Answering, law_of, scores_epsilon, traces_epsilon
+from learning.audit.accountant import (
+    Answering,
+    law_of,
+    scores_epsilon,
+    traces_epsilon,
+    wishart_freedom,
+)
 from learning.audit.canaries import compare_canary_pairs, make_canaries
 from learning.audit.reference import Records, compare_canaries, compare_records
 from learning.audit.single_numbers import check_repeated_answers, find_grids
@@ -168,9 +174,10 @@ def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) 
             reach = worst_sums(coordinates).bound
         factors = () if one.factors is None else tuple(one.factors.tolist())
         answering = Answering(claim.rounds, overlap, chance, factors)
-        if "laplace" in one.laws:  # Wishart noise on moments
+        if task.mechanism.name == "wishart":
             uses = answering.rounds * overlap
-            given = traces_epsilon(coordinates, one.scale / rows, uses)
+            freedom = wishart_freedom(len(coordinates.centre), task.mechanism.parts)
+            given = traces_epsilon(coordinates, one.scale / rows, freedom, uses)
         elif one.widths:
             scale = one.scale / rows
             given = scores_epsilon(coordinates, one.widths, scale, answering, claim.delta)

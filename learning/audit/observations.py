@@ -245,7 +245,7 @@ def _draw_releases(
     for done, runs in _split_draws(draws, first.xx.size):
         streams = Streams(datasets.seed, f"audit {half} {which} {done}")
         task = Task((owner,), target.coordinates, plan, target.mechanism, runs, streams)
-        seen = release_statistics(task, owner, range(runs))
+        seen = _release_whole(task, owner, runs)
         xx = seen.xx - (first.xx + second.xx) / 2
         xu = seen.xu - (first.xy + second.xy) / 2
         matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
@@ -256,6 +256,22 @@ def _draw_releases(
             lengths.append(other - one)
     found = [np.concatenate(each) for each in (parts, lengths) if each]
     return found, [found]
+
+
+def _release_whole(task: Task, owner: Client, runs: int) -> NoisyStatistics:
+    """Release an owner's sums with all parts of the noise, where owners make it together."""
+    records = cast(SquaredStatistics, owner.records)
+    seen = release_statistics(task, owner, range(runs))
+    for part in range(1, task.mechanism.parts):
+        other = replace(owner, name=f"{owner.name}, part {part}")
+        more = release_statistics(task, other, range(runs))
+        seen = replace(seen, xx=seen.xx + more.xx - records.xx, xu=seen.xu + more.xu - records.xy)
+    wider = float(np.sqrt(task.mechanism.parts))
+    return replace(
+        seen,
+        matrix_deviation=wider * seen.matrix_deviation,
+        vector_deviation=wider * seen.vector_deviation,
+    )
 
 
 def _release_distance(seen: NoisyStatistics, sums: SquaredStatistics, law: str) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.audit.accountant import laplace_numbers
+from learning.audit.accountant import laplace_numbers, wishart_freedom
 from learning.losses.coordinates import Coordinates
 from learning.losses.records import GradientOracle
 from learning.losses.statistics import SquaredStatistics
@@ -382,13 +382,15 @@ def _watch_release(task: Task, owner: Client) -> Answers:
     widths: tuple[int, ...] = ()
     laws: tuple[str, ...] = ()
     if mechanism.pairs:
-        wide = float(np.sqrt(moments + 1))  # deviation of l2 noise on that many numbers, of scale 1
+        wide = float(np.sqrt((moments + 1) / mechanism.parts))  # deviation of l2 noise of scale 1
         widths = (moments, task.width)
         laws = ("l2", "l2")
     scale = float(seen.matrix_deviation[0]) / wide
     if mechanism.name == "wishart":
-        freedom = task.width + 1
-        scale = float(seen.matrix_deviation[0]) / (2 * np.sqrt(freedom))
+        freedom = wishart_freedom(task.width, mechanism.parts)
+        scale = float(seen.matrix_deviation[0]) * np.sqrt(mechanism.parts / (4 * freedom))
+        laws = ("", "l2")  # of parts that owners add, the law is none that the audit knows
+    if mechanism.name == "wishart" and mechanism.parts == 1:
         numbers = laplace_numbers(matrix / scale, freedom)
         widths = (task.width, task.width)
         laws = ("laplace", "l2")

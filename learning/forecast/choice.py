@@ -309,7 +309,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
     found = candidate_mechanisms(settings.mechanism, announced)
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]
     if inputs.trust.secure:  # under "best", those that owners can make together
-        able = [one for one in found if one.divides]
+        able = [one.made_by(len(inputs.owners)) for one in found if one.divides]
         found = [inputs.trust.check_divisible(one, len(inputs.owners)) for one in able or found]
     if inputs.reports is None:
         return found

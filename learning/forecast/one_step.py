@@ -54,9 +54,10 @@ def design_one_step(
     """
     noise = []
     owners = inputs.owners
+    weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
     for share in noise_shares(len(whole.centre)).tolist():
         priced = mechanism.with_moments(share, whole.rows_per_person)
-        level = owners.noise_at(owners.reference, priced, SizeWeighting())
+        level = owners.noise_at(owners.reference, priced, weighting)
         noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
     work = (2 if moved is None else 1) * len(RADII) * len(SCORES)
     did = count_progress(inputs.progress, "forecasting: choosing bounds", work)

@@ -58,17 +58,16 @@ class L2Noise(NoiseLaw):
     def draw_part(
         self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator
     ) -> Array:
-        """Draw a Gaussian vector times sqrt(W), W ~ Gamma((p + 1)/(2 parts), 2).
+        """Draw a Gaussian vector of p numbers times sqrt(W), W ~ Gamma((p + 1)/(2 parts), 2).
 
         ``parts`` such vectors add up to the noise. All numbers are made of gamma variables, vector
         by vector, so that drawing in pieces gives the same noise as drawing at once: twice a
         Gamma(1/2) is the square of a Gaussian number, and a Gamma(1) decides its sign.
         """
-        freedom = np.concatenate(
-            [[(self.width + 1) / (2 * parts)], np.full(self.width, 0.5), np.ones(self.width)]
-        )
+        width = shape[-1]
+        freedom = np.concatenate([[(width + 1) / (2 * parts)], np.full(width, 0.5), np.ones(width)])
         drawn = rng.standard_gamma(freedom, size=(*shape[:-1], len(freedom)))
-        length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
+        length, square, sign = np.split(drawn, [1, width + 1], axis=-1)
         signs = np.where(sign < np.log(2), -1.0, 1.0)
         return np.multiply(2 * np.sqrt(length * square) * signs, scale)
 
@@ -77,6 +76,18 @@ class L2Noise(NoiseLaw):
         if not self.pairs:
             return super().draw_release(widths, rng=rng)
         drawn = [self.draw(1 / np.sqrt(width + 1), (width,), rng=rng) for width in widths]
+        return np.concatenate(drawn)
+
+    def draw_release_part(
+        self, parts: int, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw a part of noise of variance 1, part by part where each is priced by itself."""
+        if not self.pairs:
+            return super().draw_release_part(parts, widths, rng=rng)
+        drawn = [
+            self.draw_part(parts, np.sqrt(parts / (width + 1)), (width,), rng=rng)
+            for width in widths
+        ]
         return np.concatenate(drawn)
 
     def with_moments(self, share: float, rows: int = 1) -> Any:

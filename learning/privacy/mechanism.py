@@ -108,6 +108,10 @@ class Mechanism(PricedNoise):
         """Reprice for second moments released with scores, ``rows`` to a person."""
         return self
 
+    def made_by(self, owners: int) -> Mechanism:
+        """Reprice for up to so many owners who make the noise together."""
+        return self
+
     def for_rounds(self, horizon: int) -> Mechanism:
         """Reprice for a number of rounds, where the price depends on it."""
         return self

@@ -127,6 +127,19 @@ class NoiseLaw(Declaration, ABC):
         """Draw noise of variance 1 for one release of several parts, ``widths`` numbers each."""
         return self.draw(1.0, (sum(widths),), rng=rng) / np.sqrt(self.unit_variance)
 
+    def draw_release_part(
+        self, parts: int, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw noise of variance 1, of which ``parts`` make up `draw_release` sqrt(parts) as wide.
+
+        Raises
+        ------
+        InputError
+            If the noise cannot be divided.
+        """
+        drawn = self.draw_part(parts, np.sqrt(parts), (sum(widths),), rng=rng)
+        return drawn / np.sqrt(self.unit_variance)
+
     def beside_moments(self, share: float) -> float:
         """Factor of the noise on scores when second moments are released with them."""
         raise TypeError(f"{self.title} is not drawn for second moments and scores together")

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from learning.declaration import Count
 from learning.privacy.l2 import L2
 from learning.privacy.mechanism import NoiseSettings
 
@@ -84,6 +85,8 @@ class Wishart(L2):
     width: p.
     overlap: kappa >= 1, the owners one record may sit with; each spends epsilon/kappa.
     pairs: the ratios of scores and moments, over that of scores alone, at each pair.
+    makers: the most owners that may make the noise together. Each then draws whole columns of A and
+        B, so that nu may be larger than p + 1.
 
     Source: ours.
 
@@ -93,7 +96,8 @@ class Wishart(L2):
 
     name = "wishart"
     title = "Wishart noise"
-    divides = False
+
+    makers: Count = 1
 
     @classmethod
     def suits_settings(cls, settings: NoiseSettings) -> bool:
@@ -106,8 +110,16 @@ class Wishart(L2):
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom nu = p + 1 of the Wishart noise on second moments."""
-        return self.width + 1
+        """Degrees of freedom nu that are priced: p + 1, or the most that so many makers draw."""
+        return max(count * self.columns_of(count) for count in range(1, self.makers + 1))
+
+    def columns_of(self, parts: int) -> int:
+        """Columns that each of ``parts`` makers draws, so that all have p + 1 or more."""
+        return -(-(self.width + 1) // parts)
+
+    def made_by(self, owners: int) -> Any:
+        """Price the noise for up to so many owners who make it together."""
+        return replace(self, makers=owners)
 
     def with_moments(self, share: float, rows: int = 1) -> Any:
         """Price the mechanism for scores with l2 noise and second moments with Wishart noise.
@@ -128,7 +140,27 @@ class Wishart(L2):
         if not self.pairs:
             return super().draw_release(widths, rng=rng)
         on_score = self.draw(1 / np.sqrt(self.unit_variance), (self.width,), rng=rng)
-        matrix = draw_wishart_difference(self.width, self.freedom, rng=rng)
-        matrix /= wishart_deviation(self.freedom)
+        return np.concatenate([on_score, self._draw_moments(1, rng)])
+
+    def draw_release_part(
+        self, parts: int, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw one owner's part, with some columns of A and of B.
+
+        Raises
+        ------
+        ValueError
+            If more owners make the noise than it is priced for.
+        """
+        if parts > self.makers:
+            raise ValueError(f"noise priced for {self.makers} makers cannot have {parts}")
+        scale = np.sqrt(parts / self.unit_variance)
+        on_score = self.draw_part(parts, scale, (self.width,), rng=rng)
+        return np.concatenate([on_score, self._draw_moments(parts, rng)])
+
+    def _draw_moments(self, parts: int, rng: np.random.Generator) -> Array:
+        """Draw numbers of variance 1: the diagonal, and sqrt(2) times those above it."""
+        columns = self.columns_of(parts)
+        matrix = draw_wishart_difference(self.width, columns, rng=rng) / wishart_deviation(columns)
         above = np.sqrt(2) * matrix[np.triu_indices(self.width, 1)]
-        return np.concatenate([on_score, np.diagonal(matrix), above])
+        return np.concatenate([np.diagonal(matrix), above])

@@ -7,7 +7,7 @@ aggregation, of which only sums are seen (`SharedNoise`, `Trust`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -414,6 +414,10 @@ class SharedNoise(Wrapped):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Draw one owner's part."""
         return self.mechanism.draw_part(self.parts, scale, shape, rng=rng)
+
+    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
+        """Draw one owner's part of the noise on a release, of variance 1."""
+        return self.mechanism.draw_release_part(self.parts, widths, rng=rng)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Budget that a variance of one part costs."""

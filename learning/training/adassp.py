@@ -401,6 +401,7 @@ class OneStep(AdaSSP):
 
     name = "one_step"
     scores = True
+    sums_suffice = True
     says = (
         "every owner answers once, with noisy second moments and a noisy score at the starting "
         "model, from which the learner takes one Newton step (one_step)"

@@ -88,6 +88,11 @@ class Algorithm:
         return self.exact
 
     @property
+    def sums_suffice(self) -> bool:
+        """True if the learner needs no more than the weighted sum of the answers."""
+        return self.sums_answers
+
+    @property
     def aggregates(self) -> bool:
         """True if another aggregate than the mean may replace the sum of the answers."""
         return self.exact

@@ -161,7 +161,7 @@ def released_sums(task: Task, run: int = 0) -> ReleasedSums:
     Raises
     ------
     ValueError
-        If the training asks for no sums.
+        If the training asks for no sums, or owners make one noise together.
     """
     return released_runs(task, [run])[0]
 
@@ -170,6 +170,8 @@ def released_runs(task: Task, runs: Sequence[int]) -> list[ReleasedSums]:
     """Sums that the owners of a training release in some runs, as `released_sums` has one."""
     if task.coordinates.scores is None:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
+    if not task.mechanism.whole:
+        raise ValueError("nobody sees the sums of one owner under secure aggregation")
     drawn: list[NoisyStatistics] = [release_statistics(task, owner, runs) for owner in task.owners]
     return [
         ReleasedSums(

@@ -59,7 +59,7 @@ class SecureAggregation(Feature):
         learning = scenario.learning
         if not scenario.ways:
             supported = quote_choices(
-                [name for name, one in ALGORITHMS.items() if one.sums_answers]
+                [name for name, one in ALGORITHMS.items() if one.sums_suffice]
             )
             rule = f"must be {supported} with {self.title}, under which only sums are seen"
             raise InputError("learning.algorithm", rule, format_value(learning.algorithm))

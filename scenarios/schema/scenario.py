@@ -131,7 +131,7 @@ class Scenario(Section):
             decided = tuple(one for one in decided if one.trains_by.scores)
         if not self.trusts.secure:
             return decided
-        return tuple(one for one in decided if one.trains_by.sums_answers)
+        return tuple(one for one in decided if one.trains_by.sums_suffice)
 
     @property
     def sums_suffice(self) -> bool:

@@ -149,6 +149,8 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
         )
     if task is None or public is None:
         return none_found | {"learner_sees": sees or None}
+    if task.coordinates.scores is not None and not task.mechanism.whole:
+        return none_found | {"learner_sees": sees or None}  # sums of all owners alone are seen
     if task.coordinates.scores is not None:
         return likeness_part(run, task, public) | {"learner_sees": sees or None}
     if not ALGORITHMS[task.plan.algorithm].sums_answers:

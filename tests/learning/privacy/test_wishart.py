@@ -128,3 +128,26 @@ def test_a_release_has_variance_one_and_l2_noise_on_its_score():
     assert np.abs(made.var(axis=0) - 1).max() < 0.2
     lengths = np.linalg.norm(made[:, :3], axis=1) * np.sqrt(width + 1)
     assert scipy.stats.kstest(lengths, scipy.stats.gamma(width).cdf).pvalue > 0.001
+
+
+@pytest.mark.parametrize("makers", [2, 3, 20])
+def test_parts_of_several_makers_add_up_to_noise_that_is_priced(makers):
+    """As wide as one maker's, with at least p + 1 columns, and no more than the price counts."""
+    width = 3
+    mechanism = Wishart(width).made_by(makers).with_moments(0.5)
+    rng = np.random.default_rng(5)
+
+    def draw_whole():
+        parts = [mechanism.draw_release_part(makers, (3, 6), rng=rng) for _ in range(makers)]
+        return np.sum(parts, axis=0) / np.sqrt(makers)
+
+    made = np.stack([draw_whole() for _ in range(3_000)])
+    assert np.abs(made.var(axis=0) - 1).max() < 0.25
+    lengths = np.linalg.norm(made[:, :3], axis=1) * np.sqrt(width + 1)
+    assert scipy.stats.kstest(lengths, scipy.stats.gamma(width).cdf).pvalue > 0.001
+    columns = makers * mechanism.columns_of(makers)
+    assert width + 1 <= columns <= mechanism.freedom
+    alone = Wishart(width).with_moments(0.5)
+    assert mechanism.total_ratio >= alone.total_ratio
+    with pytest.raises(ValueError, match="makers cannot have"):
+        alone.draw_release_part(2, (3, 6), rng=rng)
