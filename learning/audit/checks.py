@@ -220,11 +220,14 @@ def _count_turns(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[SingleT
 
 
 def _sum_parts(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
-    """Sum the noise of each owner and of the next ones, as many as make up the whole noise."""
+    """Sum the noise of each owner and of the next ones, as many as make up the whole noise.
+
+    Where all of them do there is one sum.
+    """
     if parts == 1:
         return noisy
     summed = []
-    for first, one in enumerate(noisy):
+    for first, one in enumerate(noisy if parts < len(noisy) else noisy[:1]):
         together = [noisy[(first + k) % len(noisy)].relative for k in range(parts)]
         made = np.sum(together, axis=0)  # in units of the stated scale of each answer
         summed.append(replace(one, noise=made, scale=1.0, factors=None))

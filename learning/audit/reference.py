@@ -119,7 +119,8 @@ def _clip_scores(bounds: Coordinates, moved: Array, u: Array) -> Records:
     held = np.minimum(1.0, bounds.scores.bound / np.maximum(score, 1e-300))
     if bounds.scores.alike:
         kept = np.sqrt(np.minimum(short**2, held))
-        return moved * kept[:, None], -u * kept
+        said = np.where(kept > 0, u, 0.0)  # infinite where a record's length is beyond all numbers
+        return moved * kept[:, None], -said * kept
     return moved * short[:, None], -u * held / short
 
 

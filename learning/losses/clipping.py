@@ -280,12 +280,12 @@ class Scores:
         """
         with np.errstate(over="ignore", invalid="ignore"):  # of lengths that overflow
             score = lengths * np.abs(u)
+        # of a record whose length overflows nothing is left, and no number that is none
         held = np.divide(self.bound, score, out=np.ones_like(score), where=score > self.bound)
         short = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
         if self.alike:
             kept = np.sqrt(np.minimum(short**2, held))
-            return x * kept[..., None], u * kept
-        # of a record whose length overflows nothing is left, and no number that is none
+            return x * kept[..., None], np.multiply(u, kept, out=np.zeros_like(score), where=kept > 0)
         left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
         return x * short[..., None], left
 
