@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.exact_planner import exact_planner
@@ -42,6 +43,7 @@ RESAMPLES = 24  # starts of a quick forecast
 REPEATS = 4  # draws from each
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)  # to compare mechanisms at
 FIRST = (3, 2.0)  # rounds, and growth of shares, that are tried first where they are open
+HEARD = (1, 17)  # rounds at which norms are compared
 LOUDER = 1.1  # variance of noise in one norm over that in the other, beyond which it is left out
 WITHIN_REACH = 1.5  # of the lowest quick forecast: exact accounting may make up for the rest
 
@@ -476,16 +478,22 @@ def find_loud(ways: Sequence[Way]) -> set[tuple[Settings, int]]:
     """Find, of ways that differ in the norm of their noise, those under which it is louder.
 
     Compared is what a noise of a typical length of the public rows' gradients, in its own norm,
-    adds to one answer: beyond `LOUDER` times as much, better clipping does not make up for it.
+    adds to the last of few answers and of many: beyond `LOUDER` times as much in both, better
+    clipping does not make up for it. Noise at a delta falls behind where answers are few, and is
+    the least where they are many.
     """
-    power: dict[tuple[Settings, int], float] = {}
+    power: dict[tuple[Settings, int], Array] = {}
     for way in ways:
         whole = way.inputs.public_coordinates(way.mechanism)
         length = float(np.mean(whole.gradient_lengths(*way.inputs.public.population())))
-        once = way.noise_level(1, 1.0) * length**2
-        power[way.settings_and_norm] = min(once, power.get(way.settings_and_norm, np.inf))
+        settings = way.inputs.settings
+        rounds = HEARD if settings.trains_by.takes_steps else (1, 1)
+        level = np.array([way.noise_level(one, 1.0) * length**2 for one in rounds])
+        found = power.get(way.settings_and_norm, np.full(len(rounds), np.inf))
+        power[way.settings_and_norm] = np.minimum(level, found)
+    quiet = np.full(len(HEARD), np.inf)
     return {
         (settings, norm)
-        for (settings, norm), once in power.items()
-        if once > LOUDER * power.get((settings, 3 - norm), np.inf)
+        for (settings, norm), level in power.items()
+        if np.all(level > LOUDER * power.get((settings, 3 - norm), quiet))
     }

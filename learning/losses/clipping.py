@@ -285,7 +285,9 @@ class Scores:
         short = np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)
         if self.alike:
             kept = np.sqrt(np.minimum(short**2, held))
-            return x * kept[..., None], np.multiply(u, kept, out=np.zeros_like(score), where=kept > 0)
+            return x * kept[..., None], np.multiply(
+                u, kept, out=np.zeros_like(score), where=kept > 0
+            )
         left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
         return x * short[..., None], left
 
