@@ -27,6 +27,7 @@ from scenarios.studies.offers import at_fitness, at_spending, of_kind
 
 __all__ = ["quick_module"]  # a fixture of every test
 
+NOT_FOR_GRADIENTS = ("user", "procured", "contribution")  # contributions need released sums
 VARIED = [("policy.kind", "marginal"), ("regulation.epsilon_cap", "1.0")]
 pytestmark = pytest.mark.slow
 
@@ -61,8 +62,6 @@ def test_every_policy_spends_what_is_asked_or_says_that_it_cannot(made):
 @pytest.mark.parametrize(
     "kind", [kind for kind in KINDS["policy"] if kind not in NOT_FOR_GRADIENTS]
 )
-
-NOT_FOR_GRADIENTS = ("user", "procured", "contribution")  # contributions need released sums
 def test_every_kind_of_policy_can_be_put_in_place_and_its_money_scaled(kind, insurers, market_of):
     scenario, prepared, game = market_of
     other = scenario if scenario.policy.kind == kind else of_kind(scenario, kind, game)
