@@ -10,6 +10,7 @@ from typer import Option
 
 from learning.errors import check_extra
 from learning.phrases import format_percent
+from learning.privacy.mechanisms import BEST
 from learning.program import declare_command
 from learning.terminal import PlainTable, Terminal, show_stages, titled
 from scenarios.command.options import Changes, ScenarioArg
@@ -43,6 +44,9 @@ def exchange(
     if flower:
         check_extra("--flower", "federated", "flwr")
     chosen = changes.load_scenario(scenario)
+    if chosen.learning.mechanism == BEST:  # of the noise that owners' programs can draw
+        exact = chosen.learning.model_copy(update={"exact": True})
+        chosen = chosen.model_copy(update={"learning": exact})
     folder = out or Path("exchanges") / default_folder(scenario, changes.assignments).name
     from exchange.rehearsal.rehearsal import check_place_of, rehearse_exchange
 

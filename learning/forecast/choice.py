@@ -276,6 +276,8 @@ def list_open_ways(inputs: PlanningInputs) -> list[Way]:
     found: list[Way] = []
     refused: list[InputError] = []
     for settings in inputs.among or (inputs.settings,):
+        if settings.exact and inputs.among and not settings.is_exchanged:
+            continue
         decided = replace(inputs, settings=settings, among=())
         try:
             found += [Way(decided, mechanism) for mechanism in open_mechanisms(decided)]
@@ -307,6 +309,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         growth=settings.growth,
         unasked=int(algorithm.stops_short),
         moments=algorithm.scores,
+        exact=settings.exact,
     )
     found = candidate_mechanisms(settings.mechanism, announced)
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]

@@ -66,6 +66,7 @@ class Settings:
     overlap : owners that may hold the same record.
     aggregation : aggregate of the answers of a round.
     growth : each answer's share of a budget over that of the answer before.
+    exact : True if only noise is compared that an exchange draws exactly.
     """
 
     algorithm: str = DEFAULT
@@ -89,6 +90,15 @@ class Settings:
     overlap: int = 1
     aggregation: Aggregation = MEAN
     growth: float | None = 1.0
+    exact: bool = False
+
+    @property
+    def is_exchanged(self) -> bool:
+        """True if an exchange carries such answers: mean gradients, or sums of squared loss."""
+        trains = self.trains_by
+        if trains.scores:
+            return self.loss.quadratic
+        return trains.aggregates and (self.loss.quadratic or self.clips_gradients)
 
     @property
     def fixes_plan(self) -> bool:

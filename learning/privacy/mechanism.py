@@ -42,6 +42,7 @@ class NoiseSettings:
         it.
     unasked: of the rounds that are stated, those in which nothing is asked.
     moments: whether owners release second moments and scores.
+    exact: whether the noise must be such that a release draws it exactly.
     """
 
     sizes: tuple[int, ...]
@@ -57,6 +58,7 @@ class NoiseSettings:
     growth: float | None = 1.0
     unasked: int = 0
     moments: bool = False
+    exact: bool = False
 
 
 class Mechanism(PricedNoise):

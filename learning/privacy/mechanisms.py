@@ -8,7 +8,7 @@ from learning.declaration import field_types
 from learning.errors import InputError
 from learning.privacy.composition import AccountedL2, AccountedLaplace
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2
+from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
@@ -104,13 +104,28 @@ def candidate_mechanisms(name: str, settings: NoiseSettings) -> list[Mechanism]:
         and (accounting is None or accounting in kind.accountings)
         and not (name == BEST and settings.delta is None and _takes_delta(kind))
     ]
-    if not suited:
-        rule = f'must be one that goes with the algorithm and accounting "{accounting}"'
-        raise InputError("learning.mechanism", rule, f'"{name}"')
-    return [
+    found = [
         mechanism
         for kind in suited
-        for mechanism in kind.make_candidates(
-            replace(settings, accounting=accounting or kind.accountings[0])
-        )
+        for how in ([accounting] if accounting else _accountings_compared(kind, settings))
+        for mechanism in kind.make_candidates(replace(settings, accounting=how))
+        if not (name == BEST and settings.exact) or _is_drawn_exactly(mechanism, settings)
     ]
+    if not found:
+        rule = f'must be one that goes with the algorithm and accounting "{accounting}"'
+        raise InputError("learning.mechanism", rule, f'"{name}"')
+    return found
+
+
+def _accountings_compared(kind: type[Mechanism], settings: NoiseSettings) -> tuple[str, ...]:
+    """Accountings under "best": the default; all of them where noise must be drawn exactly."""
+    return kind.accountings if settings.exact else kind.accountings[:1]
+
+
+def _is_drawn_exactly(mechanism: Mechanism, settings: NoiseSettings) -> bool:
+    """Test whether a release draws the noise exactly, of as many numbers as an answer has."""
+    if mechanism.release_budget(1.0, mechanism.horizon or 1) is None:
+        return False
+    width = settings.width
+    drawn = width * (width + 1) // 2 if settings.moments else width
+    return mechanism.name != L2.name or drawn <= WIDEST

@@ -48,7 +48,7 @@ from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
 PRINTED = "printed"
 PUBLISHED = "published"
 UNSTATED: Literal["best"] | None = "best"  # protocol of a scenario that states no part of one
-TASK = frozenset(("loss", "hidden", "delta", "regularisation", "overlap"))  # no parts of a protocol
+TASK = frozenset(("loss", "hidden", "delta", "regularisation", "overlap", "exact"))  # no protocol
 OPEN: dict[str, Any] = {"algorithm": BEST, "clipping": BEST, "mechanism": BEST, "growth": OPTIMAL}
 # What the sources print of a protocol. Step sizes and balls they leave open.
 PRINTED_KEYS: dict[str, Any] = {
@@ -145,6 +145,9 @@ class Learning(Section):
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
+    exact: bool = False
+    """Whether `best` compares only noise that an exchange draws exactly: Laplace noise, l2 noise of
+    up to 24 numbers and Gaussian noise accounted by zCDP. `dpmarket exchange` sets it."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """Who talks when in asynchronous training."""
 

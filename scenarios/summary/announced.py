@@ -298,9 +298,7 @@ def _unconfirmed(law: Mechanism, *, opened: bool) -> tuple[str, str, object, str
     remedy = f"Set it to {able}."
     if how == "basic":
         remedy = f"Set it to {able}, and leave out learning.delta."
-    if opened and key == "accounting":
-        remedy = "Leave out learning.delta."
-        if how != "basic":
-            remedy = f"Set it to {able}, and learning.mechanism to {format_value(law.name)}."
+    if opened:
+        remedy = "Set learning.exact = true: no other noise is compared then."
     rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
     return f"learning.{key}", rule, found, remedy

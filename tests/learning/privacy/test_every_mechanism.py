@@ -223,6 +223,16 @@ def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     assert {one.label for one in pure} == {"laplace", "l2"}
 
 
+@pytest.mark.parametrize(("width", "moments"), [(6, True), (7, True), (24, False), (25, False)])
+def test_noise_that_must_be_drawn_exactly_is_what_a_release_draws(width, moments):
+    """Vectors of l2 noise up to 24 numbers, of which second moments of 6 columns have 21 and of 7 columns 28."""
+    settings = NoiseSettings((9,), 1e-4, width=width, moments=moments, exact=True)
+    found = candidate_mechanisms(BEST, settings)
+    assert all(one.release_budget(1.0, one.horizon or 1) is not None for one in found)
+    labels = {one.label for one in found}
+    assert labels == {"laplace", "gaussian (zcdp)"} | ({"l2"} if width in (6, 24) else set())
+
+
 def test_words_of_a_report():
     for kinds in MECHANISMS.values():
         for kind in kinds:
