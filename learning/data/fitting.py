@@ -88,15 +88,7 @@ def fit_encoder(
     categories = _fit_categories(columns, text, public, encoding)
     encoder = Encoder(numbers, categories, goal, ())
     raw, _ = encoder.code_columns(columns, public)
-    if len(public):
-        added = find_additions(raw)
-        encoder = replace(
-            encoder,
-            numbers=_select_numbers(numbers, added),
-            categories=_select_categories(categories, added[len(numbers.names) :]),
-        )
-    used = {*encoder.numbers.names, *encoder.categories.names}
-    encoder = replace(encoder, dropped=tuple(name for name in numeric + text if name not in used))
+    encoder = _leave_out_columns(encoder, raw, numeric + text)
     if components is not None:
         _check_components(raw, components)
         raw, _ = encoder.code_columns(columns, public)
@@ -235,6 +227,22 @@ def find_additions(raw: Array) -> NDArray[np.bool_]:
         added[place] = True
         basis.append(left / size)
     return added
+
+
+def _leave_out_columns(encoder: Encoder, raw: Array, names: Sequence[str]) -> Encoder:
+    """Leave out columns that add nothing to others in public rows (n, d), and say which of names.
+
+    Without public rows all are kept.
+    """
+    if len(raw):
+        added = find_additions(raw)
+        encoder = replace(
+            encoder,
+            numbers=_select_numbers(encoder.numbers, added),
+            categories=_select_categories(encoder.categories, added[len(encoder.numbers.names) :]),
+        )
+    used = {*encoder.numbers.names, *encoder.categories.names}
+    return replace(encoder, dropped=tuple(name for name in names if name not in used))
 
 
 def _select_numbers(numbers: Numbers, added: NDArray[np.bool_]) -> Numbers:

@@ -13,7 +13,7 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, unbounded_error
 from learning.forecast.prediction import NOTHING
-from learning.forecast.public_sample import affordable_count, thin_out
+from learning.forecast.public_sample import PublicSample, affordable_count, thin_out
 from learning.forecast.weighting import SizeWeighting
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
@@ -165,20 +165,8 @@ def one_step_protocol(
     if clip is not None and np.isinf(clip):
         raise unbounded_error(", twice its score, with one release of moments and scores")
     width = len(whole.centre)
-    x, y = bootstrap.sample.population()
     some = bootstrap.first_samples(affordable_count(STEP_RESAMPLES, LEAST_RESAMPLES, width, 2))
-    loss = bootstrap.sample.loss
-    moved, missed = loss.working_records(x @ whole.transform, x @ bootstrap.sample.truth, y)
-    lengths = whole.lengths(moved)
-    size = float(np.sqrt(np.mean(lengths**2)))
-    unit = size * float(np.sqrt(np.mean(missed**2)))
-    if loss.labels:  # whose longest records have the smallest scores
-        unit = float(np.sqrt(np.mean((lengths * missed) ** 2)))
-    reach = np.linspace(0, 1, len(RADII))
-    radii = [size * float(one) for one in thin_out(RADII * wider**reach, LEAST_BOUNDS, width)]
-    reach = np.linspace(0, 1, len(SCORES))
-    tried_scores = thin_out(SCORES * wider**reach, LEAST_BOUNDS, width)
-    scores = [unit * float(one) for one in tried_scores]
+    radii, scores = _bounds_to_try(bootstrap.sample, whole, wider)
     if clip is not None:
         scores = [clip / 2]
     share = noise_shares(width)
@@ -196,6 +184,27 @@ def one_step_protocol(
         tried.append((float(heights[best]), made))
         did(1)
     return min(tried, key=lambda one: one[0])[1]
+
+
+def _bounds_to_try(
+    sample: PublicSample, whole: Coordinates, wider: float
+) -> tuple[list[float], list[float]]:
+    """Bounds on records and on scores, in units of those of the public rows."""
+    x, y = sample.population()
+    width = len(whole.centre)
+    moved, missed = sample.loss.working_records(x @ whole.transform, x @ sample.truth, y)
+    lengths = whole.lengths(moved)
+    size = float(np.sqrt(np.mean(lengths**2)))
+    unit = size * float(np.sqrt(np.mean(missed**2)))
+    if sample.loss.labels:  # whose longest records have the smallest scores
+        unit = float(np.sqrt(np.mean((lengths * missed) ** 2)))
+    found = []
+    for measure, tried in ((size, RADII), (unit, SCORES)):
+        reach = np.linspace(0, 1, len(tried))
+        found.append(
+            [measure * float(k) for k in thin_out(tried * wider**reach, LEAST_BOUNDS, width)]
+        )
+    return found[0], found[1]
 
 
 def geometric_mean(values: Array, axis: int) -> Array:
