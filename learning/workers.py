@@ -142,10 +142,16 @@ def _start(count: int) -> Any:
         remedy += "others take the address of a Dask scheduler."
         raise InputError(KEY, rule, f"{count} in a process of another one", remedy)
     import dask
+
+    # What is logged of workers' ends would stand beside the one line of an error.
+    dask.config.set({"logging.distributed": "critical"})
     from distributed import Client, LocalCluster, Security
 
     # Dask has workers give back all memory at once, and so fetch it anew: three times the work.
-    keeping = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
+    keeping = {
+        "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+        "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical",
+    }
     security = None
     if find_spec("cryptography"):  # without a key any user of this machine may reach the port
         security = Security.temporary()

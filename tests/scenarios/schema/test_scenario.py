@@ -168,6 +168,7 @@ def test_resolved_text_spells_out_every_default(file: Path) -> None:
         "returned",
         "start",
         "precondition",
+        "exact",
     }
     assert set(resolved["market"]) == {
         "activation",
