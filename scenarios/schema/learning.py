@@ -68,9 +68,9 @@ class Learning(Section):
     """How the model is trained, and how its answers are made private.
 
     Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`, `delta`,
-    `regularisation`, `overlap` and `exact`, the protocol is `best`. So it is not without public rows, nor
-    with what excludes `best`, such as [time] and baselines: there, and where any part is stated,
-    every key has its own default.
+    `regularisation`, `overlap` and `exact`, the protocol is `best`. So it is not without public
+    rows, nor with what excludes `best`, such as [time] and baselines: there, and where any part is
+    stated, every key has its own default.
     """
 
     loss: Annotated[str, one_known(lambda: LOSSES)] = DEFAULT_LOSS
