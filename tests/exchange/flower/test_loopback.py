@@ -39,6 +39,8 @@ def test_three_insurers_over_open_connections_each_party_a_program_of_its_own(tm
         "scenarios.command.main",
         "exchange",
         "three_insurers",
+        "--set",
+        "learning.algorithm=averaged",  # which asks once
         "--flower",
     ]
     done = subprocess.run(
