@@ -46,6 +46,8 @@ def _fit_one(x: Array, y: Array, weight: Array, constant: Array) -> Array:
     centred = x - middle
     variance = weight @ centred**2
     varies = variance > FLAT * variance.max()
+    if not varies.any():
+        return mean * constant
     deviation = np.sqrt(variance[varies])
     z = centred[:, varies] / deviation
     values, axes = np.linalg.eigh((z * weight[:, None]).T @ z)

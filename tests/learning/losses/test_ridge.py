@@ -60,3 +60,12 @@ def test_without_signal_it_is_nearer_to_the_mean_and_with_much_it_is_least_squar
     assert np.mean(errors["ridge"]) < 0.5 * np.mean(errors["least squares"])
     x, y = rows(400, 6, rng, signal=100.0)
     assert x @ fit_ridge(x, y)[0] == pytest.approx(x @ np.linalg.lstsq(x, y)[0], abs=0.5)
+
+
+def test_a_sample_in_which_no_column_varies_has_the_mean_for_its_model():
+    """As a bootstrap sample may be that misses the few rows of the only column."""
+    x = np.column_stack([np.r_[1.0, np.zeros(9)], np.ones(10)])
+    y = np.arange(10.0)
+    missed = np.r_[0.0, 2.0, np.ones(8)]
+    model = fit_ridge(x, y, missed[None])[0]
+    assert model == pytest.approx([0.0, missed @ y / 10])
