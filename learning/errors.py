@@ -141,3 +141,13 @@ def check_current_folder() -> None:
         raise InputError(
             "the current folder", "must exist", found, "Change to another folder."
         ) from None
+
+
+def describe_error(error: BaseException) -> str:
+    """Describe what a user's code raised, in one line."""
+    where = ""
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        text = error.msg
+        where = f" in line {error.lineno}" * bool(error.lineno)
+    return " ".join(f"{type(error).__name__}{where}: {text}".split())

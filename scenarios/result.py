@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import re
@@ -23,6 +22,8 @@ from learning.errors import InputError
 from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replace_folder
 from scenarios.output.manifest import changed_files
+from scenarios.output.names import name_folder
+from scenarios.schema.scenario import name_files_from
 
 SCHEMA = 1
 CONTENT = "result.json"
@@ -111,20 +112,10 @@ def to_plain(value: Any) -> Any:
 def default_folder(scenario: str, changes: Sequence[str]) -> Path:
     """Default folder of a run's result: results/NAME, with the changes of the command line.
 
-    Changes are spelled out in the name where they fit into one, and a hash of them stands there
-    otherwise.
-
-    >>> default_folder("markets/banks.toml", []).as_posix()
-    'results/banks'
     >>> default_folder("banks", ["policy.budget=500", "seed=3"]).as_posix()
     'results/banks,policy.budget=500,seed=3'
-    >>> default_folder("banks", ["owners.epsilon=[0.1, 10.0]"]).as_posix()
-    'results/banks,aecc77ce'
     """
-    told = ",".join(["", *changes])
-    if not re.fullmatch(r"[\w.,=+-]{0,100}", told, re.ASCII):
-        told = f",{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
-    return Path("results") / f"{Path(scenario).stem}{told}"
+    return Path("results") / name_folder(scenario, changes)
 
 
 def save_result(
@@ -145,18 +136,20 @@ def save_result(
         If the folder holds what is no result, or the disk refuses; nothing is changed then.
     """
     with replace_folder(folder, FILES, force=force) as new:
-        _write_files(result, new)
+        _write_files(result, new, folder)
         finish(new)
 
 
-def _write_files(result: Result, folder: Path) -> None:
+def _write_files(result: Result, folder: Path, place: Path) -> None:
+    """Write the files of a result that is to be found at ``place``."""
     # In a fifth of the time that the json module takes, to the same numbers; null for what is no
     # number.
     content = pydantic_core.to_json(
         result.content, indent=1, inf_nan_mode="null", fallback=to_plain
     )
     (folder / CONTENT).write_bytes(content + b"\n")
-    (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
+    scenario = name_files_from(place, result.scenario_toml)
+    (folder / "scenario.toml").write_text(scenario, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
     if result.protocol is not None:

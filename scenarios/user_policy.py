@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.errors import InputError
+from learning.errors import InputError, describe_error
 from market.game.game import Game
 from market.policies.base import ProfilePolicy
 from scenarios.schema.fields import suggest_name
@@ -176,13 +176,3 @@ def _read(scenario: Scenario) -> tuple[Path, bytes]:
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
     raise InputError(FILE, "must be a readable Python file", f"{path}: {found}")
-
-
-def describe_error(error: BaseException) -> str:
-    """Describe what a user's code raised, in one line."""
-    where = ""
-    text = str(error)
-    if isinstance(error, SyntaxError):
-        text = error.msg
-        where = f" in line {error.lineno}" * bool(error.lineno)
-    return " ".join(f"{type(error).__name__}{where}: {text}".split())

@@ -10,6 +10,7 @@ import gc
 from collections import UserDict
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -97,8 +98,16 @@ def take_options(
             "--version", callback=print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Run a Python file with plug-ins; may be repeated."),
+    ] = None,
 ) -> None:
     """Take the options of the program itself."""
+    if plugin:
+        from scenarios.plugins import load_plugins
+
+        load_plugins(plugin)
 
 
 if __name__ == "__main__":

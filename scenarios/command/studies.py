@@ -32,6 +32,12 @@ class AimOptions:
     at_spending: float | None = None
     at_fitness: float | None = None
 
+    @property
+    def assignments(self) -> list[str]:
+        """Aim as assignments."""
+        given = {"at_spending": self.at_spending, "at_fitness": self.at_fitness}
+        return [f"{name}={value:g}" for name, value in given.items() if value is not None]
+
 
 @declare_command
 def compare(
@@ -52,17 +58,20 @@ def compare(
     ----------
     scenarios SCENARIO... : Scenario files, library names or result folders.
     vary KEY=V1,V2 : Compare the first scenario with each change by itself; may be repeated.
-    out : Folder of the comparison [default: results/compare-NAME].
+    out : Folder of the comparison [default: results/compare-NAME, options in its name].
     no_train : Stop at the equilibria.
     """
     from scenarios.command.studies_printed import print_comparison
+    from scenarios.output.names import name_folder
     from scenarios.output.places import check_folder
     from scenarios.report.comparison_page import FILES, save_comparison
     from scenarios.studies import comparison
 
     common = comparison.Aim(aim.at_spending, aim.at_fitness)
     varied = [one for text in vary or [] for one in split_values(text)]
-    folder = out or Path("results") / f"compare-{Path(scenarios[0]).stem}"
+    others = [Path(name).stem for name in scenarios[1:]]
+    told = [*others, *(vary or []), *changes.assignments, *aim.assignments]
+    folder = out or Path("results") / name_folder(scenarios[0], told, before="compare-")
     check_folder(folder, FILES, force=force)
     read = comparison.read_alternatives(
         scenarios, changes.assignments, allow_code=allow_code, data_folder=changes.data_folder
@@ -118,15 +127,19 @@ def design(
     budget : Money that may be paid at most [default: learner.budget].
     policies K1,K2 : Kinds of policy to try [default: all usual ones].
     optimistic : Count on the best of several equilibria, not on the worst.
-    out : Folder of the design [default: results/design-NAME].
+    out : Folder of the design [default: results/design-NAME, options in its name].
     """
     from scenarios.command.studies_printed import print_design
+    from scenarios.output.names import name_folder
     from scenarios.output.places import check_folder
     from scenarios.report.design_page import CHOSEN, FILES, save_design
     from scenarios.studies.design import design_part, design_scenario
 
     changes = Changes(overrides=overrides, data_folder=data_folder)
-    folder = out or Path("results") / f"design-{Path(scenario).stem}"
+    told = list(changes.assignments)
+    asked = {"budget": budget, "policies": policies, "optimistic": optimistic or None}
+    told += [f"{name}={value}" for name, value in asked.items() if value is not None]
+    folder = out or Path("results") / name_folder(scenario, told, before="design-")
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario)
     kinds = [kind.strip() for kind in (policies or "").split(",") if policies]

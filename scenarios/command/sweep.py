@@ -48,7 +48,7 @@ def sweep(
     Parameters
     ----------
     study STUDY : A study file, or a name of the library.
-    out : Folder of the sweep [default: sweeps/NAME].
+    out : Folder of the sweep [default: sweeps/NAME, changes by --set in its name].
     scheduler ADDRESS : A Dask cluster that runs, such as tcp://node:8786.
     dry_run : Print the cells, and compute none.
     """
@@ -63,7 +63,7 @@ def sweep(
         rule = "goes without --scheduler, whose workers are taken"
         raise InputError("--workers", rule, workers, "Leave it out.")
     file = read_study(study, overrides or [], allow_code=allow_code, data_folder=data_folder)
-    folder = out or default_folder(file.name)
+    folder = out or default_folder(file.name, overrides or [])
     if dry_run:
         print_cells(file, folder)
     else:

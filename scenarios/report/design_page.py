@@ -14,6 +14,7 @@ from scenarios.report.facts_owners import places_listed_first
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import draw_svg
 from scenarios.report.page import MOST, SHORT, inline_svg, render_page
+from scenarios.schema.scenario import name_files_from
 
 CONTENT = "design.json"
 CHOSEN = "chosen.toml"
@@ -51,7 +52,7 @@ def save_design(
     with replace_folder(folder, FILES, force=force) as new:
         put_file(new / CONTENT, text + "\n")
         if scenario_toml:
-            put_file(new / CHOSEN, scenario_toml)
+            put_file(new / CHOSEN, name_files_from(folder, scenario_toml))
         put_file(new / "frontier.csv", frontier.to_csv(index=False, lineterminator="\n"))
         put_file(new / "design.svg", draw_design(content))
         put_file(new / "report.html", render_design(content))

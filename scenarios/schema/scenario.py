@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -314,14 +315,38 @@ class Scenario(Section):
         """
         given = self.model_dump()
         tables = {key: given[key] for key in dict.fromkeys((*ORDER, *given)) if key in given}
-        for place in NAMING_FILES if absolute else ():
-            *path, key = place.split(".")
-            table: Any = tables
-            for name in path:
-                table = (table or {}).get(name)
-            if (table or {}).get(key):
-                table[key] = str(self.locate(table[key]))
+        if absolute:
+            _rename_files(tables, lambda name: str(self.locate(name)))
         return "\n".join(toml_lines(tables)).strip() + "\n"
+
+
+def name_files_from(folder: Path, text: str) -> str:
+    """Name the files of a scenario, which its text names absolutely, from a folder.
+
+    A file that no relative path leads to, on another drive, stays as it is named.
+    """
+    tables = tomllib.loads(text)
+    start = folder.resolve()
+
+    def rename(name: str) -> str:
+        try:
+            return Path(os.path.relpath(name, start)).as_posix()
+        except ValueError:
+            return name
+
+    _rename_files(tables, rename)
+    return "\n".join(toml_lines(tables)).strip() + "\n"
+
+
+def _rename_files(tables: dict[str, Any], rename: Callable[[str], str]) -> None:
+    """Change the names of the files in a scenario's tables."""
+    for place in NAMING_FILES:
+        *path, key = place.split(".")
+        table: Any = tables
+        for name in path:
+            table = (table or {}).get(name)
+        if (table or {}).get(key):
+            table[key] = rename(table[key])
 
 
 _models: dict[tuple[Any, ...], type[Scenario]] = {}

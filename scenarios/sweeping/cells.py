@@ -16,6 +16,7 @@ import scipy
 
 from learning.errors import InputError
 from scenarios.output.manifest import file_checksum
+from scenarios.plugins import LOADED
 from scenarios.schema.scenario import Scenario
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.tables.paths import table_path
@@ -111,7 +112,8 @@ def _identify(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
     """Hash a scenario to a cell's key, and what it shares."""
     table = _hash_table(scenario)
     code = (fingerprint(scenario) if scenario.allow_code else None) or {}
-    key = _hash(code_version(), wanted, scenario.to_toml(), table, code.get("sha256"))
+    known = [code_version(), wanted, scenario.to_toml(), table, code.get("sha256")]
+    key = _hash(*known, *LOADED.values())
     return key, _hash(planned_on(scenario), table)
 
 

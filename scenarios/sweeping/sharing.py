@@ -25,10 +25,12 @@ from multiprocessing import (
     parent_process,
 )
 from multiprocessing.connection import wait as wait_for
+from pathlib import Path
 from typing import Any, TypeVar
 
 from learning.errors import InputError
 from learning.workers import connect
+from scenarios.plugins import LOADED, OPTION, load_plugins
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -125,7 +127,9 @@ def processes(workers: int) -> Iterator[Executor]:
         return
     before = set(active_children())
     method = SERVER if SERVER in get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(workers, mp_context=get_context(method), initializer=_begin)
+    pool = ProcessPoolExecutor(
+        workers, mp_context=get_context(method), initializer=_begin, initargs=[[*LOADED]]
+    )
     try:
         yield pool
     except BaseException:
@@ -136,8 +140,11 @@ def processes(workers: int) -> Iterator[Executor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _begin() -> None:
-    """Leave Ctrl-C to the process that a worker works for, and end when that is killed."""
+def _begin(plugins: Sequence[Path]) -> None:
+    """Leave Ctrl-C to the process that a worker works for, end when that is killed, and have the
+    user's plug-ins.
+    """
+    load_plugins(plugins)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     above = parent_process()
     assert above is not None
@@ -156,8 +163,12 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     Raises
     ------
     InputError
-        If Dask is not installed, or no scheduler with workers answers at the address.
+        If Dask is not installed, no scheduler with workers answers at the address, or plug-ins were
+        loaded here.
     """
+    if LOADED:
+        found = ", ".join(path.name for path in LOADED)
+        raise InputError(OPTION, "must be left out with --scheduler, whose workers lack it", found)
     with connect(address, "--scheduler") as client:
         yield client.get_executor(pure=False), sum(client.nthreads().values())
 

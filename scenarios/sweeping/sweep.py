@@ -15,6 +15,7 @@ from learning.calls import check_arguments
 from learning.errors import InputError
 from learning.progress import Progress, ReportWork, count_progress, ignore_progress
 from scenarios.output.folders import write_together
+from scenarios.output.names import name_folder
 from scenarios.output.unfinished import put_file
 from scenarios.sweeping.answers import Point, point_rows, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
@@ -114,13 +115,13 @@ def sweep(
     if executor is None and workers != 1:
         begin_loading()
     file = read_study(study, overrides, allow_code=allow_code, data_folder=data_folder)
-    folder = Path(out or default_folder(file.name))
+    folder = Path(out or default_folder(file.name, overrides))
     return run_sweep(file, folder, executor=executor, workers=workers).table.to_pandas()
 
 
-def default_folder(study: str) -> Path:
-    """Default folder of a sweep: sweeps/NAME."""
-    return Path("sweeps") / Path(study).stem
+def default_folder(study: str, changes: Sequence[str] = ()) -> Path:
+    """Default folder of a sweep: sweeps/NAME, with the changes of the command line."""
+    return Path("sweeps") / name_folder(study, changes)
 
 
 def run_sweep(
