@@ -115,7 +115,7 @@ def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(
         bench_load.time_command(tmp_path, ["run", "nothing"])
 
 
-@pytest.mark.slow
+@pytest.mark.deep  # and `make bench` times them
 def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path):
     studies = import_module("benchmarks.bench_studies")
     every = studies.write_commands(tmp_path)

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from pairs import OWNERS, PLANS, PUBLIC, RECORDS, laid, refused, scenario
+from sizes import thinned
 
 from learning.errors import InputError
 from learning.forecast.choice import open_mechanisms, planner_under
@@ -31,13 +32,14 @@ ONCE = ("adassp", "one_step")
 LOSSES = ("squared", "hinge", "logistic", "network")
 SOLVED = {"adassp": ("squared",), "one_step": ("squared", "hinge", "logistic")}
 PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if loss in SOLVED.get(name, LOSSES)]
-OFTEN = (
-    "averaged",
-)  # algorithms tried under every loss in every run of the tests, the quick one too
-TRIED = [
-    pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow])
+OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests
+# every algorithm under one loss, and every loss under one algorithm
+EVERYDAY = [
+    (loss, name)
     for loss, name in PAIRS
+    if name in (*OFTEN, *ONCE) or LOSSES.index(loss) == ALGORITHMS.index(name) % len(LOSSES)
 ]
+TRIED = thinned(PAIRS, EVERYDAY)
 
 TRAININGS = 20
 
@@ -493,8 +495,8 @@ def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
     ("loss", "algorithm"),
     [
         ("hinge", "averaged"),
-        ("logistic", "weighted"),
-        ("squared", "asynchronous"),
+        pytest.param("logistic", "weighted", marks=pytest.mark.deep),
+        pytest.param("squared", "asynchronous", marks=pytest.mark.deep),
         ("squared", "sgd1"),
         ("squared", "adassp"),
     ],

@@ -282,6 +282,14 @@ NOTICE = {
 
 
 QUICK = ("laplace", "growing shares")
+# each much like another setting, and left to `make deep`
+NIGHTLY = (
+    "one step, l2",
+    "one step of labels, pure",
+    "one step of labels, l2",
+    "growing shares l2 pld",
+    "l2 pld",
+)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +297,9 @@ QUICK = ("laplace", "growing shares")
     [
         pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
         for name in ("laplace", *PLANTED)
-    ],
+        if name not in NIGHTLY
+    ]
+    + [pytest.param(name, marks=pytest.mark.deep) for name in NIGHTLY],
 )
 def test_planted_bugs_are_noticed_and_the_sound_training_stands(setting):
     task = training(*SETTINGS[setting])

@@ -223,6 +223,7 @@ def test_noise_on_a_norm_in_which_gradients_are_long_is_left_out(market):
     assert laplace.noise_level(1, 1.0) / l2.noise_level(1, 1.0) == pytest.approx(2 / (width + 1))
 
 
+@pytest.mark.deep
 def test_what_is_left_out_would_not_have_been_taken(market, monkeypatch):
     scenario = load("three_insurers", ["learning.protocol=best", "seed=7"])
     ways = list_open_ways(planning_inputs(scenario, market_data(scenario)))

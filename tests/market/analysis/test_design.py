@@ -173,7 +173,7 @@ def test_many_owners_join_in_the_order_of_records_and_budget():
     assert {int((point > 0).sum()) for point in points} >= {2, 3, 8}
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_best_policy_knows_every_equilibrium():
     """Second route: policies, each from every set of sharers and further starts; the best is judged like them."""
     game = replace(random_market(14), policy=None)

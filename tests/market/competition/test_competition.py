@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sizes import sized
+from sizes import sized, thinned
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
@@ -117,7 +117,9 @@ ALONE += [(COSTS[k % len(COSTS)], policy, 0.1) for k, policy in enumerate(POLICI
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("cost", "policy", "low"), ALONE, ids=lambda given: type(given).__name__ if given else None
+    ("cost", "policy", "low"),
+    thinned(ALONE, ALONE[::2]),
+    ids=lambda given: type(given).__name__ if given else None,
 )
 def test_one_learner_is_the_market_of_one_learner(cost, policy, low):
     owners = people(cost, epsilon_min=low)
