@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from learning.losses.clipping import RECORD
 from learning.losses.loss import Loss
@@ -169,38 +168,6 @@ def tells_little(made: Content) -> bool:
     """Test whether a forecast's interval is so wide that hardly anything could contradict it."""
     low, high = made["interval"] or (None, None)
     return low is not None and high is not None and bool(high > WIDE * max(low, 0.0))
-
-
-def fresh_errors(fresh: Content) -> dict[str, Any]:
-    """Format errors on held-out records: of labels in percent, of numbers squared.
-
-    Returns
-    -------
-    dict
-        ``error``, the measure; ``guess``, the constant answer; ``trained``, ``outside``,
-        ``nonprivate`` and ``guessing``, the errors; ``idle``, whether the trained model is no
-        better than guessing; ``better``, the number of owners whose own model it beats, None where
-        that was not tried.
-    """
-    words = {"error": "mean squared error", "guess": "the mean"}
-    prefix = "mse_"
-    guessing = "variance"
-    show = format_number
-    if "error_trained" in fresh:
-        words = {"error": "share of wrong labels", "guess": "the more frequent label"}
-        prefix = "error_"
-        guessing = "error_guessing"
-        show = format_percent
-    trained = fresh[f"{prefix}trained"]
-    alone = fresh.get("isolated")
-    errors = {who: show(fresh[prefix + who]) for who in ("trained", "outside", "nonprivate")}
-    return {
-        **words,
-        **errors,
-        "guessing": show(fresh[guessing]),
-        "idle": trained >= fresh[guessing],
-        "better": sum(trained < own for own in alone) if alone else None,
-    }
 
 
 def measured_money(result: Content) -> Content | None:
