@@ -45,7 +45,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
 
 
 def _errors_table(content: Mapping[str, Any]) -> PlainTable:
-    """Make the table of errors in plain units: what is bought first, then what to compare it with."""
+    """Make the table of errors in plain units, with that of the model that is bought first."""
     title = render_phrase("errors", "heading", content)
     table = PlainTable(title, "model", "measured", "in nine trainings in ten", "forecast")
     show = error_format(content["errors"], content)

@@ -24,6 +24,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 
 from learning import phrases as words
+from learning.money import format_cents
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
@@ -121,6 +122,11 @@ def money_of(value: float | None, content: Mapping[str, Any]) -> str:
     return wording.format_money(value, wording.currency_of(content))
 
 
+def cents_of(value: float | None, content: Mapping[str, Any]) -> str:
+    """Format an amount to the cent in the currency of a settlement."""
+    return format_cents(value, wording.currency_of(content))
+
+
 def upper_first(text: str) -> str:
     """Capitalise the first letter and keep the others."""
     return text[:1].upper() + text[1:]
@@ -131,6 +137,7 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "anywhere": wording.any_row,
     "belief_of": words.belief_of,
     "between": wording.format_interval,
+    "cents": cents_of,
     "but_for_words": words.but_for_words,
     "counted": wording.count_noun,
     "currency_of": wording.currency_of,
