@@ -68,7 +68,7 @@ def test_money_past_what_is_worth_buying_is_told():
     told = render_phrase("worth", "past_worth", content(dear))
     assert (
         told.startswith(
-            "Aurora Health, Beacon Mutual and Cedar Life sell more than is worth buying"
+            "Aurora Health, Beacon Mutual and Cedar Life sell more ε than is worth buying"
         )
         and "for that" in told
     )
@@ -83,9 +83,7 @@ def test_a_price_that_ends_there_buys_no_more():
     assert past_worth_part(ends) == {"owners": 0, "payments": 0.0, "gain": 0.0}
     assert render_phrase(
         "worth", "past_worth", content(ends)
-    ) == "" and "are worth buying up to ε =" in render_phrase(
-        "worth", "worth_buying", content(ends)
-    )
+    ) == "" and "Buying more than ε =" in render_phrase("worth", "worth_buying", content(ends))
 
 
 def test_who_is_bound_to_sell_more_is_told():
@@ -188,7 +186,7 @@ def test_a_design_does_not_buy_past_it_and_a_comparison_names_it():
             "chosen": {"learner": {"surplus": 1.0}, "scenario": {"currency": None}, "owners": []},
         },
     )
-    assert "More privacy could be bought than is worth buying: Aurora Health 20 instead of" in words
+    assert "The learner could buy more ε than is worth buying: Aurora Health 20 instead of" in words
     other = changed_until(cheap)
     rows = comparison(
         compare([Alternative("dear", cheap.scenario), Alternative("ends", other)], training=False)

@@ -120,7 +120,7 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "so few rows show no difference below 50 %" in on_rows(whole, seen(0.1, 0.25))
+    assert "so few rows can only show differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
     assert "does not agree with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
@@ -149,7 +149,7 @@ def test_nothing_delivered_nobody_paid(tmp_path):
         content
     )
     one = content_of(tmp_path / "other", small_contract(1, names=("Only",)))
-    assert "The one owner answered the one question: 5 is to be paid." in read(one)
+    assert "The one owner answered the one question: 5.00 is to be paid." in read(one)
 
 
 def test_names_can_do_nothing_but_be_read(tmp_path):
