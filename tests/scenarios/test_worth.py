@@ -70,7 +70,7 @@ def test_money_past_what_is_worth_buying_is_told():
         told.startswith(
             "Aurora Health, Beacon Mutual and Cedar Life sell more ε than is worth buying"
         )
-        and "for that" in told
+        and "For the excess the learner pays" in told
     )
 
 
@@ -90,7 +90,7 @@ def test_who_is_bound_to_sell_more_is_told():
     bound = run(DEAR % ',until="worth"', "owners.epsilon=[15.0,20.0]")
     np.testing.assert_array_equal(bound.epsilon, 15.0)
     assert past_worth_part(bound)["owners"] == 3 and past_worth_part(bound)["payments"] == 0
-    assert "nothing is paid for that" in render_phrase("worth", "past_worth", content(bound))
+    assert "The excess costs nothing" in render_phrase("worth", "past_worth", content(bound))
 
 
 def test_under_one_noise_the_reason_is_another():
@@ -102,7 +102,7 @@ def test_under_one_noise_the_reason_is_another():
         "worth", "worth_buying", told
     )
     for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):
-        assert "its limited number of records" in render_phrase(
+        assert "the number of its records limits the model" in render_phrase(
             "worth", "worth_buying", told | {"scenario": trust}
         )
 

@@ -100,7 +100,7 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
         validation=None,
         learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9},
     )
-    assert gain_outcome(untold) == "uncertain" and "? 5,800 uncertain: buying pays" in told(untold)
+    assert gain_outcome(untold) == "uncertain" and "? 5,800 uncertain; buying pays" in told(untold)
     assert gain_outcome(without_questions()) == model_outcome(without_questions()) == "even"
     assert model_outcome(result(outside_option__measured=0.001)) == "loss"
     assert model_outcome(result(validation__agrees=False)) == "uncertain"
