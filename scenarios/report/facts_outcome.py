@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from learning.losses.clipping import RECORD
@@ -271,6 +272,7 @@ def in_terms_of(terms: Content, result: Content) -> Callable[[float | None], str
 def alternative_name(row: Content) -> str:
     """Name an alternative."""
     name = str(row["name"]).replace("regulation.epsilon_cap = ", "cap on ε of ")
+    name = re.sub(r"^[a-z_]+\.(?=[a-z_]+ = )", "", name)  # a key without its section
     return name.replace("_", " ")
 
 
