@@ -130,14 +130,14 @@ def _draw_rest(axes: Axes, row: int, others: Sequence[Content]) -> None:
 
 
 def promised_figure(result: dict[str, Any]) -> Figure | None:
-    """Draw the learner's gain, promised and measured, on one axis with 0. None: nothing is sold."""
+    """Draw the learner's gain, forecast and measured, on one axis with 0. None: nothing is sold."""
     if not sellers(result):
         return None
     learner = result["learner"]
     money = measured_money(result)
     ends = (learner.get("gain") or {}).get("interval") or [learner["surplus"]] * 2
     often = "in nine of ten possible worlds"
-    rows = [("promised before training", learner["surplus"], ends, often, PALETTE[0])]
+    rows = [("forecast before training", learner["surplus"], ends, often, PALETTE[0])]
     top = 0.5
     note = "No model was trained"
     if money is not None:

@@ -46,7 +46,7 @@ def test_the_picture_shows_what_each_sells_and_is_paid_and_the_gain_promised_and
     )
     said = [text.replace("\u00a0", " ") for text, _, _ in written("promised", made)]
     assert (
-        "promised before training: 5,800 EUR" in said
+        "forecast before training: 5,800 EUR" in said
         and "measured after training: 6,790 EUR" in said
     )
     assert "700 to 9,400 EUR in nine of ten possible worlds" in said
