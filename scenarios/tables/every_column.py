@@ -24,7 +24,7 @@ from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, distinct_texts, read_as
 
 FITTED = 10_000  # rows that a model is fitted to, at most
-TRIED = 50_000  # held-out rows that it is tried on, at most
+TRIED = 20_000  # held-out rows that it is tried on, at most
 MOST_TEXTS = 30  # of a column, coded each by itself; a column of more than a hundred is left out
 MOST_DIFFERENT = 100
 LEAST_SHOWN = 10  # rows that a text must have to be coded
@@ -82,10 +82,11 @@ class EveryColumn:
         return np.concatenate(scores), np.clip(target, *self.ends)
 
     def _fit_and_predict(self, fitted: Rows, others: Rows) -> Array:
-        coded = np.column_stack([*self._code_columns(fitted)])
-        centre = coded[fitted].mean(axis=0)
-        spread = coded[fitted].std(axis=0)
-        varies = spread > 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            coded = np.column_stack([np.zeros(len(self.target)), *self._code_columns(fitted)])
+            centre = coded[fitted].mean(axis=0)
+            spread = coded[fitted].std(axis=0)
+        varies = (spread > 0) & np.isfinite(spread)
         x = (coded[:, varies] - centre[varies]) / spread[varies]
         fit = _fit_log_odds if self.labels else _fit_mean
         slopes, constant = fit(x[fitted], np.clip(self.target[fitted], *self.ends))
