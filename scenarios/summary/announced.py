@@ -150,7 +150,7 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
         "name": run.data.names,
         "records": run.data.sizes,
         "epsilon": run.epsilon,
-        "payment": round_payments(run.game.payments(run.epsilon)),
+        "payment": round_payments(run.game.payments(run.epsilon).tolist()),
         "weight": run.weights,
     }
     owners = rows_of(columns)
