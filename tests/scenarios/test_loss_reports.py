@@ -130,7 +130,7 @@ def test_a_report_is_spent_also_where_nothing_more_is_asked(write):
     result = run(made, training=False)
     assert result["forecast"]["step_size"] == 0
     assert [(claim["epsilon"], claim["rounds"]) for claim in result["claims"]] == [(0.05, 1)] * 3
-    assert "nothing leaks but what the loss reports spent" in render_phrase(
+    assert "nothing leaks beyond the loss reports" in render_phrase(
         "buying", "unasked", result.content
     )
     data, planner = prepare(made)
@@ -218,4 +218,4 @@ def test_what_is_told_of_the_reports_is_read_aloud(write, dpmarket):
     assert fact["cause"] == "owners_unlike"  # public rows with names tell more: said once
     alike = scenario(write, (2.0, 2.0, 2.0), REPORT, IN_ORDER)
     (fact,) = warnings_part(alike, *prepare(alike))
-    assert "their loss reports show nothing else" in render_phrase("privacy", "warning", fact, {})
+    assert "loss reports show no difference" in render_phrase("privacy", "warning", fact, {})
