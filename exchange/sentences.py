@@ -10,13 +10,13 @@ from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
+from learning.money import format_cents
 from learning.phrases import (
     NOTHING_PROMISED,
     belief_of,
     but_for_words,
     count_noun,
     format_interval,
-    format_money,
     format_number,
     format_percent,
     format_value,
@@ -65,7 +65,7 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     if contract.sums:
         yield "withdrawal", withdrawal_words()
     yield "forecast", forecast_words(contract)
-    total = format_money(sum(owner.payment for owner in contract.owners), contract.currency or "")
+    total = format_cents(sum(owner.payment for owner in contract.owners), contract.currency or "")
     yield "paid", f"{total} in all, each for as many of its answers as it delivers."
     yield "unseen", UNSEEN
 
@@ -104,7 +104,7 @@ def owner_rows(
         belief, _ = beliefs[owner.name]
         budget = format_number(owner.epsilon) + (" (beyond limits)" if refused[owner.name] else "")
         noise = format_number(spread * contract.terms(owner.name).scale)
-        paid = format_money(owner.payment, contract.currency or "")
+        paid = format_cents(owner.payment, contract.currency or "")
         guess = f"{sure_words(belief)} ({strength(belief)})"
         rows.append(
             (owner.name, f"{owner.records:,}", budget, noise, paid, format_percent(weight), guess)

@@ -124,9 +124,9 @@ class Result:
         """The outcome in a few sentences."""
         content = self.raw.content
         said = (
+            render_phrase("errors", "headline", content),
             render_phrase("market", "who_sells", content),
             render_phrase("model", "what_comes_out", content),
-            render_phrase("model", "on_fresh_records", content),
             render_phrase("buying", "does_buying_pay", content),
         )
         return " ".join(filter(None, said))

@@ -194,7 +194,60 @@ def _changed(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         and "validation__money" not in changes
     ):
         made["validation"] |= _money(made)
+    if not any(key.startswith("errors") for key in changes):
+        made["errors"] = _errors(made)
     return made
+
+
+def _errors(made: dict[str, Any]) -> dict[str, Any]:
+    """Errors in plain units that go with relative fitness: 14.2 squared visits at best, or one label in ten."""
+    labels = made["data"].get("labels")
+    if made["scenario"]["learning"]["loss"] == "squared":
+        labels = None
+
+    def plain(fitness: float | None) -> float | None:
+        if fitness is None:
+            return None
+        return 0.1 * (1 + fitness) if labels else math.sqrt(14.2 * max(1 + fitness, 0.0))
+
+    forecast = made["forecast"]
+    outside = made["outside_option"]
+    known = forecast["interval"] and None not in forecast["interval"]
+    trained = None
+    if made["validation"]:
+        runs = made["validation"]["relative_fitness"]
+        trained = {name: plain(value) for name, value in runs.items() if name != "std_error"}
+    measured = outside["measured"]
+    return {
+        "per": "wrong_label" if labels else "rmse",
+        "target": made["data"]["target"],
+        "label": (made["scenario"].get("labels") or {}).get(made["data"]["target"]),
+        "forecast": {
+            "outside": plain(outside["relative_fitness"]),
+            "outside_interval": [plain(end) for end in outside["interval"]],
+            "trained": plain(forecast["relative_fitness"]),
+            "interval": [plain(end) for end in forecast["interval"]],
+        }
+        if known
+        else None,
+        "measured": {
+            "on": "owners",
+            "rows": sum(owner["records"] for owner in made["owners"]),
+            "trained": trained,
+            "handed_over": trained and trained["median"],
+            "outside": plain(outside["relative_fitness"] if measured is None else measured),
+            "constant": {"answer": "no" if labels else 2.7, "error": plain(0.4)},
+            "best_of_kind": plain(0.0),
+            "every_column": {
+                "error": plain(-0.02),
+                "rows": 20040,
+                "columns": 12,
+                "left_out": ["site", "age", "sex"],
+            },
+            "cut": 0.0,
+            "uncut": None,
+        },
+    }
 
 
 def _money(made: dict[str, Any]) -> dict[str, Any]:

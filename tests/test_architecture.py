@@ -32,6 +32,7 @@ ROOMS = (
     "learning.training",
     "learning.forecast",
     "learning.phrases",
+    "learning.money",
     "learning.cells",
     "learning.table_file",
     "learning.partitions",

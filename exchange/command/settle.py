@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learning.errors import InputError
+from learning.money import format_cents
 from learning.phrases import format_number
 from learning.program import declare_command
 from learning.terminal import PlainTable, Terminal, show_stages
@@ -146,9 +147,10 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     rows = PlainTable(in_title(content["title"] or "Settlement", content), "owner", *columns)
     for one in content["owners"]:
         ledger = one["ledger"] or {"status": "not stated"}
-        numbers = (one[key] for key in ("epsilon", "epsilon_given", "payment", "paid"))
+        numbers = [format_number(one[key]) for key in ("epsilon", "epsilon_given")]
+        numbers += [format_cents(one[key]) for key in ("payment", "paid")]
         answers = f"{len(one['delivered'])} of {content['questions']['agreed']}"
-        rows.add_row(one["name"], answers, *map(format_number, numbers), ledger["status"])
+        rows.add_row(one["name"], answers, *numbers, ledger["status"])
     terminal = Terminal()
     terminal.print(rows)
     terminal.print()

@@ -17,6 +17,7 @@ from exchange.contract import Contract
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Answer, Query
 from learning.arrays import Array
+from learning.money import round_to_cent
 from learning.privacy.noise import answer_shares
 
 ROUNDING = 1e-12
@@ -294,7 +295,7 @@ def _delivery_of(
         missed=tuple(number for number in asked if number not in {*given, *unused}),
         share=share,
         payment=terms.payment,
-        paid=terms.payment * share,
+        paid=round_to_cent(terms.payment * share),
         epsilon=epsilon,
     )
 

@@ -35,6 +35,7 @@ from exchange.messages import Answer, Closing, Query
 from exchange.statement import Statement, compare_statement
 from learning.canonical import read_bytes, sha256_digest
 from learning.errors import InputError
+from learning.money import round_to_cent
 from scenarios.model_file import HandedOver, from_json, to_json
 
 FORMAT = "dpmarket settlement 1"
@@ -334,14 +335,15 @@ def _money_part(given: Sequence[Delivery]) -> dict[str, float | None]:
     InputError
         If payments sum to more than any number.
     """
-    promised = sum(one.payment for one in given)
+    promised = round_to_cent(sum(one.payment for one in given))
     if not np.isfinite(promised):
         remedy = "Agree in a larger currency unit."
         raise InputError("owners: payment", "must sum to a number", "more than any", remedy)
     amounts = [one.paid for one in given if one.paid is not None]
     if len(amounts) < len(given):
         return {"promised": promised, "paid": None, "kept": None}
-    return {"promised": promised, "paid": sum(amounts), "kept": promised - sum(amounts)}
+    paid = round_to_cent(sum(amounts))
+    return {"promised": promised, "paid": paid, "kept": round_to_cent(promised - paid)}
 
 
 def _ledger_part(

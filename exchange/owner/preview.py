@@ -16,11 +16,11 @@ from exchange.owner.answering import WrittenAnswer
 from exchange.owner.answers import charged_answer, check_query, check_turn, find_account
 from exchange.owner.table import OwnTable, Records
 from learning.arrays import Array
+from learning.money import format_cents
 from learning.phrases import (
     belief_of,
     but_for_words,
     count_noun,
-    format_money,
     format_number,
     join_words,
     protection,
@@ -157,7 +157,7 @@ def preview_words(
             f"{'score' if contract.sums else 'next answer'}"
         ],
         "loses": [f"{spent}, of {unit}, {meaning}"],
-        "earns": [f"{format_money(seen.payment, contract.currency or '')} for all answers"],
+        "earns": [f"{format_cents(seen.payment, contract.currency or '')} for all answers"],
     }
     if query is not None:
         lines["asked"].append(f"This is question {query.round}: its point is in the ball.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,15 @@ class Overlap:
     ----------
     rows: the number of records, over all owners, that are identical to a record of another owner.
     kappa: the largest number of owners of one identical record, >= 1.
+    by_chance: expected ``rows`` if every copy of a record had an owner drawn at random, in
+        proportion to their numbers of records. So many are chance in coded data.
+    spread: standard deviation of that number.
     """
 
     rows: int
     kappa: int
+    by_chance: float = field(default=0.0, compare=False, repr=False)
+    spread: float = field(default=0.0, compare=False, repr=False)
 
 
 def mark_records(x: Array, y: Array) -> NDArray[np.uint64]:
@@ -57,7 +62,31 @@ def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> 
     record = np.searchsorted(twice, marked[again])
     held = np.unique(np.stack([record, whose[again]]), axis=1)[0]
     holders = np.bincount(held, minlength=len(twice))
-    return Overlap(int((holders[record] > 1).sum()), int(max(holders, default=1)))
+    copies = np.bincount(record)
+    expected, spread = chance_of_copies(copies, np.bincount(whose) / len(whose))
+    rows = int((holders[record] > 1).sum())
+    return Overlap(rows, int(max(holders, default=1)), expected, spread)
+
+
+def chance_of_copies(copies: NDArray[np.integer], shares: Array) -> tuple[float, float]:
+    """Expect the records with a copy at another owner, if owners were drawn at random.
+
+    All m copies of a record count unless one owner has them all: m with chance
+    q = 1 - sum_i p_i^m. So the mean is sum m q, and the variance sum m^2 q (1 - q).
+
+    Parameters
+    ----------
+    copies: array (k,), m of each record that is found more than once.
+    shares: array (n_owners,), p, each owner's share of all records.
+
+    >>> chance_of_copies(np.array([2]), np.array([0.5, 0.5]))
+    (1.0, 1.0)
+    """
+    sizes, counts = np.unique(copies, return_counts=True)
+    apart = 1 - (shares[:, None] ** sizes).sum(axis=0)
+    mean = float(counts @ (sizes * apart))
+    variance = float(counts @ (sizes**2 * apart * (1 - apart)))
+    return mean, variance**0.5
 
 
 def count_overlap(owners: Sequence[OwnerData]) -> Overlap:

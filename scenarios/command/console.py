@@ -12,6 +12,7 @@ from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
 from learning.phrases import format_interval, format_number, format_percent
 from learning.terminal import PlainTable, Terminal, titled
+from scenarios.report.facts_errors import error_format, error_rows
 from scenarios.report.facts_outcome import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
 from scenarios.report.phrases import render_lines, render_phrase, terminal_lines
@@ -24,6 +25,9 @@ WIDEST = 20  # owners printed; all owners are in owners.csv
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Print the owners, what came out by topic, and the place of the report."""
     out = Terminal()
+    if content.get("errors"):
+        out.print(_errors_table(content))
+        out.print()
     out.print(_owners_table(content))
     hidden = len(content["owners"]) - WIDEST
     if hidden > 0:
@@ -38,6 +42,18 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     out.say(titled("filled", render_phrase("privacy", "filled_cells", filled)))
     out.say(titled("persons", render_phrase("privacy", "persons_counted", content)))
     out.say(f"\nreport: {folder / 'report.html'}")
+
+
+def _errors_table(content: Mapping[str, Any]) -> PlainTable:
+    """Make the table of errors in plain units, with that of the model that is bought first."""
+    title = render_phrase("errors", "heading", content)
+    table = PlainTable(title, "model", "measured", "in nine trainings in ten", "forecast")
+    show = error_format(content["errors"], content)
+    for row in error_rows(content):
+        measured = "not trained" if row["measured"] is None else show(row["measured"])
+        words = [render_phrase("errors", name, row, content) for name in ("spread", "forecast")]
+        table.add_row(render_phrase("errors", "row_words", row, content), measured, *words)
+    return table
 
 
 def _owners_table(content: Mapping[str, Any]) -> PlainTable:

@@ -18,7 +18,16 @@ from scenarios.result import text_cell
 
 CONTENT = "comparison.json"
 FILES = (CONTENT, "comparison.csv", "owners.csv", "comparison.svg", "memo.md", "report.html")
-NESTED = ("owners", "policy", "rules", "scaled", "interval", "gain_interval", "trained_gain")
+NESTED = (
+    "owners",
+    "policy",
+    "rules",
+    "scaled",
+    "interval",
+    "gain_interval",
+    "trained_gain",
+    "errors",
+)
 
 
 def alternatives_frame(content: dict[str, Any]) -> pd.DataFrame:
@@ -28,6 +37,10 @@ def alternatives_frame(content: dict[str, Any]) -> pd.DataFrame:
         plain = {key: value for key, value in row.items() if key not in NESTED}
         plain |= dict(zip(("interval_low", "interval_high"), row["interval"], strict=True))
         plain |= dict(zip(("gain_low", "gain_high"), row["gain_interval"], strict=True))
+        errors = row.get("errors") or {"per": None, "measured": {}}
+        plain["error_per"] = errors["per"]
+        plain["error_trained"] = (errors["measured"].get("trained") or {}).get("mean")
+        plain["error_outside"] = errors["measured"].get("outside")
         trained = row["trained_gain"] or {}
         for key in ("mean", "std_error", "q05", "q95"):
             plain[f"trained_gain_{key}"] = trained.get(key)

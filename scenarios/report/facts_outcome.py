@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from learning.losses.clipping import RECORD
 from learning.losses.loss import Loss
@@ -171,38 +171,6 @@ def tells_little(made: Content) -> bool:
     return low is not None and high is not None and bool(high > WIDE * max(low, 0.0))
 
 
-def fresh_errors(fresh: Content) -> dict[str, Any]:
-    """Format errors on held-out records: of labels in percent, of numbers squared.
-
-    Returns
-    -------
-    dict
-        ``error``, the measure; ``guess``, the constant answer; ``trained``, ``outside``,
-        ``nonprivate`` and ``guessing``, the errors; ``idle``, whether the trained model is no
-        better than guessing; ``better``, the number of owners whose own model it beats, None where
-        that was not tried.
-    """
-    words = {"error": "mean squared error", "guess": "the mean"}
-    prefix = "mse_"
-    guessing = "variance"
-    show = format_number
-    if "error_trained" in fresh:
-        words = {"error": "share of wrong labels", "guess": "the more frequent label"}
-        prefix = "error_"
-        guessing = "error_guessing"
-        show = format_percent
-    trained = fresh[f"{prefix}trained"]
-    alone = fresh.get("isolated")
-    errors = {who: show(fresh[prefix + who]) for who in ("trained", "outside", "nonprivate")}
-    return {
-        **words,
-        **errors,
-        "guessing": show(fresh[guessing]),
-        "idle": trained >= fresh[guessing],
-        "better": sum(trained < own for own in alone) if alone else None,
-    }
-
-
 def measured_money(result: Content) -> Content | None:
     """Return the money of the trained models; None before any training."""
     return (result["validation"] or {}).get("money")
@@ -304,6 +272,7 @@ def in_terms_of(terms: Content, result: Content) -> Callable[[float | None], str
 def alternative_name(row: Content) -> str:
     """Name an alternative."""
     name = str(row["name"]).replace("regulation.epsilon_cap = ", "cap on ε of ")
+    name = re.sub(r"^[a-z_]+\.(?=[a-z_]+ = )", "", name)  # a key without its section
     return name.replace("_", " ")
 
 

@@ -32,6 +32,13 @@ def budgets_sold(result: Content) -> list[float]:
     return [epsilon_of(owner) for owner in sellers(result)]
 
 
+def sell_alike(owners: Iterable[Content]) -> bool:
+    """Test whether owners sell the same budget under noise for the same payment, up to rounding."""
+    sales = {(f"{epsilon_of(one):.6g}", f"{one['payment'] or 0.0:.6g}") for one in owners}
+    epsilon, payment = map(float, next(iter(sales)))
+    return len(sales) == 1 and epsilon < math.inf and payment >= 0
+
+
 def asks_nothing(result: Content) -> bool:
     """Test whether owners sell, and the learner still does best to ask nothing."""
     return result["forecast"].get("step_size") == 0 and bool(sellers(result))

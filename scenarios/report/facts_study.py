@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import Any
 
-from learning.phrases import format_value
+from learning.phrases import format_value, join_words
 from scenarios.report.wording import (
     UNKNOWN,
     drop_rounding,
@@ -45,6 +45,12 @@ WORDS = {
 }
 PERCENT = "relative_fitness"
 STANDING_HEADS = ("policy", "all rational", "worst", "where", "greatest regret")
+
+
+def title_of_study(study: Study) -> str:
+    """Return the title of a study; one without a title is named by its keys."""
+    keys = join_words([key.replace("_", " ") for key in study.keys])
+    return study.title or f"What changes with {keys}" * bool(keys) or "A study"
 
 
 def name_fact(fact: str) -> str:

@@ -18,6 +18,7 @@ from scenarios.report.facts_owners import (
     by_stake,
     epsilon_of,
     protection_of,
+    sell_alike,
     sellers,
 )
 from scenarios.report.figure_page import (
@@ -59,6 +60,9 @@ def sales_figure(result: dict[str, Any]) -> Figure | None:
     if len(owners) > LISTED + 1:
         listed = by_stake(owners, LISTED)
     names = {owner["name"] for owner in listed}
+    if len(owners) > 2 and sell_alike(owners):  # one row says it of all
+        listed = [{**owners[0], "shown": f"each of {len(owners):,}"}]
+        names = {owner["name"] for owner in owners}
     others = [owner for owner in owners if owner["name"] not in names]
     count = len(listed) + bool(others)
     top = 0.56
@@ -96,7 +100,9 @@ def _draw_bars(
         name = owner["name"]
         epsilon = epsilon_of(owner)
         paid = owner["payment"] or 0.0
-        axes.text(NAME, row, shorten(name, 15), ha="right", va="center", fontsize=8.5)
+        axes.text(
+            NAME, row, shorten(owner.get("shown", name), 15), ha="right", va="center", fontsize=8.5
+        )
         label = format_number(epsilon)
         if name in sure and math.isfinite(epsilon):
             label += f"  {strength(sure[name])}"
@@ -124,14 +130,14 @@ def _draw_rest(axes: Axes, row: int, others: Sequence[Content]) -> None:
 
 
 def promised_figure(result: dict[str, Any]) -> Figure | None:
-    """Draw the learner's gain, promised and measured, on one axis with 0. None: nothing is sold."""
+    """Draw the learner's gain, forecast and measured, on one axis with 0. None: nothing is sold."""
     if not sellers(result):
         return None
     learner = result["learner"]
     money = measured_money(result)
     ends = (learner.get("gain") or {}).get("interval") or [learner["surplus"]] * 2
     often = "in nine of ten possible worlds"
-    rows = [("promised before training", learner["surplus"], ends, often, PALETTE[0])]
+    rows = [("forecast before training", learner["surplus"], ends, often, PALETTE[0])]
     top = 0.5
     note = "No model was trained"
     if money is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from learning.money import format_cents
 from scenarios.report.facts_outcome import STANDARD_ERRORS_SHOWN
 from scenarios.report.figure_page import (
     BAND,
@@ -27,7 +29,7 @@ from scenarios.report.figure_page import (
 )
 from scenarios.report.figure_scale import Scale
 from scenarios.report.page import inline_svg, render_page
-from scenarios.report.wording import format_number, format_percent, in_money, money_heading
+from scenarios.report.wording import currency_of, format_percent, money_heading
 
 Content = Mapping[str, Any]
 Row = tuple[str, dict[str, Any], tuple[float, float, float]]
@@ -92,14 +94,14 @@ def _draw_answers(axes: Axes, owners: Sequence[Content], agreed: int) -> None:
 
 
 def _draw_money(axes: Axes, owners: Sequence[Content], content: Content) -> None:
-    cash = in_money(content)
+    cash = partial(format_cents, currency=currency_of(content))
     places = np.arange(len(owners))
     promised = [one["payment"] for one in owners]
     outline: dict[str, Any] = {"color": "none", "edgecolor": MUTED, "linewidth": 0.9}
     axes.barh(places, promised, 0.56, **outline)
     axes.barh(places, [one["paid"] or 0.0 for one in owners], 0.56, color=PALETTE[0])
     for place, one in enumerate(owners):
-        label = f"{format_number(one['paid'])} of {cash(one['payment'])}"
+        label = f"{format_cents(one['paid'])} of {cash(one['payment'])}"
         if one["paid"] is None:
             label = "cannot be told"
         elif one["share"] == 1:

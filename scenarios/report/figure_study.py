@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -77,7 +77,9 @@ def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure | 
         return None
     numeric = all(curve.is_numeric for curve in curves)
     if numeric and len({at for curve in curves for at in curve.at}) > 1:
-        return _draw_along_numbers(facts, curves, _along(study), title, note)
+        return _draw_along_numbers(
+            facts, join_coinciding(curves, facts), _along(study), title, note
+        )
     return _draw_along_names(facts, curves, title, note)
 
 
@@ -123,13 +125,38 @@ def group_points(study: Study, points: Sequence[Point]) -> list[Curve]:
     places = [study.keys.index(key) for key in keys]
     made: dict[str, Curve] = {}
     for point in points:
-        name = ", ".join(show_value(point.values[i]) for i in places if point.values[i] is not None)
+        name = ", ".join(
+            _name_value(study.keys[i], point.values[i])
+            for i in places
+            if point.values[i] is not None
+        )
         at = _place_along(study, point, along)
         if at is not None:
             curve = made.setdefault(name, Curve(name, [], []))
             curve.at.append(at)
             curve.points.append(point)
     return list(made.values())
+
+
+def _name_value(key: str, value: Any) -> str:
+    """Name a value of a key: a number with the key's last part, a text by itself."""
+    if isinstance(value, (int, float)):
+        return f"{key.rsplit('.', 1)[-1].replace('_', ' ')} = {show_value(value)}"
+    return show_value(value)
+
+
+def join_coinciding(curves: Sequence[Curve], facts: Sequence[str]) -> list[Curve]:
+    """Join the curves that coincide in all facts to one, which has the names of all."""
+    joined: dict[tuple[Any, ...], Curve] = {}
+    for curve in curves:
+        means = [
+            (at, *(float(f"{point.facts[fact].mean:.6g}") for fact in facts if fact in point.facts))
+            for at, point in zip(curve.at, curve.points, strict=True)
+        ]
+        same = joined.setdefault(tuple(sorted(means)), curve)
+        if same is not curve:
+            joined[tuple(sorted(means))] = replace(same, name=f"{same.name}; {curve.name}")
+    return list(joined.values())
 
 
 def _holds_texts(points: Sequence[Point], place: int) -> bool:

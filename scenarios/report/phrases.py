@@ -24,12 +24,13 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 
 from learning import phrases as words
+from learning.money import format_cents
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, title_of
 from learning.training.baselines import BASELINES
 from scenarios.features import FEATURES
 from scenarios.features.base import Feature, Topic
-from scenarios.report import facts_outcome, facts_owners, wording
+from scenarios.report import facts_errors, facts_outcome, facts_owners, wording
 from scenarios.report.facts_outcome import is_measured
 from scenarios.report.facts_owners import Content
 from scenarios.schema.market import FIRST
@@ -41,7 +42,7 @@ LINE = "\u2028"  # begins a line of its own
 SPACES = re.compile(f"[ \t\n{LINE}]+")
 # Blanks that a template leaves before a mark of punctuation, or behind an opening bracket.
 LOOSE = re.compile(r" (?=[,;.:)\]]+(?: |$))|(?<=[(\[]) ")
-FACTS = (facts_owners, facts_outcome)
+FACTS = (facts_owners, facts_outcome, facts_errors)
 CONSTANTS = {
     "ACCOUNTINGS": ACCOUNTINGS,
     "BASELINES": BASELINES,
@@ -121,6 +122,11 @@ def money_of(value: float | None, content: Mapping[str, Any]) -> str:
     return wording.format_money(value, wording.currency_of(content))
 
 
+def cents_of(value: float | None, content: Mapping[str, Any]) -> str:
+    """Format an amount to the cent in the currency of a settlement."""
+    return format_cents(value, wording.currency_of(content))
+
+
 def upper_first(text: str) -> str:
     """Capitalise the first letter and keep the others."""
     return text[:1].upper() + text[1:]
@@ -131,6 +137,7 @@ FORMATS: dict[str, Callable[..., Any]] = {
     "anywhere": wording.any_row,
     "belief_of": words.belief_of,
     "between": wording.format_interval,
+    "cents": cents_of,
     "but_for_words": words.but_for_words,
     "counted": wording.count_noun,
     "currency_of": wording.currency_of,
@@ -254,6 +261,7 @@ SECTIONS = [
 TRAINED = has_part("validation")
 # Topics of every result by rank; those of features, between and behind them, are in their classes.
 LINES: dict[str, Topic] = {
+    "errors": Topic("error", 0, applies=has_part("errors")),
     "equilibrium": Topic("equilibrium", 1),
     "protection": Topic("privacy", 3),
     "model": Topic("forecast", 5),
@@ -261,7 +269,7 @@ LINES: dict[str, Topic] = {
     "choice": Topic("plan", 7),
     "buying": Topic("learner", 8),
     "worth": Topic("worth", 9),
-    "terms": Topic("error", 11),
+    "terms": Topic("in its terms", 11),
     "market": Topic("owners", 13),
     "overlap": Topic("overlap", 21, phrases=("privacy", "joint_promises")),
     "warnings": Topic("warning", 22, phrases=("privacy", "warnings")),

@@ -25,7 +25,7 @@ def draw_study(study: Study, swept: Swept) -> str:
 
     Empty where there is nothing to draw.
     """
-    title = study.title or "A study"
+    title = facts_study.title_of_study(study)
     if swept.indices is not None:
         return draw_svg(index_figure, study, swept.indices.to_pylist(), title)
     if study.tournament is not None:
@@ -55,6 +55,7 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
         "study.html.j2",
         {},
         study=study,
+        title=facts_study.title_of_study(study),
         points=points,
         standings=swept.standings,
         question=facts_study.study_question(file.text, study),

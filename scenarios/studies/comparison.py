@@ -51,6 +51,7 @@ FACTS = {
     "interval": "forecast.interval",
     "outside": "outside_option.relative_fitness",
     "terms": "learner.terms",
+    "errors": "errors",
     "gain": "learner.surplus",
     "gain_median": "learner.gain.median",
     "gain_interval": "learner.gain.interval",

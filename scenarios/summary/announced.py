@@ -18,6 +18,7 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
+from learning.money import round_payments
 from learning.phrases import format_value
 from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.mechanism import Mechanism
@@ -140,8 +141,8 @@ def finite_or_none(bound: float) -> float | None:
 def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
     """Budgets and payments of the owners, and the forecast of the model.
 
-    A payment is what the learner pays for all of an owner's answers, before any tax. Owners that
-    sell nothing are named.
+    A payment is what the learner pays for all of an owner's answers, before any tax, to the cent.
+    Owners that sell nothing are named.
     """
     forecast = content["forecast"]
     data = run.scenario.data
@@ -149,7 +150,7 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
         "name": run.data.names,
         "records": run.data.sizes,
         "epsilon": run.epsilon,
-        "payment": run.game.payments(run.epsilon),
+        "payment": round_payments(run.game.payments(run.epsilon).tolist()),
         "weight": run.weights,
     }
     owners = rows_of(columns)

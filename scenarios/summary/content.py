@@ -21,6 +21,7 @@ from scenarios.result import SCHEMA, Result, to_plain
 from scenarios.run import Loop, Run
 from scenarios.schema.scenario import Scenario, sha256
 from scenarios.summary import market
+from scenarios.summary.errors import errors_part
 from scenarios.summary.forecast import all_claims, claims_part, clip_interval, forecast_part
 from scenarios.summary.validation import validation_part
 from scenarios.summary.verdict import weaker_than_sold
@@ -34,6 +35,7 @@ LOOKED_UP = {
     "data.identical_records": MEASURED,
     "data.persons": MEASURED,
     "contributions": MEASURED,
+    "errors.measured": MEASURED,
     "withdrawal": MEASURED,
     "forecast.oracle": ORACLE,
     "go": MEASURED,
@@ -170,6 +172,7 @@ def market_facts(
         "protocol": protocol_part(scenario, run.planner),
         "forecast": predicted,
         "validation": validation,
+        "errors": errors_part(run),
     }
 
 

@@ -22,6 +22,7 @@ from scenarios.run import Run
 from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
+from scenarios.summary.errors import forecast_errors
 from scenarios.summary.verdict import STANDARD_ERRORS, summarise_runs
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import is_written
@@ -45,30 +46,15 @@ def terms_part(run: Run) -> dict[str, Any] | None:
     measure = run.measure
     if worth is None:
         return None
-    told = run.prediction
-    forecast = run.planner.forecast
     target = run.data.table.target_name
-    outside = trained = float(measure.own(forecast.outside))
-    outside_worlds = trained_worlds = measure.own_in_worlds(told.outside)
-    if run.asks:
-        trained = float(measure(forecast.at(run.epsilon)))
-        trained_worlds = measure.in_worlds(told.trained)
     return worth.model_dump() | {
         "target": target,
         "label": run.scenario.labels.get(target),
         "law": "exact" if worth.decisions is None else "rehearsed",
-        "basis": forecast.basis,
-        "outside": outside,
-        "outside_interval": error_interval(outside_worlds),
-        "trained": trained,
-        "interval": error_interval(trained_worlds),
+        "basis": run.planner.forecast.basis,
+        **forecast_errors(run, measure),
         "constant": constant_part(run),
     }
-
-
-def error_interval(errors: Array) -> list[float]:
-    """Interval of an error over possible worlds (m,); never below 0."""
-    return [max(end, 0.0) for end in quantiles(errors, LEVEL)]
 
 
 def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from learning.threads import one_blas_thread
 from learning.workers import keep_workers
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
+from scenarios.tables.every_column import EveryColumn, every_column
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
@@ -54,6 +55,8 @@ class MarketData:
     n_rows : rows of the whole table.
     aside : public records that the learner uses for nothing but to try the trained model, or None.
     persons : counts of persons in all rows; None where a person is not the unit.
+    every : some rows with every column of the table, of the simulator alone; None where the table
+        is read in parts.
     """
 
     pooled: Pooled
@@ -66,6 +69,7 @@ class MarketData:
     n_rows: int
     aside: OwnerData | None = None
     persons: Persons | None = None
+    every: EveryColumn | None = None
 
     @property
     def holdout(self) -> Fresh | None:
@@ -164,6 +168,10 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     # Refuses lists without one value per owner.
     scenario.in_order_of(list(division.owners), division.too_small)
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
+    every = None
+    if isinstance(raw, Table):
+        ends = (encoder.target.low, encoder.target.high)
+        every = every_column(raw, data, table, division, ends)
     return MarketData(
         pooled=pooled,
         public=_public_sample(scenario, holders, table, encoder, division, own),
@@ -175,6 +183,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         n_rows=raw.n_rows,
         aside=aside,
         persons=persons,
+        every=every,
     )
 
 

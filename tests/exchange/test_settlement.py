@@ -64,10 +64,10 @@ def test_a_payment_falls_with_the_share_of_the_budget_that_was_not_delivered(gro
     parts = growth ** np.arange(3)
     parts /= parts.sum()
     assert found["Alpha"].paid == 5.0
-    assert found["Beta"].paid == pytest.approx(5 * (parts[0] + parts[1])) and found[
+    assert found["Beta"].paid == round(float(5 * (parts[0] + parts[1])), 2) and found[
         "Beta"
     ].missed == (3,)
-    assert found["Gamma"].paid == pytest.approx(5 * parts[0]) and found["Gamma"].missed == (2, 3)
+    assert found["Gamma"].paid == round(float(5 * parts[0]), 2) and found["Gamma"].missed == (2, 3)
 
 
 def test_a_budget_that_covers_more_answers_than_are_asked_is_paid_in_full_and_not_spent_in_full():

@@ -64,7 +64,7 @@ def test_chances_are_never_0_or_1_while_worlds_differ():
 
 def test_the_chance_is_told_in_words():
     told = render_phrase("gain", "chance_of_paying", result()).replace("\u00a0", " ")
-    assert "the chance that buying pays is 97 %" in told and "between 700 and 9,400" in told
+    assert "buying pays with a chance of 97 %" in told and "between 700 and 9,400" in told
     sure = result(
         learner__gain={"median": 5.0, "interval": [1.0, 9.0], "level": 0.9, "chance_pays": 0.998}
     )

@@ -136,7 +136,9 @@ def test_the_model_is_judged_on_rows_that_nobody_trained_on_and_says_what_is_cla
         model.holdout["records"] == 40
         and f"{100 * market['validation']['holdout']['error_trained']:.3g}"[:2] in market.headline
     )
-    assert "On 40 held-out records its share of wrong labels is" in market.headline
+    assert "measured on 40 held-out rows, which nobody trained on" in market.headline.replace(
+        "\u00a0", " "
+    )
     sold = market.owners["epsilon"]
     assert model.claims["epsilon"].to_dict() == pytest.approx(sold[sold > 0].to_dict())
     assert (

@@ -339,7 +339,7 @@ def test_check_finds_what_records_lack_and_says_what_periods_do(path, capsys):
     data = check_scenario(scenario)
     told = render_phrase("ahead", "steps", scenario, data)
     assert (
-        "in each of 4 periods, all of which ask about the same records" in told
+        "in each of 4 periods. All periods ask about the same records" in told
         and "at most 3 to 5" in told
     )
     assert "All answers of a period together spend" in render_phrase(

@@ -409,8 +409,8 @@ def test_labels_without_public_rows_are_stated(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "status", "told"),
     [
-        ('"0.5\r1"', 0, "1 cell is missing"),
-        ('"0.5\n1"', 0, "1 cell is missing"),
+        ('"0.5\r1"', 0, "1 cell of the owners' records was filled"),
+        ('"0.5\n1"', 0, "1 cell of the owners' records was filled"),
         (
             "0.5\r1",
             0,

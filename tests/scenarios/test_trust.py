@@ -197,9 +197,9 @@ def test_a_check_refuses_fears_that_noise_made_together_does_nothing_about():
 
 
 def test_what_epsilon_means_is_told_of_those_who_see_sums_alone(result):
-    assert "whoever sees sums of answers alone is at ε = " in render_phrase(
+    assert "After seeing sums of answers alone at ε = " in render_phrase(
         "protection", "meaning", protection_of(result)
     )
-    assert "whoever sees all answers is at ε = " in render_phrase(
+    assert "After seeing all answers at ε = " in render_phrase(
         "protection", "meaning", protection_of({**result, "trust": None})
     )

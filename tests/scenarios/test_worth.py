@@ -68,9 +68,9 @@ def test_money_past_what_is_worth_buying_is_told():
     told = render_phrase("worth", "past_worth", content(dear))
     assert (
         told.startswith(
-            "Aurora Health, Beacon Mutual and Cedar Life sell more than is worth buying"
+            "Aurora Health, Beacon Mutual and Cedar Life sell more ε than is worth buying"
         )
-        and "for that" in told
+        and "For the excess the learner pays" in told
     )
 
 
@@ -83,16 +83,14 @@ def test_a_price_that_ends_there_buys_no_more():
     assert past_worth_part(ends) == {"owners": 0, "payments": 0.0, "gain": 0.0}
     assert render_phrase(
         "worth", "past_worth", content(ends)
-    ) == "" and "are worth buying up to ε =" in render_phrase(
-        "worth", "worth_buying", content(ends)
-    )
+    ) == "" and "Buying more than ε =" in render_phrase("worth", "worth_buying", content(ends))
 
 
 def test_who_is_bound_to_sell_more_is_told():
     bound = run(DEAR % ',until="worth"', "owners.epsilon=[15.0,20.0]")
     np.testing.assert_array_equal(bound.epsilon, 15.0)
     assert past_worth_part(bound)["owners"] == 3 and past_worth_part(bound)["payments"] == 0
-    assert "nothing is paid for that" in render_phrase("worth", "past_worth", content(bound))
+    assert "The excess costs nothing" in render_phrase("worth", "past_worth", content(bound))
 
 
 def test_under_one_noise_the_reason_is_another():
@@ -104,7 +102,7 @@ def test_under_one_noise_the_reason_is_another():
         "worth", "worth_buying", told
     )
     for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):
-        assert "its limited number of records" in render_phrase(
+        assert "the number of its records limits the model" in render_phrase(
             "worth", "worth_buying", told | {"scenario": trust}
         )
 
@@ -188,7 +186,7 @@ def test_a_design_does_not_buy_past_it_and_a_comparison_names_it():
             "chosen": {"learner": {"surplus": 1.0}, "scenario": {"currency": None}, "owners": []},
         },
     )
-    assert "More privacy could be bought than is worth buying: Aurora Health 20 instead of" in words
+    assert "The learner could buy more ε than is worth buying: Aurora Health 20 instead of" in words
     other = changed_until(cheap)
     rows = comparison(
         compare([Alternative("dear", cheap.scenario), Alternative("ends", other)], training=False)

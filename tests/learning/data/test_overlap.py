@@ -7,7 +7,7 @@ import pytest
 from populations import generated
 
 from learning.data.fitting import fit_encoder
-from learning.data.overlap import Overlap, count_overlap
+from learning.data.overlap import Overlap, chance_of_copies, count_overlap, overlap_of_marks
 from learning.data.owner_data import OwnerData, encode_owners
 from scenarios.report.phrases import render_phrase
 
@@ -88,7 +88,7 @@ def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
     found = {"rows": 20, "kappa": 3}
     assert render_phrase("privacy", "identical_records", found, 3) == ""
     assert render_phrase("privacy", "identical_records", {"rows": 0, "kappa": 1}, 1) == ""
-    for part in ("20 records", "3 owners", "learning.overlap = 2", "set it to 3"):
+    for part in ("20 records", "sit with 2 owners", "set learning.overlap (up to 3 here)"):
         assert part in render_phrase("privacy", "identical_records", found, 2)
 
 
@@ -113,6 +113,30 @@ def test_check_and_run_tell_and_go_on(dpmarket, write, tmp_path, shared, stated,
         status, out, err = dpmarket(
             *command, *(word for change in changes for word in ("--set", change))
         )
-        assert status == 0 and err == "" and ("identical to another owner's" in out) == warned
+        assert status == 0 and err == "" and ("identical to a record of another" in out) == warned
     result = json.loads((tmp_path / "r" / "result.json").read_text())
-    assert result["data"]["identical_records"] == {"rows": 2 * shared, "kappa": 2 if shared else 1}
+    found = result["data"]["identical_records"]
+    assert (found["rows"], found["kappa"]) == (2 * shared, 2 if shared else 1)
+    assert ("more than chance" in out) == warned  # no record is met twice with one owner
+
+
+def test_copies_dealt_out_at_random_are_as_many_as_chance_says():
+    """Deal out coded records over and over, and compare mean and deviation with the formula."""
+    rng = np.random.default_rng(5)
+    marks = rng.integers(0, 400, size=600).astype(np.uint64)
+    shares = np.array([0.6, 0.3, 0.1])
+    found = [overlap_of_marks(marks, rng.choice(3, size=600, p=shares)) for _ in range(400)]
+    copies = np.unique(marks, return_counts=True)[1]
+    mean, spread = chance_of_copies(copies[copies > 1], shares)
+    rows = np.array([one.rows for one in found])
+    assert rows.mean() == pytest.approx(mean, abs=4 * spread / 20)
+    assert rows.std() == pytest.approx(spread, rel=0.15)
+    assert np.mean([one.by_chance for one in found]) == pytest.approx(mean, rel=0.01)
+
+
+def test_records_of_one_person_at_two_owners_are_more_than_chance():
+    rng = np.random.default_rng(6)
+    own = rng.integers(0, 2**60, size=200).astype(np.uint64)
+    marks = np.concatenate([own, own[:40], own[:40] + np.uint64(1)])
+    found = overlap_of_marks(marks, np.repeat([0, 1], [200, 80]))
+    assert found.rows == 80 > found.by_chance + 2 * found.spread

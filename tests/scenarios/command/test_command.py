@@ -165,7 +165,7 @@ def test_missing_cells_are_counted_and_the_remedy_named(dpmarket, write, tmp_pat
     assert (
         status == 0
         and "public rows dropped for missing cells: 2" in out
-        and "1 cell is missing from the owners' records" in out
+        and "1 cell of the owners' records was filled" in out
     )
 
 

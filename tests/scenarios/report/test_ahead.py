@@ -17,7 +17,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
     [
         (
             (),
-            ("from 60 public rows, by the exact law", "there 5 times", "under Laplace noise, 10 numbers each time",
+            ("from 60 public rows how good a model", "by the exact law", "trained 5 times", "under Laplace noise, 10 numbers each time",
              "sells, 0.1 to 10, for one record. No record leaves."),
             ("delta", "formula", "report"),
         ),
@@ -29,7 +29,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
         (("owners.report=0.05",), ("0.05 of it on a report of its losses",), ()),
         (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise that forecasts best",), ()),
         (("learning.mechanism=best", "learning.algorithm=best"),
-         ("rehearsing 4 ways to train", "averaged, sgd2, adassp or one_step asks, whichever promises"), ("delta",)),
+         ("rehearses 4 ways to train", "averaged, sgd2, adassp or one_step asks, whichever promises"), ("delta",)),
     ],
 )  # fmt: skip
 def test_what_leaves_each_owner_is_told(dpmarket, write, changes, said, unsaid):

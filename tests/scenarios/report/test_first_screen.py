@@ -46,7 +46,7 @@ def test_the_picture_shows_what_each_sells_and_is_paid_and_the_gain_promised_and
     )
     said = [text.replace("\u00a0", " ") for text, _, _ in written("promised", made)]
     assert (
-        "promised before training: 5,800 EUR" in said
+        "forecast before training: 5,800 EUR" in said
         and "measured after training: 6,790 EUR" in said
     )
     assert "700 to 9,400 EUR in nine of ten possible worlds" in said
@@ -100,7 +100,7 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
         validation=None,
         learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9},
     )
-    assert gain_outcome(untold) == "uncertain" and "? 5,800 uncertain: buying pays" in told(untold)
+    assert gain_outcome(untold) == "uncertain" and "? 5,800 uncertain; buying pays" in told(untold)
     assert gain_outcome(without_questions()) == model_outcome(without_questions()) == "even"
     assert model_outcome(result(outside_option__measured=0.001)) == "loss"
     assert model_outcome(result(validation__agrees=False)) == "uncertain"

@@ -20,7 +20,7 @@ def test_an_owner_that_loses_is_shown_in_the_colour_of_a_loss_and_as_trained_whe
 def test_results_of_earlier_versions_have_no_money_measured():
     made = result()
     del made["validation"]["money"], made["validation"]["agrees_on_money"]
-    assert "5,800 more than it pays" in told(made)
+    assert "5,800 more than it costs" in told(made)
     assert not any("money" in line for line in summary_lines(made))
 
 

@@ -39,7 +39,7 @@ def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     }
     assert said == {f"moderate, {format_percent(0.7704)} sure"}
     text = plain(told(made))
-    assert "can come to hold one for 70 % likely, not more, but for a chance of 1 × 10⁻⁶." in text
+    assert "holds one of them for at most 70 % likely, but for a chance of 1 × 10⁻⁶." in text
     assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
     earlier = [
         {key: claim[key] for key in claim if key not in ("surest", "but_for")}
@@ -99,7 +99,7 @@ def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
     text = plain(told(made))
     assert text.count(f"strong, {plain(format_percent(0.74396))} sure") == 3 and "59.5" not in text
     assert (
-        "A record may sit with 3 owners (κ). Who sees all their answers learns of it as at ε = 1.07"
+        "A record may sit with 3 owners (κ). Whoever sees all their answers learns as much of it as at ε = 1.07"
         in text
     )
     assert "Cedar Life one record replace one record at all of up to 3 owners 1.07 0 2" in text
@@ -110,7 +110,7 @@ def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
     )
     assert render_phrase("privacy", "joint_promises", result()) == ""
     alone = [claim for claim in made["claims"] if not claim["joint"]]
-    assert "who adds no noise is not protected" in render_phrase(
+    assert "not protected if one of them adds no noise" in render_phrase(
         "privacy", "joint_promises", made | {"claims": alone}
     )
 

@@ -75,7 +75,7 @@ def test_no_name_of_an_owner_is_cut_by_the_edge(whole):
 
 def test_a_whole_exchange_in_one_sentence(whole):
     text = read(whole | {"own_rows": seen(0.38, 0.02)})
-    assert "All 3 owners answered all 2 questions: 15 EUR is to be paid." in text
+    assert "All 3 owners answered all 2 questions: 15.00 EUR is to be paid." in text
     assert "computed again from the answers, the model is the one that was made" in text
     assert "pure differential privacy" in text and "The claims are no simulation" in text
     assert (
@@ -92,7 +92,7 @@ def test_a_whole_exchange_in_one_sentence(whole):
 def test_what_was_not_delivered_is_not_paid_and_said(partial):
     text = read(partial)
     assert (
-        "1 owner of 3 answered all 3 questions: 10 EUR of the 15 EUR promised is to be paid."
+        "1 owner of 3 answered all 3 questions: 10.00 EUR of the 15.00 EUR promised is to be paid."
         in text
     )
     assert (
@@ -102,7 +102,7 @@ def test_what_was_not_delivered_is_not_paid_and_said(partial):
     assert (
         "Gamma delivered 1 of 3 answers; what it sent for question 2 came too late or twice" in text
     )
-    assert "The learner keeps 5 EUR, which nothing was delivered for" in text
+    assert "The learner keeps 5.00 EUR, which nothing was delivered for" in text
     assert "times that of everybody's answers" in text and "none to question 2;" not in text
 
 
@@ -120,7 +120,7 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "so few rows show no difference below 50 %" in on_rows(whole, seen(0.1, 0.25))
+    assert "so few rows can only show differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
     assert "does not agree with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
@@ -145,9 +145,11 @@ def test_ledgers_in_words(whole):
 def test_nothing_delivered_nobody_paid(tmp_path):
     contract = small_contract(2, names=("Only",))
     content = content_of(tmp_path / "shared", contract, missing={("Only", 1)})
-    assert "Nobody delivered anything: of the 5 promised, nothing is to be paid." in read(content)
+    assert "Nobody delivered anything: of the 5.00 promised, nothing is to be paid." in read(
+        content
+    )
     one = content_of(tmp_path / "other", small_contract(1, names=("Only",)))
-    assert "The one owner answered the one question: 5 is to be paid." in read(one)
+    assert "The one owner answered the one question: 5.00 is to be paid." in read(one)
 
 
 def test_names_can_do_nothing_but_be_read(tmp_path):
@@ -170,7 +172,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, of which 2 are asked: whoever answers all is paid in full"
+        "A budget covers 4 answers, but only 2 are asked. Whoever answers all of them is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""
