@@ -106,8 +106,8 @@ class OwnersContributions(Feature):
         contributions.owners[].answer_std_error : Its standard error, by the choice of check rows.
         contributions.owners[].records : Shapley value of its records: with what noise took added.
         contributions.owners[].records_std_error : Its standard error, by noise and check rows.
-        contributions.owners[].lead : That, less its part of what the learner's own model gains if it
-            is shrunk, for which no records are needed.
+        contributions.owners[].lead : The Shapley value of the answer less its part of what the
+            learner's own model gains if it is shrunk, for which no records are needed.
         contributions.owners[].lead_std_error : Its standard error, by noise and check rows.
         contributions.owners[].left_out : How much higher ψ would be without its answer.
         contributions.owners[].left_out_std_error : Its standard error, by the choice of check rows.

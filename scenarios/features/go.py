@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,18 @@ import scipy
 from learning.errors import InputError
 from learning.forecast.gain_seen import see_gain
 from learning.phrases import format_value
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
 from scenarios.features.base import Feature, Topic
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
-WORTH_IT = "worth_it"
+ROUNDS = 12  # in which owners and the learner's chance to buy are settled in turn
+NEAR = 0.01  # change of that chance at which both are settled
+LEAST = 0.01  # chance that owners count with
+OTHERWISE = ("cost_plus", "user")  # policies whose payments no parameter scales
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,51 @@ def decide_to_buy(run: Run) -> Decision | None:
     return Decision(value, (up - down) / 2, prior, float(run.game.payments(run.epsilon).sum()))
 
 
+def settle_by_chance(
+    game: Game,
+    settle_game: Callable[..., Equilibrium],
+    chance_at: Callable[[Equilibrium], float],
+    *,
+    others: bool,
+) -> tuple[Equilibrium, float]:
+    """Settle owners who are paid only if the model is bought, and find the chance they count with.
+
+    An owner expects c P - C of a payment P and a cost C, at the chance c that buying pays where the
+    owners stand. It takes c for given. Both are sought in turn, c by half of each step.
+
+    Parameters
+    ----------
+    game : the game, with payments as promised.
+    settle_game : settles a game, with ``others`` or without.
+    chance_at : the chance that buying pays at an equilibrium.
+    others : whether to look for further equilibria.
+
+    Returns
+    -------
+    The equilibrium, with payments as promised, and c.
+    """
+    chance = 1.0
+    for _ in range(ROUNDS):
+        now = chance_at(settle_game(expect_payments(game, chance), others=False))
+        if abs(now - chance) <= NEAR:
+            break
+        chance = max((chance + now) / 2, LEAST)
+    found = settle_game(expect_payments(game, chance), others=others)
+    path = tuple((k, at, *game.payments_and_payoffs(at)) for k, at, *_ in found.trajectory)
+    rivals = tuple(replace(one, payments=game.payments(one.epsilon)) for one in found.others)
+    payments = game.payments(found.epsilon)
+    return replace(found, payments=payments, others=rivals, trajectory=path), chance
+
+
+def expect_payments(game: Game, chance: float) -> Game:
+    """The game with payments as expected: each times the chance that it is made."""
+    if chance == 1:
+        return game
+    policy = game.policy
+    money = np.multiply(chance, getattr(policy, policy.money)).tolist()
+    return replace(game, policy=replace(policy, **{policy.money: money}))
+
+
 class GoNoGo(Feature):
     """A learner that decides by the owners' answers whether it buys the model."""
 
@@ -121,6 +172,9 @@ class GoNoGo(Feature):
             rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+        if scenario.policy.kind in OTHERWISE:
+            rule = f"must pay in proportion to one parameter with {self.title}"
+            raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
         if not scenario.data.public_rows:
             rule = "needs public rows: else the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
@@ -136,6 +190,7 @@ class GoNoGo(Feature):
         go.std_error : Its standard error, by the noise on the sums.
         go.expected : The same with its forecast, each by its precision: what it decides by.
         go.chance_pays : The chance that buying pays, after the answers.
+        go.chance_counted : The chance, before any answer, that owners count on being paid with.
         go.payments : Money that is paid if the model is bought.
         go.bought : Whether that model is bought.
         go.share_bought : The share of the trainings whose model is bought.
@@ -162,6 +217,7 @@ class GoNoGo(Feature):
             "std_error": float(decision.std_error[0]),
             "expected": float(decision.expected[0]),
             "chance_pays": float(decision.chance_pays[0]),
+            "chance_counted": run.chance_paid,
             "payments": decision.payments,
             "bought": bool(bought[0]),
             "share_bought": float(bought.mean()),
