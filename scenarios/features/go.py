@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROUNDS = 12  # in which owners and the learner's chance to buy are settled in turn
 NEAR = 0.01  # change of that chance at which both are settled
 LEAST = 0.01  # chance that owners count with
-OTHERWISE = ("cost_plus", "user")  # policies whose payments no parameter scales
+OTHERWISE = "cost_plus"  # a policy whose payments no parameter scales
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,14 @@ class Decision:
     std_error: array (runs,), of that, by the noise on the sums.
     prior: mean and variance of the same over the worlds that the forecast takes for possible.
     payments: money that the owners are paid in all if it is bought.
+    margin: part by which it must be worth more than they are.
     """
 
     seen: np.ndarray
     std_error: np.ndarray
     prior: tuple[float, float]
     payments: float
+    margin: float = 0.0
 
     @property
     def forecast_share(self) -> np.ndarray:
@@ -67,8 +69,8 @@ class Decision:
 
     @property
     def bought(self) -> np.ndarray:
-        """Mask of the trainings whose model is bought, (runs,): worth more than the payments."""
-        return self.expected > self.payments
+        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it."""
+        return self.expected > (1 + self.margin) * self.payments
 
 
 def decide_to_buy(run: Run) -> Decision | None:
@@ -96,7 +98,8 @@ def decide_to_buy(run: Run) -> Decision | None:
     up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
     worlds = run.possible_gains(0.0)
     prior = (float(worlds.mean()), float(worlds.var()))
-    return Decision(value, (up - down) / 2, prior, float(run.game.payments(run.epsilon).sum()))
+    payments = float(run.game.payments(run.epsilon).sum())
+    return Decision(value, (up - down) / 2, prior, payments, run.scenario.learner.margin)
 
 
 def settle_by_chance(
@@ -160,11 +163,18 @@ class GoNoGo(Feature):
         "learners": "which is worked out for one buyer",
         "pricing": "which would learn from prices at which nothing is bought",
         "time": "which is worked out for a market held once",
+        "policy.user": "under which owners count on a part of what is promised",
     }
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether the learner decides after the answers."""
         return scenario.learner.go != "always"
+
+    def check_unused(self, scenario: Scenario) -> None:
+        """Refuse a margin where nothing is decided."""
+        if "margin" in scenario.learner.model_fields_set:
+            found = f"{scenario.learner.margin:g}"
+            raise InputError("learner.margin", f"goes with {self.title}", found, "Leave it out.")
 
     def check(self, scenario: Scenario) -> None:
         """Refuse trainings without released sums, and learners without public rows."""
@@ -172,7 +182,7 @@ class GoNoGo(Feature):
             rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
-        if scenario.policy.kind in OTHERWISE:
+        if scenario.policy.kind == OTHERWISE:
             rule = f"must pay in proportion to one parameter with {self.title}"
             raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
         if not scenario.data.public_rows:
@@ -192,6 +202,7 @@ class GoNoGo(Feature):
         go.chance_pays : The chance that buying pays, after the answers.
         go.chance_counted : The chance, before any answer, that owners count on being paid with.
         go.payments : Money that is paid if the model is bought.
+        go.margin : The part by which the model must be expected to be worth more than that.
         go.bought : Whether that model is bought.
         go.share_bought : The share of the trainings whose model is bought.
         go.share_lost : The share of the trainings in which buying would lose money, measured on
@@ -219,6 +230,7 @@ class GoNoGo(Feature):
             "chance_pays": float(decision.chance_pays[0]),
             "chance_counted": run.chance_paid,
             "payments": decision.payments,
+            "margin": decision.margin,
             "bought": bool(bought[0]),
             "share_bought": float(bought.mean()),
             "share_lost": float(lost.mean()),

@@ -277,6 +277,9 @@ class Learner(Buyer):
     """When the model is bought, once owners have answered: always; or only where the released sums
     show a gain worth more than the payments. Where it is not bought no money moves, the learner
     keeps its own model, and the answers stay given."""
+    margin: NonNegative = 0.1
+    """With `go`, the part by which what the model is expected to be worth must exceed the payments:
+    0 gains most on average, more prevents more losses and misses more gains."""
 
 
 # What results call the learner of [learner] and [policy], where there are several.

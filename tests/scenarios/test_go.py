@@ -1,5 +1,7 @@
 """Go or no-go, and likeness by released sums, from a scenario file to result and page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from told import differing
@@ -57,11 +59,14 @@ def test_each_training_is_decided_by_its_own_sums():
     prepared = prepare(scenario)
     done = carry_out(scenario, prepared)
     decision = done.decision
-    assert decision.bought.tolist() == (decision.expected > decision.payments).tolist()
+    enough = 1.1 * decision.payments
+    assert decision.bought.tolist() == (decision.expected > enough).tolist()
     assert np.ptp(decision.seen) > 0 and 0 < decision.bought.mean() < 1
     unit = done.game.value / prepared.planner.optimum
     assert (decision.std_error / unit > 0).all()
-    assert ((decision.chance_pays > 0.5) == decision.bought).all()
+    unmargined = replace(decision, margin=0.0)
+    assert ((decision.chance_pays > 0.5) == unmargined.bought).all()
+    assert decision.bought.mean() < unmargined.bought.mean()
 
 
 def test_what_is_expected_is_the_mean_of_both_laws():
@@ -98,12 +103,7 @@ def test_owners_count_on_payments_by_the_chance_that_they_are_made():
 
 @pytest.mark.parametrize(
     ("kind", "fields"),
-    [
-        (kind, one)
-        for kind, many in POLICY_PARAMETERS.items()
-        for one in many
-        if kind not in OTHERWISE
-    ],
+    [(kind, one) for kind, many in POLICY_PARAMETERS.items() for one in many if kind != OTHERWISE],
 )
 def test_payments_of_every_policy_scale_with_its_money(kind, fields):
     owners = Owners(("A", "B"), 100, 0.1, 3.0, Linear(1.0))
@@ -154,7 +154,9 @@ def test_a_refusal_is_about_what_sums_show():
         ([*RULE, "data.public_rows=0"], "learner.go: needs public rows"),
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
         ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
-        ([*RULE, "policy={kind='cost_plus'}"], "policy.kind: must pay in proportion"),
+        ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
+        (["learner.margin=0.2"], 'learner.margin: goes with learner.go = "worth_it"'),
+        ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
         (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
     ],
 )
