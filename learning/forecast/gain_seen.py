@@ -174,7 +174,7 @@ def restore_length(
         parts = np.array(
             [[along * (left + along), along * along], [kept * target, kept * kept]]
         ).mean(axis=-1)
-        factors = np.divide(*parts, out=np.ones_like(parts[0]), where=parts[1] > 0)
+        factors = np.divide(parts[0], parts[1], out=np.ones_like(parts[0]), where=parts[1] > 0)
         shown = np.maximum.accumulate(np.sum(short**2, axis=-1).mean(axis=-1))
         for owner, trace in enumerate(traces):
             found[:, owner, run] = [np.interp(trace[run], shown, one) for one in factors]
