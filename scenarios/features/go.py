@@ -172,7 +172,7 @@ class GoNoGo(Feature):
 
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse a margin where nothing is decided."""
-        if "margin" in scenario.learner.model_fields_set:
+        if scenario.learner.margin != type(scenario.learner).model_fields["margin"].default:
             found = f"{scenario.learner.margin:g}"
             raise InputError("learner.margin", f"goes with {self.title}", found, "Leave it out.")
 
