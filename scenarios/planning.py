@@ -89,6 +89,7 @@ def planning_inputs(
         progress,
         compared,
         scenario.trusts,
+        scenario.owners.spread,
     )
 
 

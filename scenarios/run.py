@@ -23,7 +23,7 @@ from market.game.game import Game
 from scenarios.features import features_in_use
 from scenarios.features.audit import Answering
 from scenarios.features.behaviours import solve_if_rational
-from scenarios.features.go import Decision, decide_to_buy
+from scenarios.features.go import Decision, decide_to_buy, expect_payments
 from scenarios.features.time import Time
 from scenarios.planning import choose_measure
 from scenarios.schema.scenario import Scenario
@@ -198,6 +198,7 @@ class Run:
     priced: how the learner learned its price; None where the price stands.
     paths: relative fitness of all trainings, round by round; None where the scenario does not ask
         for it.
+    chance_paid: the chance that owners count on being paid with, where the learner may stop.
     """
 
     scenario: Scenario
@@ -211,6 +212,7 @@ class Run:
     history: History | None = None
     priced: Priced | None = None
     paths: Paths | None = None
+    chance_paid: float = 1.0
 
     @property
     def written(self) -> Scenario:
@@ -226,8 +228,11 @@ class Run:
 
     @cached_property
     def playing(self) -> Game:
-        """The game as those who choose see it, with what unions and others' sales mean to them."""
-        game = self.game
+        """The game as those who choose see it, with what unions and others' sales mean to them.
+
+        Where the learner may stop, payments are those expected.
+        """
+        game = expect_payments(self.game, self.chance_paid)
         for feature in features_in_use(self.scenario):
             game = feature.as_played(self.scenario, game)
         return game

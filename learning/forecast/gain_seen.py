@@ -12,8 +12,15 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.public_sample import PublicSample
-from learning.training.adassp import NUMBERS_HELD, invert_held, release_statistics
+from learning.training.adassp import (
+    NUMBERS_HELD,
+    NoisyStatistics,
+    invert_held,
+    release_statistics,
+)
 from learning.training.task import Task
+
+STRETCHED = np.geomspace(1.0, 4.0, 9)  # lengths of owners' features over the public rows'
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
         4 v^2 |phi*|^2 + s^2 |phi*|^4 + 8 tr(B C B C).
 
     Records that are shortened count less in the sums. The estimate is of whole records, by what
-    shortening takes from phi'g and phi'A phi (`restore_length`).
+    shortening takes from each owner's phi'g and phi'A phi (`restore_length`).
 
     Parameters
     ----------
@@ -77,23 +84,23 @@ def _see_some(
     task: Task, phi: Array, sample: PublicSample, runs: Sequence[int]
 ) -> tuple[Array, Array]:
     """Estimates (runs,) and their variances."""
-    matrix, vector, on_matrix, on_vector = pool_release(task, runs)
+    released = [release_statistics(task, owner, runs) for owner in task.owners]
+    matrix, _, on_matrix, on_vector = pool_release(task, released)
     inverse = invert_held(matrix, on_matrix)
-    by_score, by_moments = restore_length(task, phi, sample)
-    curved = np.einsum("rp,rpq,rq->r", phi, matrix, phi)
-    seen = 2 * by_score * np.sum(phi * vector, axis=1) - by_moments * curved
+    counted = restore_length(task, phi, sample, released)
+    whole, score, *largest = pool_release(task, released, counted)
+    middle = pool_release(task, released, np.sqrt(counted))[2:]
+    seen = 2 * np.sum(phi * score, axis=1) - np.einsum("rp,rpq,rq->r", phi, whole, phi)
     length = np.sum(phi**2, axis=1)
     noise = _noise_covariance(phi, on_matrix, on_vector)
     by_noise = np.einsum("rpq,rqs,rsp->r", inverse, noise, inverse)
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
     shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
-    moved = inverse @ _noise_covariance(shorter[:, None] * phi, on_matrix, on_vector)
-    scores_alone = on_vector**2 * np.trace(inverse, axis1=1, axis2=2)
-    moments_alone = np.trace(moved, axis1=1, axis2=2) - scores_alone
-    bias = 2 * (by_score * scores_alone + by_moments * moments_alone)
-    variance = 4 * by_score**2 * on_vector**2 * held + by_moments**2 * on_matrix**2 * held**2
-    twice = 8 * np.einsum("rpq,rqp->r", moved, moved)
-    return seen - bias, variance + np.maximum(by_score, by_moments) ** 2 * twice
+    point = shorter[:, None] * phi
+    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle))
+    moved = inverse @ _noise_covariance(point, on_matrix, on_vector)
+    twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * counted.max(axis=(0, 1)) ** 2
+    return seen - bias, 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
 
 
 def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
@@ -103,50 +110,72 @@ def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
     return on_vector[:, None, None] ** 2 * unit + on_matrix[:, None, None] ** 2 / 2 * tilt
 
 
-def pool_release(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+def pool_release(
+    task: Task, released: Sequence[NoisyStatistics], counted: Array | float = 1.0
+) -> tuple[Array, Array, Array, Array]:
     """Mean moments (runs, p, p) and score (runs, p) as released, with the deviations of the noise.
 
     With the penalty of the learner's own regularisation. The deviations (runs,) are of the noise on
     a diagonal entry of the moments, and on an entry of the score.
+
+    Parameters
+    ----------
+    task : the training.
+    released : sums of each owner in the runs, N.
+    counted : array (2, N, runs), factors on its score and on its moments; 1 unless given.
     """
+    runs = len(released[0].xu)
     penalty, pull = task.coordinates.penalty(task.regularisation)
-    matrix = np.tile(penalty / 2, (len(runs), 1, 1))
-    vector = np.tile(pull / 2, (len(runs), 1))
-    variances = np.zeros((2, len(runs)))
-    for weight, owner in zip(task.shares, task.owners, strict=True):
-        sums = release_statistics(task, owner, runs)
-        share = weight / owner.records.n_records
-        matrix += share * sums.xx
-        vector += share * sums.xu
-        variances[0] += (share * sums.matrix_deviation) ** 2
-        variances[1] += (share * sums.vector_deviation) ** 2
+    matrix = np.tile(penalty / 2, (runs, 1, 1))
+    vector = np.tile(pull / 2, (runs, 1))
+    variances = np.zeros((2, runs))
+    factors = np.broadcast_to(counted, (2, len(released), runs))
+    for number, (weight, owner) in enumerate(zip(task.shares, task.owners, strict=True)):
+        sums = released[number]
+        by_score, by_moments = weight / owner.records.n_records * factors[:, number]
+        matrix += by_moments[:, None, None] * sums.xx
+        vector += by_score[:, None] * sums.xu
+        variances[0] += (by_moments * sums.matrix_deviation) ** 2
+        variances[1] += (by_score * sums.vector_deviation) ** 2
     on_matrix, on_vector = np.sqrt(variances)
     return matrix, vector, on_matrix, on_vector
 
 
-def restore_length(task: Task, phi: Array, sample: PublicSample) -> tuple[Array, Array]:
-    """Factors (runs,) on phi'g and on phi'A phi that make up for records being shortened.
+def restore_length(
+    task: Task, phi: Array, sample: PublicSample, released: Sequence[NoisyStatistics]
+) -> Array:
+    """Factors (2, N, runs) on phi'g and phi'A phi of owners that make up for shortened records.
 
-    They are those of the public rows, were their best model the trained one: whole over shortened.
+    They are those of the public rows, were their best model the trained one and their features so
+    many times as long (`STRETCHED`) that their shortened second moments have the owner's trace.
 
     Parameters
     ----------
     task : the training.
     phi : array (runs, p), trained models.
     sample : the learner's own rows.
+    released : sums of each owner in the runs, N.
     """
     coordinates = task.coordinates
     scores = coordinates.scores
     assert scores is not None
     x, y = sample.population()
-    whole = x @ coordinates.transform
+    moved = x @ coordinates.transform
     left = y - x @ sample.model
-    lengths = coordinates.lengths(whole)
-    found = np.empty((len(phi), 2))
+    each = [owner.records.n_records for owner in task.owners]
+    traces = [np.trace(one.xx, axis1=1, axis2=2) / n for one, n in zip(released, each, strict=True)]
+    found = np.empty((2, len(released), len(phi)))
+    whole = np.multiply.outer(STRETCHED, moved)
+    lengths = np.multiply.outer(STRETCHED, coordinates.lengths(moved))
     for run, point in enumerate(phi):
         along = whole @ point
         short, target = scores.records(whole, left + along, lengths, coordinates.radius)
         kept = short @ point
-        parts = np.array([[along @ (left + along), along @ along], [kept @ target, kept @ kept]])
-        found[run] = np.divide(parts[0], parts[1], out=np.ones(2), where=parts[1] > 0)
-    return found[:, 0], found[:, 1]
+        parts = np.array(
+            [[along * (left + along), along * along], [kept * target, kept * kept]]
+        ).mean(axis=-1)
+        factors = np.divide(parts[0], parts[1], out=np.ones_like(parts[0]), where=parts[1] > 0)
+        shown = np.maximum.accumulate(np.sum(short**2, axis=-1).mean(axis=-1))
+        for owner, trace in enumerate(traces):
+            found[:, owner, run] = [np.interp(trace[run], shown, one) for one in factors]
+    return found

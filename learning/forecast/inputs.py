@@ -208,6 +208,8 @@ class PlanningInputs:
     among : several settings to choose from, of which ``settings`` are the first; empty where there
         is no choice.
     trust : LOCAL if the learner sees every answer; else it sees sums under joint noise.
+    spread : what the best common model is thought to cost an owner on records of its own kind, in
+        relative fitness; None where nothing is thought.
     """
 
     settings: Settings
@@ -221,6 +223,7 @@ class PlanningInputs:
     progress: Progress = field(default=ignore_progress, repr=False, compare=False)
     among: tuple[Settings, ...] = ()
     trust: Trust = LOCAL
+    spread: float | None = None
 
     @property
     def base_weighting(self) -> Weighting:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples, chance_distance, draw_bootstrap
@@ -21,11 +22,13 @@ from learning.forecast.homogeneity import (
     BetweenOwners,
     analyse_variance,
     draw_unknown_kind,
+    kind_distance,
     record_gradients,
 )
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.measures import Measure, RootMeanSquare
 from learning.forecast.prediction import WORLDS, Prediction, chance_of_parts, predict_outside
+from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -198,6 +201,11 @@ class Planner(ABC):
         partial = self.forecast.partial_cost_at(epsilon)
         trained = self.predict_trained(epsilon) + partial * chance_of_parts(worlds)
         prediction = Prediction(np.resize(trained, count), outside, points)
+        if self.inputs.spread and doubts:  # f* of all kinds is larger than that of one
+            unit = 1 + self.inputs.spread
+            prediction = Prediction(prediction.trained / unit, outside / unit, points, prediction)
+            may_add = may_add / unit
+            doubts = [kinds / unit for kinds in doubts]
         for kinds in (np.stack([may_add, np.zeros_like(may_add)]), *doubts):
             prediction = prediction.in_doubt(kinds)
         return prediction
@@ -354,6 +362,8 @@ def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: i
             away = between.rows / between.rows.sum() - sizes / sizes.sum()
             shifts = [between.draw_shifts(away, worlds, rng=rng) for _ in range(2)]
             drawn.append(np.stack(shifts))
+        elif inputs.spread is not None and sample.loss.quadratic:
+            drawn.append(draw_stated_kind(inputs.spread, sample, sizes, worlds, rng=rng))
         else:
             odds = np.ones(len(SPREADS)) if reports is None or found else reports.kind_odds
             drawn.append(draw_unknown_kind(sizes, inputs.n_parameters, worlds, odds=odds, rng=rng))
@@ -361,6 +371,28 @@ def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: i
         rng = streams.rng("another kind")
         drawn.append(reports.draw_distances(inputs.n_parameters, worlds, rng=rng))
     return drawn
+
+
+def draw_stated_kind(
+    spread: float, sample: PublicSample, sizes: Array, worlds: int, *, rng: Generator
+) -> Array:
+    """Draw the distance of rows of one more kind from all records, (2, worlds), at a stated spread.
+
+    Kinds differ by T: their own optima lie b from the common one, and E b'Mb = spread f*. As
+    `draw_unknown_kind` has it, with one spread in place of a prior over many.
+
+    Parameters
+    ----------
+    spread : in relative fitness.
+    sample : the learner's own rows.
+    sizes : array (n_owners,), records of each owner.
+    worlds : number of draws.
+    rng : of the draws.
+    """
+    x, y = sample.population()
+    lost = dispersion(x, y, sample.truth) / float(sample.fitness.value(sample.truth))
+    away = kind_distance(np.full((2, worlds), spread / lost), sizes)
+    return np.asarray(away * rng.chisquare(x.shape[1], (2, worlds)) / x.shape[1])
 
 
 def bootstrap_in_doubt(

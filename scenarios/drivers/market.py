@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from learning.privacy.ledger import Ledger
 from learning.progress import Progress
 from learning.training.paths import ignore_step
@@ -9,11 +12,13 @@ from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.features.audit import choose_conduct
 from scenarios.features.behaviours import assign_behaviours
+from scenarios.features.go import settle_by_chance
 from scenarios.planning import Prepared
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
+from scenarios.summary.verdict import chance_above
 from scenarios.training import charge_at, train_at, watching
 
 
@@ -31,10 +36,23 @@ def run_market(
     progress: called with the name of each stage, and the share of it that is done.
     """
     game = market_game(scenario, *prepared)
-    found = settle(scenario, game, others=others)
+    find = partial(settle, scenario)
+    chance = 1.0
+    if scenario.learner.go == "always":
+        found = find(game, others=others)
+    else:
+        chance_at = partial(chance_to_buy, scenario, prepared, game)
+        found, chance = settle_by_chance(game, find, chance_at, others=others)
     run = train_market(scenario, prepared, game, found, training=training)
+    run = replace(run, chance_paid=chance)
     progress("counting up")
     return run
+
+
+def chance_to_buy(scenario: Scenario, prepared: Prepared, game: Game, at: Equilibrium) -> float:
+    """Chance, before any answer, that buying pays at an equilibrium."""
+    run = Run(scenario, *prepared, game, at, None)
+    return chance_above(run.possible_gains(float(game.payments(at.epsilon).sum())))
 
 
 def train_market(

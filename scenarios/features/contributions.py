@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 ANSWERS_IN_SUMS = "one_step"
 POLICY = "contribution"
+APART = {  # what does not go with sums that are told apart by owner
+    "trust": "for which the sums of each owner must be known",
+    "time": "which is worked out for a single market",
+    "learners": "which is worked out for a single learner",
+}
 SETTLED_RUNS = 100  # trainings that are settled, at most
 SETTLED_SETS = 20_000  # models of sets of owners in them
 
@@ -60,11 +65,7 @@ class OwnersContributions(Feature):
     result = "contributions"
     sentence = "contributions.txt.j2"
     topic = Topic("brought", 29, "brought", "What each answer brought", 12)
-    excludes = {
-        "trust": "which need the sums of each owner",
-        "time": "which are counted in one market",
-        "learners": "which are those to one learner's model",
-    }
+    excludes = APART
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether contributions are asked for, or paid for."""
@@ -93,7 +94,7 @@ class OwnersContributions(Feature):
         -------
         contributions.rows : Check rows that contributions are measured on; contributions is null
             where nothing is trained on answers, or the scenario asks for none.
-        contributions.certainty : Standard errors above 0 at which an answer counts, and is paid.
+        contributions.certainty : Standard errors at which an answer's lead counts, and it is paid.
         contributions.trainings : Trainings that were settled: all, or as many
             as sets of owners allow.
         contributions.orders_drawn : Whether orders of arrival were drawn, since there are too many.
@@ -105,6 +106,9 @@ class OwnersContributions(Feature):
         contributions.owners[].answer_std_error : Its standard error, by the choice of check rows.
         contributions.owners[].records : Shapley value of its records: with what noise took added.
         contributions.owners[].records_std_error : Its standard error, by noise and check rows.
+        contributions.owners[].lead : The Shapley value of the answer less its part of what the
+            learner's own model gains if it is shrunk, for which no records are needed.
+        contributions.owners[].lead_std_error : Its standard error, by noise and check rows.
         contributions.owners[].left_out : How much higher ψ would be without its answer.
         contributions.owners[].left_out_std_error : Its standard error, by the choice of check rows.
         contributions.owners[].measured : The Shapley value measured on all records, which nobody in
@@ -174,6 +178,8 @@ def contribution_columns(
         "answer_std_error": first.answer_error / unit,
         "records": first.records / unit,
         "records_std_error": first.records_error / unit,
+        "lead": found[0].lead / unit,
+        "lead_std_error": found[0].lead_error / unit,
         "left_out": left_out.answer / unit,
         "left_out_std_error": left_out.answer_error / unit,
         "measured": measured[0] / unit,

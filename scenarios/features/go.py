@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,18 @@ import scipy
 from learning.errors import InputError
 from learning.forecast.gain_seen import see_gain
 from learning.phrases import format_value
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
 from scenarios.features.base import Feature, Topic
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
-WORTH_IT = "worth_it"
+ROUNDS = 12  # in which owners and the learner's chance to buy are settled in turn
+NEAR = 0.01  # change of that chance at which both are settled
+LEAST = 0.01  # chance that owners count with
+OTHERWISE = "cost_plus"  # a policy whose payments no parameter scales
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,14 @@ class Decision:
     std_error: array (runs,), of that, by the noise on the sums.
     prior: mean and variance of the same over the worlds that the forecast takes for possible.
     payments: money that the owners are paid in all if it is bought.
+    margin: part by which it must be worth more than they are.
     """
 
     seen: np.ndarray
     std_error: np.ndarray
     prior: tuple[float, float]
     payments: float
+    margin: float = 0.0
 
     @property
     def forecast_share(self) -> np.ndarray:
@@ -61,8 +69,8 @@ class Decision:
 
     @property
     def bought(self) -> np.ndarray:
-        """Mask of the trainings whose model is bought, (runs,): worth more than the payments."""
-        return self.expected > self.payments
+        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it."""
+        return self.expected > (1 + self.margin) * self.payments
 
 
 def decide_to_buy(run: Run) -> Decision | None:
@@ -90,7 +98,53 @@ def decide_to_buy(run: Run) -> Decision | None:
     up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
     worlds = run.possible_gains(0.0)
     prior = (float(worlds.mean()), float(worlds.var()))
-    return Decision(value, (up - down) / 2, prior, float(run.game.payments(run.epsilon).sum()))
+    payments = float(run.game.payments(run.epsilon).sum())
+    return Decision(value, (up - down) / 2, prior, payments, run.scenario.learner.margin)
+
+
+def settle_by_chance(
+    game: Game,
+    settle_game: Callable[..., Equilibrium],
+    chance_at: Callable[[Equilibrium], float],
+    *,
+    others: bool,
+) -> tuple[Equilibrium, float]:
+    """Settle owners who are paid only if the model is bought, and find the chance they count with.
+
+    An owner expects c P - C of a payment P and a cost C, at the chance c that buying pays where the
+    owners stand. It takes c for given. Both are sought in turn, c by half of each step.
+
+    Parameters
+    ----------
+    game : the game, with payments as promised.
+    settle_game : settles a game, with ``others`` or without.
+    chance_at : the chance that buying pays at an equilibrium.
+    others : whether to look for further equilibria.
+
+    Returns
+    -------
+    The equilibrium, with payments as promised, and c.
+    """
+    chance = 1.0
+    for _ in range(ROUNDS):
+        now = chance_at(settle_game(expect_payments(game, chance), others=False))
+        if abs(now - chance) <= NEAR:
+            break
+        chance = max((chance + now) / 2, LEAST)
+    found = settle_game(expect_payments(game, chance), others=others)
+    path = tuple((k, at, *game.payments_and_payoffs(at)) for k, at, *_ in found.trajectory)
+    rivals = tuple(replace(one, payments=game.payments(one.epsilon)) for one in found.others)
+    payments = game.payments(found.epsilon)
+    return replace(found, payments=payments, others=rivals, trajectory=path), chance
+
+
+def expect_payments(game: Game, chance: float) -> Game:
+    """The game with payments as expected: each times the chance that it is made."""
+    if chance == 1:
+        return game
+    policy = game.policy
+    money = np.multiply(chance, getattr(policy, policy.money)).tolist()
+    return replace(game, policy=replace(policy, **{policy.money: money}))
 
 
 class GoNoGo(Feature):
@@ -109,11 +163,18 @@ class GoNoGo(Feature):
         "learners": "which is worked out for one buyer",
         "pricing": "which would learn from prices at which nothing is bought",
         "time": "which is worked out for a market held once",
+        "policy.user": "under which owners count on a part of what is promised",
     }
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether the learner decides after the answers."""
         return scenario.learner.go != "always"
+
+    def check_unused(self, scenario: Scenario) -> None:
+        """Refuse a margin where nothing is decided."""
+        if scenario.learner.margin != type(scenario.learner).model_fields["margin"].default:
+            found = f"{scenario.learner.margin:g}"
+            raise InputError("learner.margin", f"goes with {self.title}", found, "Leave it out.")
 
     def check(self, scenario: Scenario) -> None:
         """Refuse trainings without released sums, and learners without public rows."""
@@ -121,6 +182,9 @@ class GoNoGo(Feature):
             rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+        if scenario.policy.kind == OTHERWISE:
+            rule = f"must pay in proportion to one parameter with {self.title}"
+            raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
         if not scenario.data.public_rows:
             rule = "needs public rows: else the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
@@ -136,7 +200,9 @@ class GoNoGo(Feature):
         go.std_error : Its standard error, by the noise on the sums.
         go.expected : The same with its forecast, each by its precision: what it decides by.
         go.chance_pays : The chance that buying pays, after the answers.
+        go.chance_counted : The chance, before any answer, that owners count on being paid with.
         go.payments : Money that is paid if the model is bought.
+        go.margin : The part by which the model must be expected to be worth more than that.
         go.bought : Whether that model is bought.
         go.share_bought : The share of the trainings whose model is bought.
         go.share_lost : The share of the trainings in which buying would lose money, measured on
@@ -162,7 +228,9 @@ class GoNoGo(Feature):
             "std_error": float(decision.std_error[0]),
             "expected": float(decision.expected[0]),
             "chance_pays": float(decision.chance_pays[0]),
+            "chance_counted": run.chance_paid,
             "payments": decision.payments,
+            "margin": decision.margin,
             "bought": bool(bought[0]),
             "share_bought": float(bought.mean()),
             "share_lost": float(lost.mean()),

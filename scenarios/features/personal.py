@@ -50,9 +50,13 @@ class PersonalModels(Feature):
 
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse a spread that nothing counts."""
-        if scenario.owners.spread:
-            rule = "goes with owners.personal, whose owners count it"
-            raise InputError("owners.spread", rule, f"{scenario.owners.spread:g}", "Leave it out.")
+        spread = scenario.owners.spread
+        counted = scenario.learning.objective.quadratic and scenario.data.public_rows
+        if spread and not (counted and scenario.data.order == "as_is"):
+            rule = (
+                'goes with owners.personal, or data.order = "as_is", public rows and squared loss'
+            )
+            raise InputError("owners.spread", rule, f"{spread:g}", "Leave it out.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:
         """Errors of personal models, tried by cross-validation on each owner's own records.

@@ -9,7 +9,7 @@ import numpy as np
 
 from learning.training.sums import released_runs
 from scenarios.features.base import Feature, Topic, rows_of
-from scenarios.features.contributions import check_sums
+from scenarios.features.contributions import APART, check_sums
 from scenarios.schema.fields import Names, Section, check_known
 from scenarios.summary.verdict import summarise_runs
 
@@ -45,11 +45,7 @@ class Withdrawal(Feature):
     result = "withdrawal"
     sentence = "withdrawal.txt.j2"
     topic = Topic("withdrawn", 30, "withdrawn", "What withdrawal does", 12)
-    excludes = {
-        "trust": "under which no owner's sums can be told from the others'",
-        "time": "which is from one market",
-        "learners": "which is from one learner's model",
-    }
+    excludes = APART
 
     def check(self, scenario: Scenario) -> None:
         """Refuse trainings from which nothing can be withdrawn."""

@@ -184,10 +184,12 @@ class Owners(Section):
     personal: bool = False
     """Whether an owner that receives the model combines it with its own at home, as far as it can
     trust each, and benefits by that personal model on records of its own kind."""
-    spread: NonNegative = 0.0
-    """With `personal`, what the model that is best for all owners is thought to cost an owner on
-    records of its own kind, on average, in relative fitness: 0 where owners are of one kind;
-    `validation.likeness.spread` estimates it."""
+    spread: NonNegative | None = None
+    """What the model that is best for all owners is thought to cost an owner on records of its own
+    kind, on average, in relative fitness: 0 where owners are of one kind;
+    `validation.likeness.spread` estimates it. `personal` owners count it. So does the chance that
+    buying pays where public rows without names are no random sample of all records; unless given,
+    any spread is possible there, and `personal` owners count none."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
@@ -275,6 +277,9 @@ class Learner(Buyer):
     """When the model is bought, once owners have answered: always; or only where the released sums
     show a gain worth more than the payments. Where it is not bought no money moves, the learner
     keeps its own model, and the answers stay given."""
+    margin: NonNegative = 0.1
+    """With `go`, the part by which what the model is expected to be worth must exceed the payments:
+    0 gains most on average, more prevents more losses and misses more gains."""
 
 
 # What results call the learner of [learner] and [policy], where there are several.

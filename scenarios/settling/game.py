@@ -123,7 +123,7 @@ def personal_gains(
     if shrinkage(width) == 0:
         rule = "needs three parameters or more, below which the combination is an owner's own model"
         raise InputError("owners.personal", rule, f"{width}", "Leave it out.")
-    apart = dispersion / float(data.sizes.sum()) + scenario.owners.spread
+    apart = dispersion / float(data.sizes.sum()) + (scenario.owners.spread or 0.0)
     return dispersion / data.sizes, {"shrinkage": shrinkage(width), "apart": apart}
 
 

@@ -199,6 +199,12 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         known = "so that all parties know what payments follow from"
         rule = f"must be a policy of this program in an exchange, {known}"
         yield "policy.kind", rule, format_value("user"), "Name one of this program."
+    if scenario.policy.kind == "contribution":
+        rule = "must be another in an exchange: answers are tried on rows that only the learner has"
+        yield "policy.kind", rule, format_value("contribution"), "Name one that pays by sales."
+    if scenario.learner.go != "always":
+        rule = 'must be "always" in an exchange, whose contract pays for every answer delivered'
+        yield "learner.go", rule, format_value(scenario.learner.go), LEAVE
     if scenario.owners.report:
         rule = "must be 0 in an exchange, in which nothing is reported before trading"
         yield "owners.report", rule, f"{scenario.owners.report:g}", LEAVE

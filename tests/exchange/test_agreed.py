@@ -222,6 +222,11 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     assert told(under(run, policy=scenario.policy.model_copy(update={"kind": "user"}))) == [
         "policy.kind"
     ]
+    assert told(under(run, policy=scenario.policy.model_copy(update={"kind": "contribution"}))) == [
+        "policy.kind"
+    ]
+    stopping = scenario.learner.model_copy(update={"go": "worth_it"})
+    assert told(under(run, learner=stopping)) == ["learner.go"]
     assert told(under(run, owners=scenario.owners.model_copy(update={"report": 0.1}))) == [
         "owners.report"
     ]

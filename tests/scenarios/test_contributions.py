@@ -21,8 +21,8 @@ from scenarios.training import training_task
 __all__ = ["quick_module"]  # a fixture of every test
 
 SUMS = ["learning.algorithm=one_step", "learning.mechanism=l2", "data.split=[6000,4000]"]
-CHECKED = ["data.check_rows=800", "data.public_rows=100", "learner.value=100000.0"]
-PAID = 'policy={kind="contribution",budget=40.0}'
+CHECKED = ["data.check_rows=3000", "data.public_rows=100", "learner.value=100000.0"]
+PAID = 'policy={kind="contribution",budget=200.0}'
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +43,14 @@ def test_contributions_of_a_run(paid):
     found = paid["contributions"]
     owners = found["owners"]
     assert [one["name"] for one in owners] == ["owner 1", "owner 2"]
-    assert found["rows"] == 800
+    assert found["rows"] == 3000
     assert found["trainings"] == 5
     assert sum(one["answer"] for one in owners) == pytest.approx(found["worth"])
-    assert sum(one["expected"] for one in owners) == pytest.approx(40)
-    assert sum(one["settled"] for one in owners) == pytest.approx(40)
+    assert sum(one["expected"] for one in owners) == pytest.approx(200)
+    assert sum(one["settled"] for one in owners) == pytest.approx(200)
     for one, row in zip(owners, paid["owners"], strict=True):
+        assert (one["settled"] > 0) == (one["lead"] > found["certainty"] * one["lead_std_error"])
+        assert one["lead"] < one["answer"]
         assert one["expected"] == pytest.approx(row["payment"])
         assert abs(one["answer"] - one["measured"]) < 3 * one["answer_std_error"]
         assert one["records_std_error"] > one["answer_std_error"] > 0

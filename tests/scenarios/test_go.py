@@ -1,17 +1,25 @@
 """Go or no-go, and likeness by released sums, from a scenario file to result and page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from told import differing
+from toys import POLICY_PARAMETERS, LinearLaw
 
 from learning.errors import InputError
+from market.costs.functions import Linear
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies import POLICIES
 from scenarios.command.console import summary_lines
-from scenarios.features.go import Decision
+from scenarios.features.go import OTHERWISE, Decision, expect_payments
 from scenarios.planning import prepare
 from scenarios.report.page import render
 from scenarios.runner import carry_out, run
 from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
+from scenarios.summary.verdict import chance_above
 
 ONE_STEP = ["learning.algorithm=one_step", "learning.mechanism=l2", "validation.runs=40"]
 RULE = [*ONE_STEP, "learner.go=worth_it"]
@@ -51,11 +59,14 @@ def test_each_training_is_decided_by_its_own_sums():
     prepared = prepare(scenario)
     done = carry_out(scenario, prepared)
     decision = done.decision
-    assert decision.bought.tolist() == (decision.expected > decision.payments).tolist()
+    enough = 1.1 * decision.payments
+    assert decision.bought.tolist() == (decision.expected > enough).tolist()
     assert np.ptp(decision.seen) > 0 and 0 < decision.bought.mean() < 1
     unit = done.game.value / prepared.planner.optimum
     assert (decision.std_error / unit > 0).all()
-    assert ((decision.chance_pays > 0.5) == decision.bought).all()
+    unmargined = replace(decision, margin=0.0)
+    assert ((decision.chance_pays > 0.5) == unmargined.bought).all()
+    assert decision.bought.mean() < unmargined.bought.mean()
 
 
 def test_what_is_expected_is_the_mean_of_both_laws():
@@ -69,6 +80,39 @@ def test_what_is_expected_is_the_mean_of_both_laws():
         assert made.chance_pays[place] == pytest.approx(density @ (grid > 1.5), abs=1e-3)
     known = Decision(np.array([3.0, 1.0]), np.zeros(2), (0.0, 0.0), 1.5)
     assert known.chance_pays.tolist() == [1.0, 0.0] and known.bought.tolist() == [True, False]
+
+
+def test_owners_count_on_payments_by_the_chance_that_they_are_made():
+    """Each stands where its expected payment less its cost is highest; the chance is that of their market."""
+    done = carry_out(insurers("policy.budget=4000"), prepare(insurers()), training=False)
+    chance = done.chance_paid
+    assert 0.3 < chance < 0.9
+    gains = done.possible_gains(float(done.game.payments(done.epsilon).sum()))
+    assert chance_above(gains) == pytest.approx(chance, abs=0.015)
+    for owner in range(3):
+        tried = np.geomspace(0.05, 10, 4000)
+        moves = done.game.deviations(done.epsilon, np.array([owner]))
+        hoped = chance * moves.payments(tried[None]) - moves.costs(tried[None])
+        assert tried[np.argmax(hoped)] == pytest.approx(done.epsilon[owner], rel=0.01)
+    assert done.equilibrium.payments.sum() == pytest.approx(4000)
+    always = carry_out(
+        load("three_insurers", [*ONE_STEP, "policy.budget=4000"]), prepare(insurers())
+    )
+    assert (always.epsilon > done.epsilon).all() and always.chance_paid == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [(kind, one) for kind, many in POLICY_PARAMETERS.items() for one in many if kind != OTHERWISE],
+)
+def test_payments_of_every_policy_scale_with_its_money(kind, fields):
+    owners = Owners(("A", "B"), 100, 0.1, 3.0, Linear(1.0))
+    game = Game(
+        owners, POLICIES[kind](**fields).prepared_for(owners), LinearLaw(9.0, 0.5, 0.5), 10.0
+    )
+    at = np.array([1.0, 2.5])
+    assert game.promised(at).all()
+    assert expect_payments(game, 0.3).promised(at) == pytest.approx(0.3 * game.promised(at))
 
 
 def test_money_in_units_of_the_target_is_decided_in_them():
@@ -110,6 +154,9 @@ def test_a_refusal_is_about_what_sums_show():
         ([*RULE, "data.public_rows=0"], "learner.go: needs public rows"),
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
         ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
+        ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
+        (["learner.margin=0.2"], 'learner.margin: goes with learner.go = "worth_it"'),
+        ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
         (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
     ],
 )

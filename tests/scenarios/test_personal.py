@@ -7,6 +7,7 @@ from told import differing
 from learning.errors import InputError
 from scenarios.command.console import summary_lines
 from scenarios.features.personal import try_models
+from scenarios.planning import prepare
 from scenarios.report.page import render
 from scenarios.runner import run
 from scenarios.schema.loading import load
@@ -67,10 +68,26 @@ def test_models_are_tried_on_records_that_they_were_not_fitted_to():
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [["learning.algorithm=one_step", "learning.mechanism=l2"], ["learning.protocol=published"]],
+)
+def test_a_stated_spread_lowers_the_chance_that_buying_pays(asked):
+    """A release of sums loses by it as f* grows; steps from a start that is far away lose more."""
+    chances = []
+    for spread in (0.0, 0.5, 5.0):
+        scenario = load("three_insurers", [*asked, "data.order=as_is", f"owners.spread={spread}"])
+        planner = prepare(scenario).planner
+        gains = planner.predict(np.full(3, 3.0)).gain(1.0, 0.0)
+        chances.append(float(np.mean(gains > 0.05)))
+    assert chances[0] > chances[1] > chances[2]
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         (["owners.personal=true"], "owners.personal: needs owners.benefit"),
         (["owners.spread=0.1"], "owners.spread: goes with owners.personal"),
+        (["owners.spread=0.1", "data.order=as_is", "data.public_rows=0"], "owners.spread: goes"),
         (["owners.spread=-1"], "owners.spread: must be"),
         (
             [

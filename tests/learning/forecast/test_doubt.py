@@ -9,8 +9,9 @@ from sizes import sized
 from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.homogeneity import OWN_KIND, SPREADS, draw_unknown_kind, kind_distance
 from learning.forecast.measures import RELATIVE, RootMeanSquare
+from learning.forecast.planner import draw_stated_kind
 from learning.forecast.prediction import Prediction, predict_outside
-from learning.forecast.public_sample import PublicSample
+from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.losses import as_loss
 
 SIZES = np.array([300.0, 200.0, 100.0])
@@ -39,6 +40,29 @@ def test_what_is_unlikely_is_rarely_drawn(rng):
         float(kind_distance(np.array(1.0), SIZES)), rel=0.1
     )
     assert not draw_unknown_kind(SIZES, 5, 2000, odds=0 * ALL, rng=rng).any()
+
+
+def test_rows_of_one_more_kind_are_as_far_away_as_the_stated_spread_says(rng):
+    """Monte Carlo: best models b of kinds with E b'Mb = spread f*, the public rows' kind against the mean of owners."""
+    p = 4
+    x = rng.normal(size=(4000, p)) @ np.diag([1.0, 2.0, 0.5, 1.0])
+    sample = PublicSample(x, x @ np.ones(p) + 0.7 * rng.normal(size=4000))
+    drawn = draw_stated_kind(0.3, sample, SIZES, 20_000, rng=rng)
+    best = float(sample.fitness.value(sample.truth))
+    lost = dispersion(*sample.population(), sample.truth) / best
+    moments = x.T @ x / len(x)
+    root = np.linalg.inv(np.linalg.cholesky(moments)).T
+    kinds = np.sqrt(0.3 * best / p) * rng.normal(size=(20_000, 4, p)) @ root.T
+    assert np.einsum("kop,pq,koq->ko", kinds, moments, kinds).mean() == pytest.approx(
+        0.3 * best, rel=0.02
+    )
+    away = kinds[:, 3] - np.einsum("o,kop->kp", SIZES / SIZES.sum(), kinds[:, :3])
+    cost = np.einsum("kp,pq,kq->k", away, moments, away) / best
+    for row in lost * drawn:
+        assert row.mean() == pytest.approx(cost.mean(), rel=0.03)
+        assert np.quantile(row, [0.1, 0.5, 0.9]) == pytest.approx(
+            np.quantile(cost, [0.1, 0.5, 0.9]), rel=0.06
+        )
 
 
 @pytest.mark.parametrize("measure", [RELATIVE, RootMeanSquare(4.0, np.linspace(3.0, 5.0, 200))])

@@ -11,9 +11,14 @@ from sizes import sized
 from learning.forecast.gain_seen import pool_release, see_gain
 from learning.forecast.public_sample import PublicSample
 from learning.losses.clipping import Scores
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
+from learning.training.adassp import release_statistics
+from learning.training.client import make_clients
 from learning.training.engine import train
 from learning.training.sums import released_sums
+
+MECHANISM = Gaussian(1e-6, "pld")
 
 
 def sample():
@@ -81,9 +86,39 @@ def test_shortened_records_count_in_full_if_they_are_like_the_public_rows():
     assert fall_of_cost(task, pooled, theta)[0] < 0.8 * found
 
 
+def test_longer_records_count_in_full_whichever_owner_has_them():
+    """Owners' features are one and two times as long as the public rows'; none has noise."""
+    rng = np.random.default_rng(2)
+    truth = np.linspace(1, -1, P)
+    parts = []
+    for stretch in (1.0, 2.0):
+        x = stretch * rng.normal(size=(4000, P))
+        parts.append((x, x @ truth + 0.5 * rng.normal(size=4000)))
+    bounds = replace(
+        BOUNDED, transform=np.eye(P), radius=4.0, scores=Scores(6.0, 0.4), theta_max=9.0
+    )
+    held = [bounds.oracle(*one) for one in parts]
+    owners = make_clients("ab", held, np.full(2, np.inf), MECHANISM, bounds.gradient_bound, 1)
+    task, _ = market(coordinates=bounds, runs=1)
+    task = replace(task, owners=owners)
+    theta = train(task).theta
+    x, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    true = np.mean((y - x @ bounds.centre) ** 2) - np.mean((y - x @ theta[0]) ** 2)
+    x = rng.normal(size=(400, P))
+    y = x @ truth + 0.5 * rng.normal(size=400)
+    model = np.linalg.lstsq(x, y, rcond=None)[0]
+    public = PublicSample(x, y - x @ model + x @ bounds.centre)  # whose own model is the start
+    found = float(see_gain(task, theta, public).cost[0])
+    assert found == pytest.approx(true, rel=0.15)
+    assert see_gain(task, theta, public).std_error == pytest.approx(0)
+    statistics = sum(held[1:], held[0])
+    assert fall_of_cost(task, statistics, theta)[0] < 0.6 * true
+
+
 def test_pooled_releases_are_the_sums_of_each_owner():
     task, _ = market(2.0, runs=3)
-    matrix, vector, on_matrix, on_vector = pool_release(task, [0, 2])
+    released = [release_statistics(task, owner, [0, 2]) for owner in task.owners]
+    matrix, vector, on_matrix, on_vector = pool_release(task, released)
     for place, run in enumerate([0, 2]):
         sums = released_sums(task, run)
         expected_matrix, expected_vector, deviation = sums.pool()

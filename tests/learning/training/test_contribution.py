@@ -12,7 +12,7 @@ from learning.losses.squared import Squared
 from learning.privacy.gaussian import Gaussian
 from learning.randomness import Streams
 from learning.training.coalitions import list_coalitions
-from learning.training.contribution import CheckRows, estimate_contributions, worth_of
+from learning.training.contribution import CheckRows, estimate_contributions, shrink_gain, worth_of
 from learning.training.sums import released_runs
 
 SETS = list_coalitions(3)
@@ -96,6 +96,31 @@ def test_noise_without_information_is_paid_nothing():
     rates = np.mean(counted, axis=0)
     assert rates[0] <= 0.05
     assert rates[2] > 0.8
+
+
+def test_an_answer_that_shrinks_the_own_model_takes_no_records():
+    """The own model has too large effects, and errs elsewhere; made-up targets mend the first alone."""
+    best = np.linspace(1, -1, P)
+    own = 2 * best + 1.5 * np.array([1, -1, -1, 1])
+    task, _ = market(np.inf, replace(BOUNDED, centre=own, radius=4.0), n=3000)
+    (sums,) = released_runs(task, [0])
+    rows = check_rows(600, 11)
+    away = np.linalg.solve(sums.coordinates.transform, -0.6 * own)
+    made_up = replace(sums, xu=np.vstack([sums.xx[0] @ away, sums.xu[1:]]))
+    paid = []
+    for given in (sums, made_up):
+        found = estimate(given, rows, redraws=5)
+        assert (found.shapley.answer > 4 * found.shapley.records_error).all()
+        paid.append(found.counts.tolist())
+    assert paid == [[True, True, True], [False, True, True]]
+
+
+def test_shrinking_gains_what_the_best_factor_does():
+    rows = check_rows(600, 11)
+    best = np.linspace(1, -1, P)
+    half = rows.fitness.value(2 * best) - rows.fitness.value(best)
+    assert shrink_gain(rows, 2 * best).mean() == pytest.approx(half, rel=0.02)
+    assert shrink_gain(rows, 0.5 * best).mean() == 0
 
 
 def first(sums):
