@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
+from three_owners import PUBLIC, SCENARIO, SIZES, draw_rows
 
 from learning.errors import InputError
 from learning.phrases import toml_value
@@ -19,29 +18,6 @@ from scenarios.schema.loading import load
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import market_data
 
-SIZES = {"North": 900, "South": 600, "Harbour": 300}
-PUBLIC = 80
-SCENARIO = """
-[data]
-path = "table.csv"
-target = "cost"
-split = [900, 600, 300]
-names = ["North", "South", "Harbour"]
-public_rows = 80
-order = "as_is"
-[owners]
-epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "quadratic"
-price = [30.0, 40.0, 50.0]
-[policy]
-kind = "proportional"
-budget = 200.0
-[learner]
-value = 10000.0
-[validation]
-runs = 4
-"""
 LABELS = ("learning.loss=logistic", "learning.regularisation=0.01", "data.target=late")
 # Changes under which both are settled, alike in every number of the market.
 MARKETS: dict[str, tuple[str, ...]] = {
@@ -57,16 +33,6 @@ MARKETS: dict[str, tuple[str, ...]] = {
     "one share of two": ("learning.mechanism=gaussian", "learning.delta=1e-6"),
 }
 OF_OWNERS = ("name", "records", "epsilon", "payment", "surplus", "claimed_epsilon", "weight")
-
-
-def draw_rows(count: int, seed: int) -> pd.DataFrame:
-    """Rows of one kind."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(18, 80, count)
-    home = rng.choice(["rent", "own"], count)
-    cost = 20 + 0.3 * age + 5 * (home == "own") + rng.normal(0, 6, count)
-    late = np.where(cost + rng.normal(0, 6, count) > 40, "yes", "no")
-    return pd.DataFrame({"age": age, "home": home, "cost": cost.round(2), "late": late})
 
 
 def write_both(folder: Path, changes: tuple[str, ...]) -> tuple[Scenario, Scenario]:
