@@ -108,7 +108,6 @@ class Data(Section):
         collect_errors(
             partial(self._exactly_one, "source", "path", "one table"),
             self._check_names,
-            self._check_rows,
             self._check_roles,
         )
         return self
@@ -122,7 +121,8 @@ class Data(Section):
             rule = f"must name as many owners as split has sizes, {count}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
-    def _check_rows(self) -> None:
+    def check_kept(self) -> None:
+        """Refuse one check row alone, and check rows without public rows."""
         if self.check_rows == 1 or (self.check_rows and not self.public_rows):
             why = "whose model is tried on them too"
             rule = f"must be 0, or 2 or more beside data.public_rows, {why}"

@@ -152,6 +152,7 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
         self._fill_in_rows()
+        self.data.check_kept()
         self._close_protocol()
         self._fill_in_start()
         self._check_labels()

@@ -114,6 +114,8 @@ def test_every_row_is_the_learners_unless_a_number_is_given(tmp_path):
     some = market_data(load(tmp_path / "open.toml", [*given, "data.public_rows=50"]))
     assert some.division.public.tolist() == list(range(30, 80))
     assert some.division.left_over == 30
+    kept = market_data(load(tmp_path / "open.toml", [*given, "data.check_rows=30"]))
+    assert (kept.aside.n_records, len(kept.division.public)) == (30, 50)
 
 
 def test_policies_are_compared_without_records(tmp_path):
