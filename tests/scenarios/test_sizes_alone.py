@@ -103,6 +103,15 @@ def test_it_is_said_what_the_learners_rows_are_taken_for(settled, order, cause):
     assert [fact["cause"] for fact in run(changed).content["warnings"]] == [cause]
 
 
+def test_own_models_are_expected_as_good_as_their_number_of_records(settled):
+    scenario, result = settled
+    planner = prepare(scenario).planner
+    seen = [one["isolated_estimate"] for one in result.content["owners"]]
+    total = sum(SIZES.values())
+    expected = [planner.forecast.dispersion * (total - n) / (n * total) for n in SIZES.values()]
+    assert seen == pytest.approx(expected, rel=1e-9)
+
+
 def test_every_row_is_the_learners_unless_a_number_is_given(tmp_path):
     write_both(tmp_path, ())
     given = (f"owners.records={toml_value(SIZES)}", f"data.path={tmp_path / 'own.csv'}")
