@@ -13,7 +13,7 @@ check_packages()  # before any of them is imported
 from learning.errors import InputError
 from scenarios.opened import Result, run
 from scenarios.opened import open_result as load
-from scenarios.opened_studies import Comparison, Design, compare, design
+from scenarios.opened_studies import Comparison, Design, Need, compare, design, need
 from scenarios.schema.loading import library_scenarios as scenarios
 from scenarios.schema.loading import load as load_scenario
 from scenarios.schema.scenario import Scenario
@@ -22,8 +22,9 @@ from scenarios.sweeping.sweep import sweep
 from scenarios.trained_model import TrainedModel
 
 __version__ = version("dpmarket")
-__all__ = ["Comparison", "Design", "InputError", "Result", "Scenario", "TrainedModel"]
-__all__ += ["compare", "design", "init", "load", "load_scenario", "run", "scenarios", "sweep"]
+__all__ = ["Comparison", "Design", "InputError", "Need", "Result", "Scenario", "TrainedModel"]
+__all__ += ["compare", "design", "init", "load", "load_scenario", "need", "run", "scenarios"]
+__all__ += ["sweep"]
 
 if __name__ == "__main__":  # python -m dpmarket, of this checkout wherever the command is installed
     main()

@@ -25,6 +25,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.studies.comparison import Aim, comparison, read_alternatives
 from scenarios.studies.comparison import compare as compare_alternatives
 from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.need import find_need, make_target, need_part
 
 
 class Comparison:
@@ -195,3 +196,70 @@ def design(
     chosen = read_scenario(scenario, as_overrides(changes), data_folder=data_folder)
     found = design_scenario(chosen, kinds=policies, budget=budget, optimistic=optimistic)
     return Design(design_part(found, optimistic=optimistic), found.scenario)
+
+
+class Need:
+    """What reaches an error or a gain with a chance: budgets, owners and money.
+
+    ``need["ways"]`` and the like are its facts.
+
+    Parameters
+    ----------
+    content: facts of `scenarios.studies.need.need_part`.
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    @property
+    def ways(self) -> pd.DataFrame:
+        """A row for each way, by name: money, chance, and the budget of each owner."""
+        rows = []
+        for way in self.content["ways"]:
+            budgets = {one["name"]: one["epsilon"] for one in way["owners"]}
+            kept = ("way", "reached", "money", "chance", "amount", "relative_fitness")
+            rows.append({key: way[key] for key in kept} | budgets)
+        return pd.DataFrame(rows).set_index("way") if rows else pd.DataFrame()
+
+    @property
+    def answer(self) -> str:
+        """What is needed, in a sentence."""
+        return render_phrase("need", "answer", self.content)
+
+    def __repr__(self) -> str:
+        return f"<Need: {self.answer}>"
+
+
+@check_arguments
+def need(
+    scenario: str | Path | Scenario,
+    changes: Mapping[str, Any] | Sequence[str] = (),
+    *,
+    error: float | None = None,
+    fitness: float | None = None,
+    gain: float | None = None,
+    chance: float | None = None,
+    data_folder: str | Path | None = None,
+) -> Need:
+    """Find the least money and budgets that reach an error or a gain, with a chance.
+
+    Parameters
+    ----------
+    scenario, changes, data_folder: as of `scenarios.opened.run`.
+    error: the most error, root mean squared in units of the target, or a share of wrong labels.
+    fitness: the most relative fitness, in place of it.
+    gain: the least money that the learner is to gain, in place of both; 0 where only a chance is
+        given.
+    chance: the chance with which it is to be reached; 0.9 unless given.
+
+    Raises
+    ------
+    InputError
+        On the first rule that the scenario breaks, or if it cannot be reached.
+    """
+    target = make_target(error, fitness, gain, chance)
+    chosen = read_scenario(scenario, as_overrides(changes), data_folder=data_folder)
+    return Need(need_part(*find_need(chosen, target)))

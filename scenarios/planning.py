@@ -13,7 +13,7 @@ from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
 from learning.forecast.pooled import PooledSums
-from learning.forecast.prediction import isolated_estimate
+from learning.forecast.prediction import expected_isolated, isolated_estimate
 from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
@@ -113,11 +113,14 @@ def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | 
 def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
     """Relative fitness of each owner's own model, as it can tell itself, (n_owners,).
 
-    Without public rows to try it on, an owner takes its records for ones like the others':
+    Without public rows to try it on, or without records, an owner takes its records for ones like
+    the others':
     C/f* (1/n_l - 1/n), C/f* the dispersion of the forecast and n_l of n records its own.
     """
     if planner.bootstrap is None:
         return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
+    if not data.has_records:
+        return expected_isolated(planner.bootstrap, data.sizes)
     return isolated_estimate(planner.bootstrap, data.own_models, data.sizes)
 
 

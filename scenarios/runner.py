@@ -61,9 +61,11 @@ def carry_out(
     """Settle the market of a scenario whose data and planner are at hand, and train there.
 
     Without ``others``, no other equilibrium is looked for than the one that owners came to rest in.
+    Nothing is trained where only the number of the owners' records is known.
     """
     data = prepared.data
     scenario = data.in_order(scenario)
+    training = training and data.has_records
     if training:
         check_size(scenario, len(data.owners), data.encoder.n_parameters)
     progress("settling the market")

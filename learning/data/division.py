@@ -6,15 +6,17 @@ A person may have several rows, of which an owner keeps at most a number; names 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from learning.data.rows import RowLabels, Rows, count_turns
 from learning.errors import InputError
 
+Held = TypeVar("Held", bound=Sized)
 UNKNOWN = ""  # all rows without a person may be of one
 
 
@@ -125,7 +127,7 @@ def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
         )
 
 
-def large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
+def large_enough(taken: Mapping[str, Held], min_records: int, key: str) -> dict[str, Held]:
     """Select owners with ``min_records`` records; one without any is an error at ``key``."""
     if not taken:
         raise InputError(key, "needs at least one owner", "none", "Say whose the rows are.")

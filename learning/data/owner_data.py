@@ -12,6 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.encoding import Columns, Encoder
 from learning.data.rows import Rows
+from learning.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,35 @@ class OwnerAway:
         return self._held[1]
 
 
-Holding = OwnerData | OwnerAway
+@dataclass(frozen=True)
+class OwnerUnseen:
+    """One owner that has shared nothing but the number of its records.
+
+    Parameters
+    ----------
+    name : the owner's name.
+    n_records : number of its records, >= 1.
+    """
+
+    name: str
+    n_records: int
+
+    @property
+    def x(self) -> Array:
+        """Refuse: no record is here."""
+        raise no_record()
+
+    y = x
+
+
+def no_record() -> InputError:
+    """Error to raise where a record is needed and none is here."""
+    rule = "leaves out what needs records: it states how many each owner has"
+    remedy = "Give a table with the owners' rows, and data.split or data.owner."
+    return InputError("owners.records", rule, "no record of any owner", remedy)
+
+
+Holding = OwnerData | OwnerAway | OwnerUnseen
 
 
 def encode_owners(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.overlap import Overlap, count_overlap, mark_records, overlap_of_marks
-from learning.data.owner_data import OwnerAway, OwnerData
+from learning.data.owner_data import OwnerAway, OwnerData, OwnerUnseen, no_record
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss, TrainingCost
@@ -313,7 +313,33 @@ class PooledSums:
         return [SquaredStatistics(0, zero, zero[0], 0.0)] * count
 
 
-Pooled = PooledRecords | PooledSums
+@dataclass(frozen=True)
+class NoRecords:
+    """Owners who have shared nothing but numbers of records.
+
+    Parameters
+    ----------
+    owners : names and sizes.
+
+    Raises
+    ------
+    InputError
+        By whatever asks for a record, or for a sum over records.
+    """
+
+    owners: tuple[OwnerUnseen, ...]
+
+    def expect(self, coordinates: Coordinates, progress: Progress = ignore_progress) -> None:
+        """Read nothing: there is no record."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse whatever else is asked of records."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise no_record()
+
+
+Pooled = PooledRecords | PooledSums | NoRecords
 
 
 def add_groups(sums: dict[int, SquaredStatistics], whose: Numbers, x: Array, y: Array) -> None:

@@ -50,9 +50,16 @@ def isolated_estimate(bootstrap: BootstrapSamples, models: Array, sizes: Array) 
     lost = sample.fitness.value(models) - float(sample.fitness.value(sample.truth))
     worst = np.quantile(bootstrap.outside_excess, CHANCE)
     by_chance = worst * (1 + rows / sizes) / (1 + rows / total)
-    expected = bootstrap.dispersion * (1 / sizes - 1 / total)
-    excess = np.where(lost > by_chance, lost - bootstrap.dispersion / rows, expected)
-    return excess / bootstrap.optimum
+    found = (lost - bootstrap.dispersion / rows) / bootstrap.optimum
+    return np.where(lost > by_chance, found, expected_isolated(bootstrap, sizes))
+
+
+def expected_isolated(bootstrap: BootstrapSamples, sizes: Array) -> Array:
+    """Expected relative fitness of models trained alone, C/f* (1/n_l - 1/n), (n_owners,).
+
+    It holds of owners of one kind; sizes (n_owners,) are n_l.
+    """
+    return np.asarray(bootstrap.dispersion * (1 / sizes - 1 / sizes.sum()) / bootstrap.optimum)
 
 
 @dataclass(frozen=True)

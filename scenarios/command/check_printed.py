@@ -54,10 +54,12 @@ def _describe_data(scenario: Scenario, data: MarketData) -> list[str]:
     persons = None
     if data.persons is not None:
         persons = asdict(data.persons)
+    shared = asdict(data.overlap) if data.has_records else None
     warnings = [
-        render_phrase("privacy", "identical_records", asdict(data.overlap), stated),
+        render_phrase("privacy", "identical_records", shared, stated),
         render_phrase("privacy", "persons_beyond", persons, stated),
     ]
+    filled = data.filled if data.has_records else None
     return [
         f"{escape_control(scenario.title) or 'scenario'}: good. {len(data.owners)} owners, "
         f"{data.sizes.sum():,} records, {len(division.public):,} public rows, "
@@ -67,7 +69,7 @@ def _describe_data(scenario: Scenario, data: MarketData) -> list[str]:
         *(f"warning: {warning}" for warning in warnings if warning),
         render_phrase("privacy", "persons_left_out", persons, scenario.data.most_rows),
         f"public rows dropped for missing cells: {dropped:,}" * bool(dropped),
-        render_phrase("privacy", "filled_cells", data.filled),
+        render_phrase("privacy", "filled_cells", filled),
         f"rows left over: {division.left_over:,}" * bool(division.left_over),
     ]
 

@@ -110,7 +110,7 @@ def print_forecast(
     if part["kind"] == "exact":
         pooled = "the same law on the pooled records"
     error = ""
-    if oracle["std_error"]:
+    if oracle and oracle["std_error"]:
         error = f"+- {format_percent(oracle['std_error'])} (std. error)"
     own = {"public": "on its public rows"}.get(part["basis"], "from its start")
     zero = f"relative fitness (0 = the {best_short(planner.coordinates.loss)})"
@@ -122,7 +122,8 @@ def print_forecast(
     rows.add_row(f"model at these budgets ({made})", fitness, interval)
     rows.add_row("  left to optimise", format_percent(part["bias"]))
     rows.add_row("  noise that survives", format_percent(part["noise"]))
-    rows.add_row(f"{pooled} (oracle)", format_percent(oracle["relative_fitness"]), error)
+    if oracle:
+        rows.add_row(f"{pooled} (oracle)", format_percent(oracle["relative_fitness"]), error)
     rows.add_row(f"learner alone, {own}", format_percent(planner.forecast.outside), alone)
     out = Terminal()
     out.print(rows)

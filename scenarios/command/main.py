@@ -41,6 +41,7 @@ COMMANDS = {
     "init": "scenarios.command.init",
     "design": "scenarios.command.studies",
     "mechanisms": "scenarios.command.mechanisms",
+    "need": "scenarios.command.need",
     "reproduce": "reproduction.command",
     "settle": "exchange.command.settle",
     "state": "exchange.command.owner",

@@ -18,6 +18,7 @@ from scenarios.features.pricing import LearnedPrice
 from scenarios.features.public_good import PublicGood
 from scenarios.features.regulation import Rules
 from scenarios.features.settings import SETTINGS
+from scenarios.features.sizes import SizesAlone
 from scenarios.features.time import Periods
 from scenarios.features.trust import SecureAggregation
 from scenarios.features.unions import Unions
@@ -42,6 +43,7 @@ FEATURES: dict[str, Feature] = {
     "time": Periods(),
     "contributions": OwnersContributions(),
     "withdrawal": Withdrawal(),
+    "sizes": SizesAlone(),
 }
 
 

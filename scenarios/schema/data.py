@@ -59,17 +59,19 @@ class Data(Section):
     """The rows of each owner, one after another in the table's order after `order`; or give
     `owner`."""
     owner: Text | None = None
-    """The column that says whose each row is; or give `split`."""
+    """The column that says whose each row is; or give `split`. Under `owners.records` it may say
+    of the learner's own rows whose kind each is of."""
     names: Names | None = None
     """The owners' names, with `split`."""
-    public_rows: CountOrZero = 0
+    public_rows: CountOrZero | Literal["all"] = 0
     """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside
-    option come from them."""
+    option come from them. Under `owners.records` every row is, unless a number is given."""
     check_rows: CountOrZero = 0
     """Public rows before those, kept aside: the learner tries the trained model on them."""
     order: Literal["shuffled", "as_is"] = "shuffled"
     """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ
-    in kind."""
+    in kind. Under `owners.records` nothing is shuffled: `shuffled` then states that the learner's
+    rows are as random a sample as if it had been."""
     min_records: Count = 1
     """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
@@ -105,9 +107,7 @@ class Data(Section):
     def _check_consistent(self) -> Data:
         collect_errors(
             partial(self._exactly_one, "source", "path", "one table"),
-            partial(self._exactly_one, "split", "owner", "one way to tell the owners apart"),
             self._check_names,
-            self._check_rows,
             self._check_roles,
         )
         return self
@@ -121,7 +121,8 @@ class Data(Section):
             rule = f"must name as many owners as split has sizes, {count}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
-    def _check_rows(self) -> None:
+    def check_kept(self) -> None:
+        """Refuse one check row alone, and check rows without public rows."""
         if self.check_rows == 1 or (self.check_rows and not self.public_rows):
             why = "whose model is tried on them too"
             rule = f"must be 0, or 2 or more beside data.public_rows, {why}"
@@ -161,6 +162,10 @@ class Data(Section):
     def promised(self) -> str:
         """The unit that privacy is promised to."""
         return unit_of_privacy(self.person is not None, self.most_rows)
+
+    def check_owners(self) -> None:
+        """Refuse records of owners that are told apart in no way, or in two."""
+        self._exactly_one("split", "owner", "one way to tell the owners apart")
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]

@@ -309,6 +309,9 @@ def _apply_changes(raw: dict[str, Any], changes: Sequence[Change]) -> None:
             other = EXCLUSIVE[keys[-1]]
             if not any(change.keys == ("data", other) for change in changes):
                 table.pop(other, None)
+        if keys == ("owners", "records") and isinstance(raw.get("data"), dict):
+            for other in ("split", "names"):
+                raw["data"].pop(other, None)
         table[keys[-1]] = value
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
-from pydantic import Field, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
 from learning.declaration import (
     ListOf,
@@ -27,6 +27,7 @@ from market.equilibrium.stopping import Damping, PlayRules
 from scenarios.schema.fields import (
     Budgets,
     Section,
+    check_different,
     in_order,
     one_known,
     quote_choices,
@@ -36,6 +37,8 @@ from scenarios.schema.kinds import NamedTable, TableCheck
 
 Per = Literal["rmse", "wrong_label", "cost"]
 LABELLED = "wrong_label", "cost"  # those that count decisions between two labels
+MOST_RECORDS = 10**12
+RECORDS = Words("a table of owners and numbers of records, such as {North = 9000, South = 6000}")
 NAMED = NamedPerOwnerRule()
 NamedPerOwner = Annotated[Any, NAMED]
 
@@ -155,6 +158,18 @@ class OrTable(TableCheck):
         return self.section.model_validate(value) if is_table else self.plain(value)
 
 
+def _parse_records(value: Any) -> dict[str, int]:
+    """Names of owners, each with the number of its records."""
+    if not isinstance(value, dict) or not value:
+        raise InputError("", f"must be {RECORDS.text}", format_value(value))
+    check_different(list(value))
+    for name, given in value.items():
+        if type(given) is not int or not 1 <= given <= MOST_RECORDS:
+            rule = f"must be a whole number from 1 to {MOST_RECORDS:,} for {format_value(name)}"
+            raise InputError("", rule, format_value(given))
+    return dict(value)
+
+
 _number = type_adapter(NonNegative).validate_python
 WorthOf = Annotated[
     Any,
@@ -171,6 +186,10 @@ BenefitOf = Annotated[
 class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
+    records: Annotated[dict[str, int], PlainValidator(_parse_records), RECORDS] | None = None
+    """How many records each owner has, such as `{North = 9000, South = 6000}`, where the table
+    holds the learner's own rows and no owner's: the market is settled before anybody shares, and
+    nothing is trained."""
     epsilon: Budgets = Field(
         description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
     )

@@ -152,6 +152,8 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
+        self._fill_in_rows()
+        self.data.check_kept()
         self._close_protocol()
         self._fill_in_start()
         self._check_labels()
@@ -164,7 +166,18 @@ class Scenario(Section):
         if self.data.split is not None:
             numbered = tuple(f"owner {i + 1}" for i in range(len(self.data.split)))
             self.in_order_of(self.data.names or numbered)
+        sizes = self.owners.records or {}
+        kept = [name for name, count in sizes.items() if count >= self.data.min_records]
+        if kept:
+            self.in_order_of(kept, [name for name in sizes if name not in kept])
         return self
+
+    def _fill_in_rows(self) -> None:
+        """Give the learner every row of a table that holds no owner's, unless a number is given."""
+        if self.owners.records is not None and "public_rows" not in self.data.model_fields_set:
+            filled = self.data.model_copy()
+            filled.__dict__["public_rows"] = "all"
+            self.__dict__["data"] = filled
 
     def _close_protocol(self) -> None:
         """Take each key's own default where no protocol is stated and `best` is not to be had."""
@@ -178,7 +191,7 @@ class Scenario(Section):
 
     def _fill_in_start(self) -> None:
         """Set start and preconditioning by whether there are public rows."""
-        public = self.data.public_rows > 0
+        public = bool(self.data.public_rows)
         learning = self.learning
         for name in ("start", "precondition"):
             given = getattr(learning, name)

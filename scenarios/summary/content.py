@@ -71,6 +71,8 @@ def records_decide(scenario: Scenario) -> bool:
     They do on the oracle basis, where forecasts are made from the pooled records, and where owners
     who want the model choose their budgets by how good their own is.
     """
+    if scenario.owners.records is not None:
+        return False
     return scenario.data.public_rows == 0 or scenario.owners.wants_model
 
 
@@ -90,6 +92,8 @@ def mark_privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str,
         them afterwards. ``owners[]`` is every owner. trajectory.csv and payoff_curves.csv are
         marked as ``equilibrium`` is, validation.csv and paths.csv as ``validation``.
     """
+    if scenario.owners.records is not None:
+        return {}
     marks = dict(LOOKED_UP)
     if records_decide(scenario):
         decided = [f"owners[].{key}" for key in content["owners"][0] if key not in KNOWN_TO_ALL]
@@ -135,8 +139,14 @@ def describe_run(run: Run) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
     """The learner's account, the forecast, and the validation of a run; None without training."""
     predicted = forecast_part(run.data, run.planner, run.epsilon, run.prediction)
     learner = market.learner_part(run)
-    outside = float(run.data.fitness.relative(run.planner.own_model))
-    return learner, predicted, validation_part(run, predicted, learner, outside)
+    return learner, predicted, validation_part(run, predicted, learner)
+
+
+def measured_outside(run: Run) -> float | None:
+    """Relative fitness of the learner's own model on all records; None where there are none."""
+    if not run.data.has_records:
+        return None
+    return float(run.data.fitness.relative(run.planner.own_model))
 
 
 def market_facts(
@@ -167,7 +177,7 @@ def market_facts(
         "outside_option": {
             "relative_fitness": run.planner.forecast.outside,
             "interval": clip_interval(run.prediction.outside_interval()),
-            "measured": float(run.data.fitness.relative(run.planner.own_model)),
+            "measured": measured_outside(run),
         },
         "protocol": protocol_part(scenario, run.planner),
         "forecast": predicted,
@@ -249,8 +259,8 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "target": table.target_name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": table.labels and list(table.labels),
-        "filled_cells": data.filled,
-        "identical_records": asdict(data.overlap),
+        "filled_cells": data.filled if data.has_records else None,
+        "identical_records": asdict(data.overlap) if data.has_records else None,
         "persons": data.persons and asdict(data.persons),
     }
 
@@ -273,8 +283,8 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
     elif reports is not None and unlike:
         said.append({"cause": "reports_unlike", **reported, "nameless": reports.nameless})
     in_order = scenario.data.order == "as_is" and scenario.data.owner is None
-    if in_order and len(data.owners) > 1 and not unlike:
+    if in_order and len(data.owners) > 1 and data.has_records and not unlike:
         said.append({"cause": "order_as_is", **reported})
-    if scenario.owners.wants_model and data.public is not None:
+    if scenario.owners.wants_model and data.public is not None and data.has_records:
         said.append({"cause": "benefit_tells"})
     return said

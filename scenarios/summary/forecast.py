@@ -99,7 +99,6 @@ def forecast_part(
     plan = planner.forecast.plan(epsilon)
     fitness = planner.at(epsilon)
     noise = planner.noise_part(epsilon)
-    oracle = planner.oracle(epsilon)
     reach = planner.reach(epsilon)
     optimum = planner.optimum
     return {
@@ -123,9 +122,17 @@ def forecast_part(
         "reach": reach,
         "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),
-        "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
+        "oracle": oracle_part(data, planner, epsilon),
         "choices": [asdict(choice) for choice in planner.choices] or None,
     }
+
+
+def oracle_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any] | None:
+    """The same law on the pooled records; None where there are none."""
+    if not data.has_records:
+        return None
+    oracle = planner.oracle(epsilon)
+    return asdict(oracle) | {"relative_fitness": oracle.relative_fitness}
 
 
 def step_decline(plan: Plan) -> float:

@@ -52,14 +52,18 @@ def owners_part(
     isolated = estimate = np.full(len(game.owners), np.nan)
     if run.data.fits_own_models:
         isolated = run.data.isolated
+    if run.data.fits_own_models or not run.data.has_records:
         estimate = isolated_as_known(run.data, run.planner)
+    gains: Any = asked & (epsilon > 0) & (fitness < isolated)
+    if not run.data.has_records:
+        gains = [None] * len(game.owners)
     columns = {
         **account_columns(run, claims),
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
         "isolated_estimate": estimate,
         "as_learner_relative_fitness": as_learner_fitness(run.planner.forecast, epsilon),
-        "gains": asked & (epsilon > 0) & (fitness < isolated),
+        "gains": gains,
     }
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample

@@ -44,7 +44,7 @@ MOST_OF_A_PATH = 200
 
 
 def validation_part(
-    run: Run, predicted: dict[str, Any], learner: dict[str, Any], outside: float
+    run: Run, predicted: dict[str, Any], learner: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Compare trained runs, measured with non-private access, with the forecast and the promises.
 
@@ -54,7 +54,6 @@ def validation_part(
     ----------
     predicted: what was forecast.
     learner: what the learner was promised, money.
-    outside: relative fitness of the learner's own model, measured.
     """
     data = run.data
     trained = run.trained
@@ -76,7 +75,7 @@ def validation_part(
         "z_score": z,
         "agrees": forecast_agrees(runs, predicted["interval"]),
         "money": money,
-        "terms": checked_terms_part(run, outside),
+        "terms": checked_terms_part(run, float(data.fitness.relative(run.planner.own_model))),
         "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,

@@ -14,10 +14,10 @@ from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoding import Encoder
 from learning.data.fitting import fit_encoder
 from learning.data.overlap import Overlap
-from learning.data.owner_data import Holding, OwnerData, encode_owners
+from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
 from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
-from learning.forecast.pooled import Pooled, PooledRecords, check_imperfect
+from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample
 from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
@@ -29,6 +29,7 @@ from scenarios.tables.every_column import EveryColumn, every_column
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
+from scenarios.tables.stated import divide_own_rows, state_records
 
 if TYPE_CHECKING:
     from scenarios.tables.parts import Parts
@@ -113,8 +114,17 @@ class MarketData:
         return scenario.in_order_of(self.names, self.division.too_small)
 
     @property
+    def has_records(self) -> bool:
+        """True if the owners' records are there, and not only their number."""
+        return not isinstance(self.pooled, NoRecords)
+
+    @property
     def fits_own_models(self) -> bool:
         """True if the owners' own models are worth the time to fit them: never of networks."""
+        return self.has_records and self._few_models
+
+    @property
+    def _few_models(self) -> bool:
         return self.loss.quadratic or (len(self.owners) <= ALONE and not self.loss.costly)
 
     @cached_property
@@ -148,7 +158,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     """
     data = scenario.data
     raw = raw or open_scenario_table(scenario)
-    if raw.is_large:
+    if raw.is_large and scenario.owners.records is None:
         check_parted(raw, scenario)
     else:
         raw = raw.read_whole()
@@ -268,6 +278,8 @@ def divide_records(
 ) -> tuple[Division, Persons | None]:
     """Divide the rows of a table, whatever their cells hold; persons keep a bounded number each."""
     data = scenario.data
+    if scenario.owners.records is not None:
+        return divide_own_rows(scenario, raw.n_rows), None
     division = divide_scenario(scenario, raw, holders)
     if data.person is None:
         return division, None
@@ -278,6 +290,8 @@ def divide_records(
 def divide_scenario(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> Division:
     """Divide the rows of a table before owners leave out any rows of a person."""
     data = scenario.data
+    if scenario.owners.records is not None or data.public_rows == "all":
+        raise no_record()
     rng = None
     if data.order == "shuffled":
         rng = row_shuffler(scenario.seed)
@@ -299,6 +313,8 @@ def pool_records(
     """Encode the records of all owners, and the rows held out: in memory, or in the file."""
     learning = scenario.learning
     meaning = table.meaning
+    if scenario.owners.records is not None:
+        return state_records(scenario, division), None
     if not isinstance(raw, Table):
         from scenarios.tables.away import Away  # what a table in memory need not wait for
 

@@ -326,11 +326,16 @@ def _refuse_identifiers(table: Table, features: Columns, public: Rows) -> None:
 
 def check_rows(table: Table | Parts, data: Data) -> None:
     """Refuse more rows than the table has."""
-    asked = sum(data.split or ()) + data.public_rows + data.check_rows
-    if asked + (data.split is None) <= table.n_rows:
+    public = data.public_rows
+    if public == "all":  # one beside those kept aside, at least
+        public = 1
+    asked = sum(data.split or ()) + public + data.check_rows
+    if asked + (data.owner is not None) <= table.n_rows:
         return
     found = f"{asked:,} rows asked for of {table.n_rows:,}"
     if data.split:
         rule = "sizes and public rows must not exceed the table"
         raise table.error("split", rule, found, "Lower the sizes.")
+    if data.owner is None:
+        raise table.error("public_rows", "must not exceed the table", found, "Lower the number.")
     raise table.error("public_rows", "must leave rows to the owners", found, "Lower the number.")
