@@ -288,7 +288,7 @@ class Encoder:
         return x, outside + beyond
 
     def make_columns(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
-        """Features (n, d) before any reduction to components, and numbers of clipped cells, (n,)."""
+        """Features (n, d) before any reduction to components, and clipped cells of each, (n,)."""
         raw, outside = self.code_columns(columns, rows)
         return raw if self.expansion is None else self.expansion.encode(raw), outside
 

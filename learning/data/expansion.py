@@ -18,6 +18,7 @@ from learning.arrays import Array
 
 LINEAR = "linear"
 MOST_PRODUCTS = 40  # that are chosen
+LEAST_GAP = 1e-6  # between two knots
 FLAT = 1e-8  # share of a product's variance below which the other features tell it
 
 
@@ -111,7 +112,7 @@ def read_expansion(content: Mapping[str, Any]) -> Expansion:
     )
 
 
-def count_columns(knots: Array, degree: int) -> int:
+def count_columns(knots: Sequence[float] | Array, degree: int) -> int:
     """Number of features of a column of numbers: pieces + degree, or 1 without knots."""
     return max(1, len(knots) - 1 + degree)
 
@@ -155,7 +156,9 @@ def fit_knots(values: Array, pieces: int) -> Array:
     if pieces == 0 or len(np.unique(values)) < 3:
         return np.empty(0)
     inner = np.quantile(values, np.arange(1, pieces) / pieces, method="inverted_cdf")
-    return np.unique(np.concatenate([[-1.0, 1.0], inner]))
+    inner = np.unique(inner[(inner > LEAST_GAP - 1) & (inner < 1 - LEAST_GAP)])
+    apart = np.diff(inner, prepend=-1.0) >= LEAST_GAP
+    return np.concatenate([[-1.0], inner[apart], [1.0]])
 
 
 def list_pairs(coded: Array, whose: Sequence[int]) -> list[tuple[int, int]]:

@@ -117,6 +117,8 @@ def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     """Describe an encoder by dicts, lists, texts and numbers, for a model or a contract."""
     parts = ("target", "numbers", "categories", "components", "expansion", "dropped", "mean")
     described = {name: _plain_value(getattr(encoder, name)) for name in parts}
+    if encoder.expansion is None:
+        del described["expansion"]
     return {DESCRIBED.get(name, name): part for name, part in described.items()}
 
 

@@ -416,6 +416,13 @@ def search_rounds(way: Way, start: Place) -> list[QuickForecast]:
     return _climb_down(_places_open_to(way), start)
 
 
+def forecast_near(way: Way, start: Place) -> QuickForecast:
+    """Make the quick forecast of a way at the place that is nearest, in rounds and then growth."""
+    places = _places_open_to(way)
+    nearest = min(places, key=lambda one: (abs(one[0] - start[0]), abs(one[1] - start[1])))
+    return way.forecast_at(*nearest)
+
+
 def _places_open_to(way: Way) -> dict[Place, Way]:
     """Map the rounds and growths that are open to a way to it."""
     settings = way.inputs.settings

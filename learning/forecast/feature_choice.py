@@ -18,6 +18,7 @@ from learning.forecast.choice import (
     FIRST,
     REPEATS,
     find_loud,
+    forecast_near,
     least_noisy,
     list_open_ways,
     screen_ways,
@@ -43,6 +44,7 @@ class OwnFit:
     theta : array (p,), its parameters.
     lost : array (n,), loss of each public row under the model of the other folds.
     seen : array (n,), loss of each public row under the model of all rows.
+    rows : features (n, p) and target (n,) of the public rows.
     wrong : share of labels that cross-validation gets wrong; None where the target is a number.
     """
 
@@ -51,6 +53,7 @@ class OwnFit:
     theta: Array = field(repr=False)
     lost: Array = field(repr=False)
     seen: Array = field(repr=False)
+    rows: tuple[Array, Array] = field(repr=False)
     wrong: float | None = None
 
     @property
@@ -137,7 +140,7 @@ def fit_own(
     wrong = None
     if loss.labels:
         wrong = float(np.mean(np.where(said[best] >= 0, 1.0, -1.0) != target))
-    return OwnFit(kind, whole, theta[0], lost[best], seen, wrong)
+    return OwnFit(kind, whole, theta[0], lost[best], seen, (x, y), wrong)
 
 
 def fit_penalties(loss: Loss, x: Array, y: Array, penalties: Sequence[float]) -> Array:
@@ -163,13 +166,9 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     ways = screen_ways(ways)
     quiet = least_noisy([way for way in ways if way.mechanism.horizon is None]) or ways[:1]
     loud = find_loud(quiet)
-    found = [
-        one
-        for way in quiet
-        if way.settings_and_norm not in loud
-        for one in search_rounds(way, FIRST)
-    ]
-    best = min(found, key=lambda one: one.relative_fitness)
+    some = [way for way in quiet if way.settings_and_norm not in loud]
+    best_way = min(some, key=lambda way: forecast_near(way, FIRST).relative_fitness)
+    (best,) = search_rounds(best_way, FIRST)
     sample = inputs.public
     whole = best.way.own_rehearsal.rehearse_plan(best.plan, np.zeros(1), REPEATS)
     optimum = float(sample.fitness.optimum)

@@ -21,6 +21,7 @@ from scenarios.result import SCHEMA, Result, to_plain
 from scenarios.run import Loop, Run
 from scenarios.schema.scenario import Scenario, sha256
 from scenarios.summary import market
+from scenarios.summary.features import features_part
 from scenarios.summary.forecast import all_claims, claims_part, clip_interval, forecast_part
 from scenarios.summary.validation import validation_part
 from scenarios.summary.verdict import weaker_than_sold
@@ -133,8 +134,7 @@ def describe_run(run: Run) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
     """The learner's account, the forecast, and the validation of a run; None without training."""
     predicted = forecast_part(run.data, run.planner, run.epsilon, run.prediction)
     learner = market.learner_part(run)
-    outside = float(run.data.fitness.relative(run.planner.own_model))
-    return learner, predicted, validation_part(run, predicted, learner, outside)
+    return learner, predicted, validation_part(run, predicted, learner, run.own_fitness)
 
 
 def market_facts(
@@ -165,8 +165,9 @@ def market_facts(
         "outside_option": {
             "relative_fitness": run.planner.forecast.outside,
             "interval": clip_interval(run.prediction.outside_interval()),
-            "measured": float(run.data.fitness.relative(run.planner.own_model)),
+            "measured": run.own_fitness,
         },
+        "features": features_part(run.data),
         "protocol": protocol_part(scenario, run.planner),
         "forecast": predicted,
         "validation": validation,
@@ -220,7 +221,12 @@ def handed_over(run: Run) -> HandedOver | None:
     if run.history:
         claims = all_claims(run)
     model = Model(data.encoder, run.scenario.learning.objective, trained.theta[0])
-    fresh = try_model(model, data.holdout) if data.holdout else None
+    held = data.holdout
+    if data.alternative is not None and run.has_other_model:
+        own = data.alternative.own
+        model = Model(own.encoder, model.loss, own.theta)
+        held = data.alternative.records[1]
+    fresh = try_model(model, held) if held else None
     asked = run.asks & (run.epsilon > 0)
     names = tuple(name for name, one in zip(data.names, asked, strict=True) if one)
     claimed = tuple(to_plain(claim) for claim in weakest_claims(claims).values())

@@ -123,6 +123,10 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
     name, guessing = ("error", "error_guessing") if loss.labels else ("mse", "variance")
     found: dict[str, Any] = {"records": fresh.n_records}
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
+    if data.alternative is not None:
+        found[f"{name}_outside"] = data.alternative.held_out(loss)
+        if run.has_other_model:
+            found[f"{name}_trained"] = found[f"{name}_outside"]
     found[guessing] = fresh.baseline_error(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]

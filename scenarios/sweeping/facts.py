@@ -40,8 +40,7 @@ def result_parts(run: Run) -> dict[str, Any]:
     }
     if run.trained is not None:
         predicted = forecast_part(run.data, planner, run.epsilon, run.prediction)
-        outside = float(run.data.fitness.relative(planner.own_model))
-        told["validation"] = validation_part(run, predicted, learner, outside)
+        told["validation"] = validation_part(run, predicted, learner, run.own_fitness)
     return told
 
 

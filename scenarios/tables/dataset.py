@@ -14,7 +14,7 @@ from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoding import Encoder
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners
-from learning.data.rows import RowLabels, Rows
+from learning.data.rows import RowLabels
 from learning.errors import InputError
 from learning.forecast.pooled import Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample

@@ -6,7 +6,7 @@ alone, as cross-validation tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import cast
@@ -129,7 +129,7 @@ def settle_features(
         rule = "must be above 0 where kinds of features are compared on them"
         raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
     encoder = None if stated == BEST else fit_kind(scenario, table, stated, public)
-    tried = [fit for kind in KINDS if (fit := _try_kind(scenario, table, kind, public, stated))]
+    tried = _try_kinds(scenario, table, public, stated)
     by_error = tuple(sorted(tried, key=lambda one: one.error))
     if encoder is not None:
         return Features(stated, encoder, by_error)
@@ -158,35 +158,53 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
     )
 
 
+def _try_kinds(scenario: Scenario, table: Selection, public: Rows, stated: str) -> list[OwnFit]:
+    """Fit the learner's own model of every kind that the public rows are enough for.
+
+    Raises
+    ------
+    InputError
+        The first refusal, where they are enough for none.
+    """
+    found = []
+    refused = []
+    for kind in KINDS:
+        try:
+            own = _try_kind(scenario, table, kind, public, stated)
+        except InputError as error:
+            if kind == stated:
+                raise
+            refused.append(error)
+        else:
+            found += [own] if own is not None else []
+    if not found:
+        raise refused[0]
+    return found
+
+
 def _try_kind(
     scenario: Scenario, table: Selection, kind: str, public: Rows, stated: str
 ) -> OwnFit | None:
-    """Fit the learner's own model of a kind; None of one that the rows are too few for.
+    """Fit the learner's own model of a kind; None where another kind makes the same features.
 
-    A kind without products, or columns of numbers, to make is the kind without them.
+    So it is where no product is called for, no column of numbers can be cut, or the scenario states
+    a number of components.
     """
     if kind == "components" and scenario.data.components and stated != kind:
         return None
     learning = scenario.learning
     fit = partial(fit_kind, scenario, table, kind)
-    try:
-        encoder = fit(public)
-        made = encoder.expansion
-        wanted = KINDS[kind]
-        idle = made is not None and not (
-            made.pairs if wanted.products else any(map(len, made.knots))
-        )
-        if idle and stated != kind:
+    encoder = fit(public)
+    made = encoder.expansion
+    if made is not None and kind != stated:
+        called_for = made.pairs if KINDS[kind].products else any(map(len, made.knots))
+        if not called_for:
             return None
-        learner_sample(scenario, table, encoder, public, None)
-        rng = Streams(scenario.seed, "data").rng("folds")
-        return fit_own(
-            kind, fit, table.columns, public, learning.objective, learning.regularisation, rng=rng
-        )
-    except InputError:
-        if stated == kind or kind == LINEAR:
-            raise
-        return None
+    learner_sample(scenario, table, encoder, public, None)  # refuses too few rows
+    rng = Streams(scenario.seed, "data").rng("folds")
+    return fit_own(
+        kind, fit, table.columns, public, learning.objective, learning.regularisation, rng=rng
+    )
 
 
 def learner_sample(

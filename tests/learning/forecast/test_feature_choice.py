@@ -1,0 +1,90 @@
+"""Choice of the kind of features by total error."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from learning.data.expansion import KINDS
+from learning.data.fitting import fit_encoder
+from learning.forecast.feature_choice import KindForecast, OwnFit, choose_kind, fit_own
+from learning.losses.losses import make_loss
+
+
+def own_of(kind, lost, width):
+    """Own model of a kind with given losses."""
+    encoder = SimpleNamespace(n_parameters=width)
+    return OwnFit(kind, encoder, np.zeros(width), lost, lost, (lost, lost))
+
+
+def fitted(loss, rows, kind="splines", seed=1, penalty=0.0):
+    """Own model of a kind for a curve; and its losses on many fresh rows."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 10, rows + 20_000)
+    y = np.sin(x) + rng.normal(0, 0.3, len(x))
+    labels = loss.labels
+    if labels:
+        y = np.where(y > 0, 1.0, -1.0)
+    columns = {"x": x, "y": y}
+
+    def fit(public):
+        return fit_encoder(
+            columns,
+            target="y",
+            features=("x",),
+            public=public,
+            bounds={},
+            labels=labels,
+            kind=KINDS[kind],
+        )
+
+    own = fit_own(kind, fit, columns, np.arange(rows), loss, penalty, rng=np.random.default_rng(5))
+    fresh, target, _ = own.encoder.records(columns, np.arange(rows, len(x)))
+    best, _ = loss.fit(fresh, target, penalty)
+    score = partial(loss.predicted, fresh)
+    each = [
+        loss.value(target * score(t[None])[0] if labels else score(t[None])[0] - target)
+        for t in (own.theta, best)
+    ]
+    return own, float(np.mean(each[0])), float(np.mean(each[1]))
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_cross_validation_tells_the_error_on_fresh_rows(name):
+    loss = make_loss(name)
+    found = np.array(
+        [
+            [own.error, fresh, own.missed_each.mean(), best]
+            for own, fresh, best in (
+                fitted(loss, 300, seed=seed, penalty=1e-3) for seed in range(8)
+            )
+        ]
+    )
+    error, fresh, missed, best = found.mean(axis=0)
+    spread = found.std(axis=0, ddof=1) / 8**0.5
+    assert abs(error - fresh) < 4 * np.hypot(spread[0], spread[1])
+    assert abs(missed - best) < 4 * np.hypot(spread[2], spread[3])
+    assert best < fresh
+
+
+def test_labels_that_are_wrong_are_counted():
+    own, _, _ = fitted(make_loss("logistic"), 300, penalty=1e-3)
+    assert 0.05 < own.wrong < 0.3 and fitted(make_loss("squared"), 300)[0].wrong is None
+
+
+def test_fewer_parameters_win_a_tie_and_no_more_than_that():
+    rng = np.random.default_rng(1)
+    base = rng.exponential(1.0, 400)
+    rough = base + rng.normal(0.001, 0.2, 400)
+    far = base + 1.0
+    kinds = [own_of("few", rough, 3), own_of("many", base, 30), own_of("bad", far, 2)]
+    found = [KindForecast(own, own.lost.mean(), 0.0, 0.0, 0.0) for own in kinds]
+    assert choose_kind(found).own.kind == "few"
+    noisy = [
+        KindForecast(one.own, one.missed, 0.0, 1.0 * (one.own.kind == "few"), 0.0) for one in found
+    ]
+    assert choose_kind(noisy).own.kind == "many"
+    assert noisy[0].total == pytest.approx(noisy[0].missed + 1.0)
