@@ -114,7 +114,7 @@ def read_expansion(content: Mapping[str, Any]) -> Expansion:
 
 def count_columns(knots: Sequence[float] | Array, degree: int) -> int:
     """Number of features of a column of numbers: pieces + degree, or 1 without knots."""
-    return max(1, len(knots) - 1 + degree)
+    return len(knots) - 1 + degree if len(knots) else 1
 
 
 def spline_columns(values: Array, knots: Array, degree: int) -> Array:

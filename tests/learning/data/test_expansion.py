@@ -25,8 +25,9 @@ def columns_of(rows=600, seed=1):
     income = rng.lognormal(10, 1, rows)
     age = rng.uniform(18, 90, rows)
     town = rng.choice(np.array(["a", "b", "c"], dtype=object), rows)
+    old = np.where(rng.random(rows) < 0.3, 1.0, 0.0)
     y = np.sin(age / 12) + (town == "b") * age / 30 + rng.normal(0, 0.1, rows)
-    return {"income": income, "age": age, "town": town, "y": y}
+    return {"income": income, "age": age, "town": town, "old": old, "y": y}
 
 
 def fit(columns, kind, public, components=None):
@@ -34,7 +35,7 @@ def fit(columns, kind, public, components=None):
     return fit_encoder(
         columns,
         target="y",
-        features=("income", "age", "town"),
+        features=("income", "old", "age", "town"),
         public=np.arange(public),
         bounds={},
         components=components,
