@@ -180,11 +180,13 @@ def list_pairs(coded: Array, whose: Sequence[int]) -> list[tuple[int, int]]:
 def choose_pairs(
     features: Array, coded: Array, pairs: Sequence[tuple[int, int]], y: Array, most: int
 ) -> tuple[tuple[int, int], ...]:
-    """Choose products by forward selection on public rows, largest gain first.
+    """Choose products by forward selection on public rows, the surest first.
 
-    Each takes the largest part of the residual of least squares on the features and the products
-    before it. The last is the one whose square of t is above 2 ln m, m the number of candidates:
-    of as many products that tell nothing the largest comes up to that.
+    With z a product, as far as least squares on the features and the products before it does not
+    tell it, and r the residual, its square of t is (z'r)^2/sum (z r)^2. That is at most the number
+    of rows that carry z: a few rows with large residuals choose nothing. The last is the one whose
+    square is above 2 ln m, m the number of candidates: of as many products that tell nothing the
+    largest comes up to that.
 
     Parameters
     ----------
@@ -194,7 +196,8 @@ def choose_pairs(
     y : array (n,), the target.
     most : number of products beyond which none is added.
 
-    Source: Foster and George, The Risk Inflation Criterion for Multiple Regression.
+    Source: Foster and George, The Risk Inflation Criterion for Multiple Regression; White, A
+        Heteroskedasticity-Consistent Covariance Matrix Estimator (the square of t).
     """
     if not pairs:
         return ()
@@ -206,19 +209,17 @@ def choose_pairs(
         made = made - basis @ (basis.T @ made)
     left = y - basis @ (basis.T @ y)
     chosen: list[int] = []
-    freedom = len(y) - basis.shape[1]
-    while len(chosen) < most and freedom > 1:
+    while len(chosen) < min(most, len(y) - basis.shape[1] - 1):
         size = np.linalg.norm(made, axis=0)
-        told = np.where(size > FLAT**0.5 * spread, size, np.inf)
-        part = (left @ made / told) ** 2
-        best = int(part.argmax())
-        rest = float(left @ left - part[best]) / (freedom - 1)
-        if part[best] <= 2 * np.log(len(pairs)) * rest:
+        error = (made**2).T @ left**2
+        sure = np.where(size > FLAT**0.5 * spread, (left @ made) ** 2, 0.0)
+        sure = sure / np.where(error > 0, error, 1.0)
+        best = int(sure.argmax())
+        if sure[best] <= 2 * np.log(len(pairs)):
             break
         chosen.append(best)
         direction = made[:, best] / size[best]
         left = left - direction * (direction @ left)
         made = made - np.outer(direction, direction @ made)
         made[:, chosen] = 0.0
-        freedom -= 1
     return tuple(pairs[one] for one in chosen)

@@ -30,6 +30,7 @@ from learning.losses.loss import Loss
 from learning.losses.ridge import fit_ridge
 
 FOLDS = 10  # of the public rows, each left out once
+NEAR = 0.01  # of the least total error: kinds that tie with it have no more beyond it
 PENALTIES = (1e-3, 1e-2, 1e-1)  # tried for losses of labels, beside the stated one
 
 
@@ -43,7 +44,7 @@ class OwnFit:
     encoder : public facts that it encodes rows with.
     theta : array (p,), its parameters.
     lost : array (n,), loss of each public row under the model of the other folds.
-    seen : array (n,), loss of each public row under the model of all rows.
+    seen : mean loss of the public rows under the model of all of them.
     rows : features (n, p) and target (n,) of the public rows.
     wrong : share of labels that cross-validation gets wrong; None where the target is a number.
     """
@@ -52,7 +53,7 @@ class OwnFit:
     encoder: Encoder = field(repr=False)
     theta: Array = field(repr=False)
     lost: Array = field(repr=False)
-    seen: Array = field(repr=False)
+    seen: float
     rows: tuple[Array, Array] = field(repr=False)
     wrong: float | None = None
 
@@ -60,15 +61,6 @@ class OwnFit:
     def error(self) -> float:
         """Held-out error of the learner's own model of this kind, by cross-validation."""
         return float(self.lost.mean())
-
-    @property
-    def missed_each(self) -> Array:
-        """Loss of each public row under the best model of this kind, as estimated, (n,).
-
-        A model from few rows looks about as much better on these than the best one as it is worse
-        on others, so that the mean of both tells the best.
-        """
-        return (self.lost + self.seen) / 2
 
 
 @dataclass(frozen=True)
@@ -136,7 +128,7 @@ def fit_own(
     best = int(lost.mean(axis=1).argmin())
     x, y, _ = whole.records(columns, rows)
     theta = fit_penalties(loss, x, y, penalties[best : best + 1])
-    seen = count_losses(loss, loss.predicted(x, theta), y)[0]
+    seen = float(count_losses(loss, loss.predicted(x, theta), y).mean())
     wrong = None
     if loss.labels:
         wrong = float(np.mean(np.where(said[best] >= 0, 1.0, -1.0) != target))
@@ -158,8 +150,9 @@ def count_losses(loss: Loss, said: Array, y: Array) -> Array:
 def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     """Forecast the total error of one kind by the quick forecast of steps along gradients.
 
-    One release of moments is forecast in this way only if no steps are open: its bounds take long
-    to choose, and kinds differ in much the same order under it.
+    What is missed is the error by cross-validation, less the C/m that a model from m rows loses,
+    and no less than that on the rows themselves. One release of moments is forecast only if no
+    steps are open: its bounds take long to choose, and kinds differ in much the same order.
     """
     ways = list_open_ways(inputs)
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
@@ -178,9 +171,10 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
         spread = dispersion(x, y, sample.truth)
     else:
         spread = curved_dispersion(sample.loss, x, y, sample.truth, sample.regularisation)
+    few = spread / (len(y) * (1 - 1 / FOLDS))
     return KindForecast(
         own,
-        missed=float(own.missed_each.mean()),
+        missed=max(own.error - few, own.seen),
         records=spread / float(inputs.owners.sizes.sum()),
         noise=best.relative_fitness * optimum - clipping,
         clipping=clipping,
@@ -190,14 +184,16 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
 def choose_kind(found: Sequence[KindForecast]) -> KindForecast:
     """Choose the kind of least total error, or one with fewer parameters that ties with it.
 
-    Two tie where they differ by no more than one standard error of what they miss, row by row.
+    Two tie where they differ by no more than one standard error of their difference in errors by
+    cross-validation, row by row, nor by more than `NEAR` of the error: where a few rows decide all
+    errors, chance alone would excuse a kind that is much worse.
     """
     best = min(found, key=lambda one: one.total)
-    tied = [
-        one
-        for one in found
-        if one.total - best.total <= standard_error(one.own.missed_each - best.own.missed_each)
-    ]
+    tied = []
+    for one in found:
+        chance = standard_error(one.own.lost - best.own.lost)
+        if one.total - best.total <= min(chance, NEAR * best.total):
+            tied.append(one)
     return min(tied, key=lambda one: (one.own.encoder.n_parameters, one.total))
 
 
