@@ -162,6 +162,7 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     some = [way for way in quiet if way.settings_and_norm not in loud]
     best_way = min(some, key=lambda way: forecast_near(way, FIRST).relative_fitness)
     (best,) = search_rounds(best_way, FIRST)
+    assert best.plan is not None
     sample = inputs.public
     whole = best.way.own_rehearsal.rehearse_plan(best.plan, np.zeros(1), REPEATS)
     optimum = float(sample.fitness.optimum)

@@ -131,6 +131,7 @@ def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
     alternative = run.data.alternative
     if alternative is not None:
         held = alternative.records[1]
+        assert held is not None
         cost = FreshCost(held, run.scenario.learning.objective)
         found["outside"] = run.count_alternative(cost, [held])
     return found | {"constant": constant_part(run, [fresh])}
