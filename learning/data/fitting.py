@@ -103,9 +103,10 @@ def fit_encoder(
     encoder = _leave_out_columns(encoder, raw, numeric + text)
     if kind is not None and (kind.pieces or kind.products):
         encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
-    if components is not None:
         raw, _ = encoder.make_columns(columns, public)
+    if components is not None:
         _check_components(raw, components)
+        raw, _ = encoder.make_columns(columns, public)
         encoder = replace(encoder, components=_fit_components(raw, components))
     mean = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
     if len(public):
