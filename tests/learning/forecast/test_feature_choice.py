@@ -77,13 +77,23 @@ def test_labels_that_are_wrong_are_counted():
 def test_fewer_parameters_win_a_tie_and_no_more_than_that():
     rng = np.random.default_rng(1)
     base = rng.exponential(1.0, 400)
-    rough = base + rng.normal(0.001, 0.2, 400)
-    far = base + 1.0
-    kinds = [own_of("few", rough, 3), own_of("many", base, 30), own_of("bad", far, 2)]
-    found = [KindForecast(own, own.lost.mean(), 0.0, 0.0, 0.0) for own in kinds]
-    assert choose_kind(found).own.kind == "few"
-    noisy = [
-        KindForecast(one.own, one.missed, 0.0, 1.0 * (one.own.kind == "few"), 0.0) for one in found
-    ]
-    assert choose_kind(noisy).own.kind == "many"
-    assert noisy[0].total == pytest.approx(noisy[0].missed + 1.0)
+    chance = rng.normal(0, 2.0, 400)
+    chance -= chance.mean()
+
+    def chosen(worse, spread):
+        lost = base + worse + spread * chance
+        kinds = [own_of("few", lost, 3), own_of("many", base, 30), own_of("bad", base + 1.0, 2)]
+        found = [KindForecast(own, own.lost.mean(), 0.0, 0.0, 0.0) for own in kinds]
+        return choose_kind(found).own.kind
+
+    assert chosen(worse=0.001, spread=1.0) == "few"
+    assert chosen(worse=0.001, spread=0.0) == "many"  # beyond its standard error
+    assert chosen(worse=0.02, spread=1.0) == "many"  # within it, and too much
+
+
+def test_the_total_is_the_sum_of_its_parts_and_decides():
+    lost = np.full(100, 2.0) + np.arange(100) / 100
+    quiet = KindForecast(own_of("quiet", lost, 9), 2.5, 0.1, 0.1, 0.1)
+    loud = KindForecast(own_of("loud", lost, 9), 2.4, 0.1, 0.3, 0.1)
+    assert quiet.total == pytest.approx(2.8)
+    assert choose_kind([loud, quiet]).own.kind == "quiet"
