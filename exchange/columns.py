@@ -6,9 +6,10 @@ A rule that fails on some cells only would reveal them by an answer that does no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, pairwise
 
-from exchange.terms import Columns, Components
+from exchange.terms import Columns, Components, Expansion
+from learning.data.expansion import LEAST_GAP, count_columns
 from learning.errors import InputError
 
 LARGEST = 1e100  # of any number in the rules, so that no sum or quotient of such leaves the floats
@@ -50,6 +51,9 @@ def check_columns(columns: Columns, width: int, where: str) -> None:
     coded = len(numbers.names) + len(texts.names)
     if not texts.places:
         coded = len(numbers.names) + sum(len(known) - 1 for known in texts.categories)
+    if columns.expansion is not None:
+        _check_expansion(columns.expansion, len(numbers.names), coded, f"{where}.expansion")
+        coded = len(columns.expansion.kept)
     if columns.components is not None:
         _check_components(columns.components, coded, f"{where}.components")
         coded = len(columns.components.axes)
@@ -94,6 +98,24 @@ def _check_written(columns: Columns, where: str) -> None:
         differ = False
     if not differ:
         raise InputError(where, "must be two numbers, as the target is written")
+
+
+def _check_expansion(parts: Expansion, numbers: int, coded: int, where: str) -> None:
+    """Refuse knots that are no range from -1 to 1 in parts, and places where no column is."""
+    if len(parts.knots) != numbers:
+        raise InputError(where, f"must have knots for each of {numbers} columns of numbers")
+    for knots in filter(None, parts.knots):
+        gaps = [after - before for before, after in pairwise(knots)]
+        ends = len(knots) < 2 or (knots[0], knots[-1]) != (-1.0, 1.0)
+        if ends or min(gaps) < LEAST_GAP:
+            rule = f"must have knots from -1 to 1, {LEAST_GAP:g} or more apart"
+            raise InputError(where, rule)
+    if not all(len(pair) == 2 and 0 <= min(pair) <= max(pair) < coded for pair in parts.pairs):
+        raise InputError(where, f"must multiply two of the {coded} encoded columns")
+    width = coded - numbers + len(parts.pairs)
+    width += sum(count_columns(knots, parts.degree) for knots in parts.knots)
+    if len(set(parts.kept)) < len(parts.kept) or not set(parts.kept) <= set(range(width)):
+        raise InputError(where, f"must use features that differ, of {width}")
 
 
 def _check_components(parts: Components, coded: int, where: str) -> None:

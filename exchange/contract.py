@@ -124,7 +124,10 @@ class Contract(Form):
     @cached_property
     def raw(self) -> bytes:
         """The bytes that parties sign."""
-        return encode_canonical(self.model_dump(exclude=None if self.sums else {"sums"}))
+        unused: dict[str, Any] = {} if self.sums else {"sums": True}
+        if self.columns.expansion is None:
+            unused["columns"] = {"expansion"}
+        return encode_canonical(self.model_dump(exclude=unused))
 
     @cached_property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
+from exchange.terms import Expansion
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.money import format_cents
@@ -257,6 +258,8 @@ def column_lines(contract: Contract) -> Iterator[str]:
     if columns.constant_columns:
         constant = join_words(columns.constant_columns, CATEGORIES)
         yield f"not used, since they add nothing to the others in public: {constant}"
+    if columns.expansion is not None:
+        yield describe_expansion(columns.expansion)
     if columns.components is not None:
         count = count_noun(len(columns.components.low), "component")
         yield f"all of these are reduced to {count} of the public rows"
@@ -264,6 +267,19 @@ def column_lines(contract: Contract) -> Iterator[str]:
         most = count_noun(contract.bounds.rows_per_person, "row")
         yield f"{columns.person} says whose a row is: an owner keeps at most {most} of a person"
     yield "any other column of an owner's file is passed over"
+
+
+def describe_expansion(parts: Expansion) -> str:
+    """Describe the splines, bins and products that are made of the columns."""
+    made = []
+    count = sum(map(bool, parts.knots))
+    if count:
+        kind = f"splines of degree {parts.degree}" if parts.degree else "bins"
+        made.append(f"{count_noun(count, 'column')} of numbers as {kind} with public knots")
+    if parts.pairs:
+        made.append(count_noun(len(parts.pairs), "product") + " of two columns")
+    made = made or ["the columns as they are"]
+    return f"of these are made {count_noun(len(parts.kept), 'feature')}: {' and '.join(made)}"
 
 
 def clipping_words(contract: Contract) -> str:

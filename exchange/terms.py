@@ -110,6 +110,19 @@ class Components(Form):
     high: Numbers
 
 
+class Expansion(Form):
+    """Splines, bins and products that are made of the encoded columns.
+
+    ``knots`` has a list for each column of numbers, on [-1, 1], empty where it stays as it is;
+    ``pairs`` the places of the columns that are multiplied; ``kept`` the places of what is used.
+    """
+
+    degree: Annotated[int, Field(ge=0, le=5)]
+    knots: list[Numbers]
+    pairs: list[list[int]]
+    kept: list[int] = Field(min_length=1)
+
+
 class Columns(Form):
     """Public rules by which an owner's table is read and encoded.
 
@@ -121,6 +134,7 @@ class Columns(Form):
     categories: TextColumns
     target: TargetColumn
     components: Components | None
+    expansion: Expansion | None = None
     constant_columns: list[Column]
     mean: Numbers
     written: dict[Column, Written]

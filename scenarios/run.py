@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learning.forecast.decisions import DecisionCost
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
+from learning.losses.loss import TrainingCost
 from learning.privacy.claims import Claim
 from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
@@ -290,6 +292,8 @@ class Run:
     def fitness(self) -> np.ndarray:
         """Relative fitness of each trained model, measured on all records, (runs,)."""
         assert self.trained is not None
+        if self.has_other_model:
+            return np.full(len(self.trained.theta), self.own_fitness)
         return np.asarray(self.data.fitness.relative(self.trained.theta))
 
     @cached_property
@@ -298,12 +302,52 @@ class Run:
         assert self.trained is not None
         if self.measure is RELATIVE:
             return self.fitness
+        if self.has_other_model:
+            return np.full(len(self.trained.theta), self.own_error)
         return self.counted(self.trained.theta)
+
+    @property
+    def has_other_model(self) -> bool:
+        """Test whether nobody is asked, and the learner keeps a model of another kind."""
+        return self.data.alternative is not None and not self.asks
+
+    @cached_property
+    def own_fitness(self) -> float:
+        """Relative fitness of the learner's own model, measured on all records.
+
+        It is below 0 where that is of a better kind of features than the best model of the market.
+        """
+        alternative = self.data.alternative
+        if alternative is None:
+            return float(self.data.fitness.relative(self.planner.own_model))
+        return alternative.cost / self.data.fitness.optimum - 1
 
     @cached_property
     def own_error(self) -> float:
         """Error of the learner's own model in its measure, on all records."""
-        return float(self.counted(self.planner.own_model[None])[0])
+        alternative = self.data.alternative
+        if alternative is None:
+            return float(self.counted(self.planner.own_model[None])[0])
+        if self.measure is RELATIVE:
+            return self.own_fitness
+        pooled = alternative.records[0]
+        return self.count_alternative(pooled.fitness, pooled.owners)
+
+    def count_alternative(
+        self, cost: TrainingCost, parts: Sequence[Any], measure: Measure | None = None
+    ) -> float:
+        """Error of the learner's model of another kind in a measure, on records encoded for it.
+
+        The measure is the learner's own unless another is given.
+
+        Where decisions are counted, they are made at the threshold that is best on its own rows.
+        """
+        alternative = self.data.alternative
+        assert alternative is not None
+        measure = measure or self.measure
+        if isinstance(measure, DecisionCost):
+            measure = replace(measure, rows=alternative.own.rows)
+        return float(measure.counted(alternative.own.theta[None], cost, parts)[0])
 
     def counted(self, theta: np.ndarray) -> np.ndarray:
         """Errors of models (k, p) in the learner's measure, on all records, (k,)."""

@@ -123,7 +123,10 @@ class TrainedModel:
     def _linear(self) -> tuple[dict[str, float], float]:
         found = self.made.model.coefficients()
         if found is None:
-            raise AttributeError(f"a {self.made.model.loss.name} has no coefficients")
+            what = f"a {self.made.model.loss.name}"
+            if self.made.model.encoder.expansion is not None:
+                what = "a model on splines, bins or products"
+            raise AttributeError(f"{what} has no coefficients of the columns: predict with it")
         return found
 
     def _read(self, frame: pd.DataFrame) -> dict[str, np.ndarray]:

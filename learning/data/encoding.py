@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.data.expansion import Expansion, read_expansion
 from learning.data.rows import Rows
 
 Columns = Mapping[str, NDArray]
@@ -211,7 +212,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Public facts of features: scaled numbers and coded categories, or their components; then 1.
+    """Public facts of features: scaled numbers and coded categories, what is made of them; then 1.
 
     Parameters
     ----------
@@ -220,6 +221,7 @@ class Encoder:
     target : the target column.
     dropped : names of the columns that add nothing to the others in public, constants among them.
     components : the principal components, or None.
+    expansion : splines, bins and products that are made of the columns before, or None.
     mean : (p,), features of the mean public row, or of the middle of all ranges without public
         rows.
     """
@@ -229,6 +231,7 @@ class Encoder:
     target: Target
     dropped: tuple[str, ...]
     components: Components | None = None
+    expansion: Expansion | None = None
     mean: Array = field(default_factory=lambda: np.ones(1), compare=False)
 
     @property
@@ -236,7 +239,13 @@ class Encoder:
         """Names of the encoded features (p,), the last of them "1"."""
         if self.components is not None:
             return (*(f"component {i + 1}" for i in range(len(self.components.low))), "1")
-        return (*self.numbers.names, *self.categories.coded_names, "1")
+        return (*self._made_names, "1")
+
+    @property
+    def _made_names(self) -> tuple[str, ...]:
+        """Names of the features before any reduction to components."""
+        coded = (*self.numbers.names, *self.categories.coded_names)
+        return coded if self.expansion is None else self.expansion.names(coded)
 
     @property
     def n_parameters(self) -> int:
@@ -249,7 +258,9 @@ class Encoder:
         if self.components is not None:
             largest = np.maximum(np.abs(self.components.low), np.abs(self.components.high))
             return np.append(largest, 1.0)
-        return np.concatenate([np.ones(len(self.numbers.names)), self.categories.bound, [1.0]])
+        coded = np.concatenate([np.ones(len(self.numbers.names)), self.categories.bound])
+        made = coded if self.expansion is None else self.expansion.bound(coded)
+        return np.append(made, 1.0)
 
     def code_columns(
         self, columns: Columns, rows: Rows, out: Array | None = None
@@ -267,11 +278,19 @@ class Encoder:
     ) -> tuple[Array, Counts]:
         """Features (n, p) of rows in a memory order, and numbers of clipped cells, (n,)."""
         x = np.ones((len(rows), self.n_parameters), order=order)
-        if self.components is None:
+        if self.components is None and self.expansion is None:
             return x, self.code_columns(columns, rows, x[:, :-1])[1]
-        raw, outside = self.code_columns(columns, rows)
+        raw, outside = self.make_columns(columns, rows)
+        if self.components is None:
+            x[:, :-1] = raw
+            return x, outside
         x[:, :-1], beyond = self.components.encode(raw)
         return x, outside + beyond
+
+    def make_columns(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+        """Features (n, d) before any reduction to components, and clipped cells of each, (n,)."""
+        raw, outside = self.code_columns(columns, rows)
+        return raw if self.expansion is None else self.expansion.encode(raw), outside
 
     def records(
         self, columns: Columns, rows: Rows, order: Literal["C", "F"] = "C"
@@ -305,11 +324,13 @@ def read_encoder(content: Mapping[str, Any]) -> Encoder:
     components = None
     if parts is not None:
         components = Components(**{name: np.array(values) for name, values in parts.items()})
+    expansion = content.get("expansion")
     return Encoder(
         Numbers(tuple(numbers["names"]), *ranges),
         Categories(tuple(coded["names"]), categories, coded["places"]),
         Target(**target),
         tuple(content["constant_columns"]),
         components,
+        None if expansion is None else read_expansion(expansion),
         np.array(content["mean"]),
     )

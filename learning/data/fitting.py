@@ -22,6 +22,15 @@ from learning.data.encoding import (
     project_rows,
     stack_texts,
 )
+from learning.data.expansion import (
+    MOST_PRODUCTS,
+    Expansion,
+    FeatureKind,
+    choose_pairs,
+    count_columns,
+    fit_knots,
+    list_pairs,
+)
 from learning.data.rows import Rows
 from learning.errors import InputError
 
@@ -30,6 +39,7 @@ OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's ra
 FEWEST = 3  # public rows that a category, or what a column adds to others, must rest on
 FEW = 20  # one in so many public rows suffices where they are few
 NEAR = 1e-3  # of a column's deviation: other columns tell it but for that
+ROWS_PER_PRODUCT = 20  # public rows for each product that is chosen
 CARRYING = 0.1  # of the largest addition of a column: rows with more carry it
 RARE = "(rare)"  # first of the categories where rare ones are joined: coded by zeros, like others
 
@@ -44,6 +54,7 @@ def fit_encoder(
     encoding: str = "onehot",
     components: int | None = None,
     labels: bool = False,
+    kind: FeatureKind | None = None,
 ) -> Encoder:
     """Fit the encoding to the public rows and the stated bounds alone.
 
@@ -61,6 +72,7 @@ def fit_encoder(
     encoding : "onehot" or "integer" (the papers' coding of categories).
     components : number of principal components, fitted on the standardised public rows, or None.
     labels : whether the target is a label, -1 or +1, used as it is.
+    kind : what features are made of the columns; they are used as they are unless given.
 
     Raises
     ------
@@ -89,9 +101,12 @@ def fit_encoder(
     encoder = Encoder(numbers, categories, goal, ())
     raw, _ = encoder.code_columns(columns, public)
     encoder = _leave_out_columns(encoder, raw, numeric + text)
+    if kind is not None and (kind.pieces or kind.products):
+        encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
+        raw, _ = encoder.make_columns(columns, public)
     if components is not None:
         _check_components(raw, components)
-        raw, _ = encoder.code_columns(columns, public)
+        raw, _ = encoder.make_columns(columns, public)
         encoder = replace(encoder, components=_fit_components(raw, components))
     mean = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
     if len(public):
@@ -101,8 +116,10 @@ def fit_encoder(
 
 def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     """Describe an encoder by dicts, lists, texts and numbers, for a model or a contract."""
-    parts = ("target", "numbers", "categories", "components", "dropped", "mean")
+    parts = ("target", "numbers", "categories", "components", "expansion", "dropped", "mean")
     described = {name: _plain_value(getattr(encoder, name)) for name in parts}
+    if encoder.expansion is None:
+        del described["expansion"]
     return {DESCRIBED.get(name, name): part for name, part in described.items()}
 
 
@@ -276,6 +293,37 @@ def _keep_columns(
     return replace(
         made, names=tuple(name for name, _ in pairs), categories=tuple(one for _, one in pairs)
     )
+
+
+def _fit_expansion(
+    encoder: Encoder, columns: Columns, public: Rows, kind: FeatureKind
+) -> Expansion:
+    """Fit knots and products to public rows, and leave out what adds nothing to other features."""
+    if not len(public):
+        rule = "must be above 0 for splines, bins and products, whose knots come from public rows"
+        raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
+    coded, _ = encoder.code_columns(columns, public)
+    count = len(encoder.numbers.names)
+    knots = tuple(fit_knots(column, kind.pieces) for column in coded.T[:count])
+    made = Expansion(kind.degree, knots, (), np.arange(0))
+    width = sum(count_columns(one, kind.degree) for one in knots) + coded.shape[1] - count
+    made = replace(made, kept=np.arange(width))
+    made = replace(made, kept=np.flatnonzero(find_additions(made.encode(coded))))
+    if not kind.products:
+        return made
+    y, _ = encoder.target.encode(columns, public)
+    pairs = list_pairs(coded, whose_columns(encoder))
+    most = min(MOST_PRODUCTS, len(public) // ROWS_PER_PRODUCT)
+    chosen = choose_pairs(made.encode(coded), coded, pairs, y, most)
+    return replace(made, pairs=chosen, kept=np.append(made.kept, width + np.arange(len(chosen))))
+
+
+def whose_columns(encoder: Encoder) -> list[int]:
+    """Number, for each coded column, the column of the table that it comes from, (d,)."""
+    found = list(range(len(encoder.numbers.names)))
+    for place, known in enumerate(encoder.categories.categories, start=len(found)):
+        found += [place] * (1 if encoder.categories.places else len(known) - 1)
+    return found
 
 
 def _check_components(raw: Array, components: int) -> None:

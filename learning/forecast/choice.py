@@ -336,7 +336,7 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
     refused: list[InputError] = []
     for way in free:
         try:
-            found += _climb_down(_places_open_to(way), FIRST)
+            found += search_rounds(way, FIRST)
         except InputError as error:
             refused.append(error)
         did(0.8 / len(free))
@@ -406,6 +406,21 @@ def _name_steps(settings: Settings) -> Settings:
 def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
     """Sort from the lowest."""
     return sorted(found, key=lambda one: (one.expected, one.relative_fitness))
+
+
+def search_rounds(way: Way, start: Place) -> list[QuickForecast]:
+    """Search the rounds and growth of the lowest quick forecast of a way, from the place nearest.
+
+    The result has the one forecast that was found; it is empty where no place is open.
+    """
+    return _climb_down(_places_open_to(way), start)
+
+
+def forecast_near(way: Way, start: Place) -> QuickForecast:
+    """Make the quick forecast of a way at the place that is nearest, in rounds and then growth."""
+    places = _places_open_to(way)
+    nearest = min(places, key=lambda one: (abs(one[0] - start[0]), abs(one[1] - start[1])))
+    return way.forecast_at(*nearest)
 
 
 def _places_open_to(way: Way) -> dict[Place, Way]:

@@ -162,10 +162,10 @@ def predict_outside(bootstrap: BootstrapSamples) -> Array:
     if bootstrap.dispersion == 0:  # no sample misses the optimum
         return np.full(len(bootstrap), bootstrap.relative_outside)
     relative = bootstrap.outside_excess / bootstrap.optimum
-    if bootstrap.sample.with_kinks is not None:
-        return relative
-    optima, spreads = bootstrap.estimated_scales
-    return relative / ((spreads / optima) / (bootstrap.dispersion / bootstrap.optimum))
+    if bootstrap.sample.with_kinks is None:
+        optima, spreads = bootstrap.estimated_scales
+        relative = relative / ((spreads / optima) / (bootstrap.dispersion / bootstrap.optimum))
+    return bootstrap.count_alternative(relative)
 
 
 def law_fitness(

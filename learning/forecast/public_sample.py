@@ -80,6 +80,8 @@ class PublicSample:
     shrinks : True if the public model is shrunk (`fit_ridge`), under squared loss.
     floor : least second moment that whitening divides by, as a share of the largest.
     lift : array (p, p), added to second moments before (`thin_lift`); None for nothing.
+    ratio_each : loss of each row, when left out, under the learner's best model of another kind of
+        features, and under that of this kind, (n,) both; None where no other kind is better.
     """
 
     x: Array = field(repr=False)
@@ -92,6 +94,7 @@ class PublicSample:
     shrinks: bool = False
     floor: float = WHITENING_FLOOR
     lift: Array | None = field(default=None, repr=False)
+    ratio_each: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape

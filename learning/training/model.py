@@ -46,14 +46,14 @@ class Model:
 
         In units of the target, or of the score for labels; a category counts against the first one
         of its column. Effects hold within the public ranges. None for a loss whose model is not
-        linear.
+        linear, and for splines, bins and products, whose effects are not the same everywhere.
 
         Numbers enter as 2 (v - low)/(high - low) - 1, so that a coefficient is 2 theta/(high -
         low); components are combinations of standardised columns, whose coefficients are added up.
         """
-        if not self.loss.linear:
-            return None
         encoder = self.encoder
+        if not self.loss.linear or encoder.expansion is not None:
+            return None
         slopes = self.theta[:-1]
         intercept = float(self.theta[-1])
         if encoder.components is not None:

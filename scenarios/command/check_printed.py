@@ -13,6 +13,7 @@ from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_number
 from scenarios.schema.fields import Interval
 from scenarios.schema.scenario import Scenario
+from scenarios.summary.features import features_part
 from scenarios.summary.worth import past_worth_ahead
 from scenarios.tables.dataset import MarketData
 
@@ -34,6 +35,7 @@ def print_check(scenario: Scenario, data: MarketData, reading: float) -> None:
     took = expected_seconds(scenario, data, reading)
     ahead = past_worth_ahead(scenario, data)
     out.say(
+        render_phrase("features", "ahead", features_part(data)),
         render_phrase("ahead", "steps", scenario, data),
         render_phrase("ahead", "leaving", scenario, data),
         render_phrase("worth", "worth_ahead", scenario, ahead),

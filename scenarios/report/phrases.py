@@ -267,6 +267,7 @@ LINES: dict[str, Topic] = {
     "model": Topic("forecast", 5),
     "learning": Topic("plan", 6),
     "choice": Topic("plan", 7),
+    "features": Topic("features", 7, applies=has_part("features")),
     "buying": Topic("learner", 8),
     "worth": Topic("worth", 9),
     "terms": Topic("in its terms", 11),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import model_validator
 
+from learning.data.expansion import KINDS
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
 from learning.errors import InputError, collect_errors
 from learning.forecast.inputs import Settings
@@ -48,7 +49,9 @@ from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
 PRINTED = "printed"
 PUBLISHED = "published"
 UNSTATED: Literal["best"] | None = "best"  # protocol of a scenario that states no part of one
-TASK = frozenset(("loss", "hidden", "delta", "regularisation", "overlap", "exact"))  # no protocol
+TASK = frozenset(
+    ("loss", "hidden", "features", "delta", "regularisation", "overlap", "exact")
+)  # no protocol
 OPEN: dict[str, Any] = {"algorithm": BEST, "clipping": BEST, "mechanism": BEST, "growth": OPTIMAL}
 # What the sources print of a protocol. Step sizes and balls they leave open.
 PRINTED_KEYS: dict[str, Any] = {
@@ -77,6 +80,13 @@ class Learning(Section):
     """What the model minimises; hinge, logistic and network take a target of two values."""
     hidden: Annotated[int, Ge(1), Le(1000)] | None = None
     """Hidden units of a network."""
+    features: Annotated[str, one_known(lambda: (*KINDS, BEST))] | None = None
+    """The kind of features that the model is fitted to, with knots and products from public rows:
+    the columns as they are (`linear`, as where nothing is stated) or ten principal components of
+    them (`components`); `splines` or `bins` of each number; some `products` of two columns; or
+    both. `best`: whichever kind has the smallest total error by forecast, of what it misses, what
+    few records miss, noise and clipping. Where it is stated, the learner's own alternative is the
+    kind that is best for its own rows alone."""
     protocol: Literal["best", "published"] | None = None
     """The parts of a protocol that are not stated: `best` opens algorithm, clipping, mechanism and
     growth, and takes what promises the best model, pure or at this `delta`, by what public rows,

@@ -31,7 +31,6 @@ from scenarios.starting.shares import (
 )
 from scenarios.tables.reading import Table
 
-MOST_FEATURES = 20  # encoded columns taken as they are; more become principal components
 COMPONENTS = 10
 ROWS_PER_FEATURE = 10  # public rows with a target
 OUTERMOST = 0.01  # of a target's public values, at either end
@@ -107,11 +106,14 @@ class Guesses:
 
     @property
     def components(self) -> int | None:
-        """Principal components that features are reduced to; None where they are few enough."""
+        """Principal components that features are reduced to where public rows are few, or None.
+
+        Where they are not, kinds of features are compared, components among them.
+        """
         most = len(self.target.column.known) // ROWS_PER_FEATURE - 1
-        if self.width <= min(MOST_FEATURES, most):
+        if self.width <= most or most > COMPONENTS:
             return None
-        return min(COMPONENTS, most, self.width)
+        return most
 
     @property
     def limits(self) -> tuple[float, float] | None:

@@ -22,6 +22,7 @@ from scenarios.run import Loop, Run
 from scenarios.schema.scenario import Scenario, sha256
 from scenarios.summary import market
 from scenarios.summary.errors import errors_part
+from scenarios.summary.features import features_part
 from scenarios.summary.forecast import all_claims, claims_part, clip_interval, forecast_part
 from scenarios.summary.validation import validation_part
 from scenarios.summary.verdict import weaker_than_sold
@@ -144,9 +145,7 @@ def describe_run(run: Run) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
 
 def measured_outside(run: Run) -> float | None:
     """Relative fitness of the learner's own model on all records; None where there are none."""
-    if not run.data.has_records:
-        return None
-    return float(run.data.fitness.relative(run.planner.own_model))
+    return run.own_fitness if run.data.has_records else None
 
 
 def market_facts(
@@ -179,6 +178,7 @@ def market_facts(
             "interval": clip_interval(run.prediction.outside_interval()),
             "measured": measured_outside(run),
         },
+        "features": features_part(run.data),
         "protocol": protocol_part(scenario, run.planner),
         "forecast": predicted,
         "validation": validation,
@@ -233,7 +233,12 @@ def handed_over(run: Run) -> HandedOver | None:
     if run.history:
         claims = all_claims(run)
     model = Model(data.encoder, run.scenario.learning.objective, trained.theta[0])
-    fresh = try_model(model, data.holdout) if data.holdout else None
+    held = data.holdout
+    if data.alternative is not None and run.has_other_model:
+        own = data.alternative.own
+        model = Model(own.encoder, model.loss, own.theta)
+        held = data.alternative.records[1]
+    fresh = try_model(model, held) if held else None
     asked = run.asks & (run.epsilon > 0)
     names = tuple(name for name, one in zip(data.names, asked, strict=True) if one)
     claimed = tuple(to_plain(claim) for claim in weakest_claims(claims).values())

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from learning.data.encoding import Encoder
 from learning.forecast.decisions import Decisions
 from learning.forecast.measures import RELATIVE, Measure
+from learning.forecast.pooled import Pooled
 from learning.forecast.prediction import quantiles
-from learning.losses.loss import FreshRecords, FreshSums
+from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss
 from scenarios.run import Run
 from scenarios.summary.verdict import summarise_runs
 
@@ -98,44 +100,53 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
         an end of its public range; ``uncut``, the errors against such targets as they are. The
         last two are None where they are not known, or nothing is cut.
     """
-    parts = rows_to_try(run)
-    every = run.data.every
-    raw = uncut_rows(run)
+    data = run.data
+    parts = rows_to_try(data.loss, data.pooled, data.holdout)
+    raw = uncut_rows(run, data.holdout, data.encoder)
+    alternative = data.alternative
+    own_parts = parts
+    own_raw = raw
+    if alternative is not None:
+        own_parts = rows_to_try(data.loss, *alternative.records)
+        own_raw = uncut_rows(run, alternative.records[1], alternative.own.encoder)
+    every = data.every
     return {
-        "on": HELD_OUT if run.data.holdout else OWNERS,
+        "on": HELD_OUT if data.holdout else OWNERS,
         "rows": sum(part.n_records for part in parts),
-        **measure_models(run, parts, measure),
+        **measure_models(run, parts, own_parts, measure),
         "every_column": every_column_part(run),
         "cut": every and every.cut,
-        "uncut": raw and measure_models(run, raw, measure),
+        "uncut": raw and own_raw and measure_models(run, raw, own_raw, measure),
     }
 
 
-def rows_to_try(run: Run) -> Sequence[Any]:
+def rows_to_try(loss: Loss, pooled: Pooled, fresh: Fresh | None) -> Sequence[Any]:
     """Choose the rows that errors are measured on: those held out, or else those of the owners."""
-    data = run.data
-    if data.holdout:
-        return [data.holdout]
-    if data.loss.quadratic:  # sums suffice, and the records may be in a file
-        fitness: Any = data.fitness
+    if fresh is not None:
+        return [fresh]
+    if loss.quadratic:  # sums suffice, and the records may be in a file
+        fitness: Any = pooled.fitness
         return [FreshSums(lambda: fitness.statistics)]
-    return [FreshRecords(owner.x, owner.y) for owner in data.owners]
+    return [FreshRecords(owner.x, owner.y) for owner in pooled.owners]
 
 
-def uncut_rows(run: Run) -> list[FreshRecords] | None:
+def uncut_rows(run: Run, fresh: Fresh | None, encoder: Encoder) -> list[FreshRecords] | None:
     """Take the held-out rows with their targets as they are; None where none of them was cut."""
-    data = run.data
-    every = data.every
-    fresh = data.holdout
+    every = run.data.every
     if every is None or not every.cut or not isinstance(fresh, FreshRecords):
         return None
     if len(every.tried) != fresh.n_records:
         return None
-    return [FreshRecords(fresh.x, every.target[every.tried] - data.encoder.target.centre)]
+    return [FreshRecords(fresh.x, every.target[every.tried] - encoder.target.centre)]
 
 
-def measure_models(run: Run, parts: Sequence[Any], measure: Measure | None) -> dict[str, Any]:
+def measure_models(
+    run: Run, parts: Sequence[Any], own_parts: Sequence[Any], measure: Measure | None
+) -> dict[str, Any]:
     """Measure the errors of some models on all parts.
+
+    ``own_parts`` are the same rows as the learner's own model needs them: they differ where it is
+    of another kind of features.
 
     Returns
     -------
@@ -145,14 +156,16 @@ def measure_models(run: Run, parts: Sequence[Any], measure: Measure | None) -> d
         learner's own; ``constant``, one ``answer`` for every row with its ``error``;
         ``best_of_kind``, of the model that is trained on all records without noise.
     """
+    outside = own_error(run, own_parts, measure)
     trained = None
     first = None
     if run.trained is not None:
         errors = count_errors(run, run.trained.theta, parts, measure)
+        if run.has_other_model:
+            errors = np.full(len(errors), outside)
         trained = summarise_runs(errors)
         first = float(errors[0])
-    others = np.stack([run.planner.own_model, run.data.fitness.minimiser])
-    outside, best = count_errors(run, others, parts, measure).tolist()
+    best = float(count_errors(run, run.data.fitness.minimiser[None], parts, measure)[0])
     return {
         "trained": trained,
         "handed_over": first,
@@ -160,6 +173,16 @@ def measure_models(run: Run, parts: Sequence[Any], measure: Measure | None) -> d
         "constant": constant_part(run, parts),
         "best_of_kind": best,
     }
+
+
+def own_error(run: Run, parts: Sequence[Any], measure: Measure | None) -> float:
+    """Count the error of the learner's own model on rows encoded for it."""
+    alternative = run.data.alternative
+    if alternative is None:
+        return float(count_errors(run, run.planner.own_model[None], parts, measure)[0])
+    if run.data.loss.labels:
+        return run.count_alternative(alternative.records[0].fitness, parts, measure)
+    return float(count_errors(run, alternative.own.theta[None], parts, measure)[0])
 
 
 def count_errors(run: Run, theta: Array, parts: Sequence[Any], measure: Measure | None) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from learning.errors import InputError
 from learning.forecast.choice import open_mechanisms, planner_under
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
@@ -48,9 +49,15 @@ def list_remedies(run: Run) -> list[Fact]:
 
 
 def learner_gain(run: Run, epsilon: Array, forecast: FitnessForecast | None = None) -> float:
-    """Learner's gain after paying at given budgets; minus infinity where it would ask nothing."""
+    """Learner's gain after paying at given budgets.
+
+    Minus infinity where it would ask nothing, and at budgets that the accounting does not cover.
+    """
     forecast = forecast or run.planner.forecast
-    if not forecast.trains(epsilon):
+    try:
+        if not forecast.trains(epsilon):
+            return -np.inf
+    except InputError:
         return -np.inf
     return learner_surplus(replace(run.game, forecast=run.measure.of(forecast)), epsilon)
 

@@ -75,7 +75,7 @@ def validation_part(
         "z_score": z,
         "agrees": forecast_agrees(runs, predicted["interval"]),
         "money": money,
-        "terms": checked_terms_part(run, float(data.fitness.relative(run.planner.own_model))),
+        "terms": checked_terms_part(run, run.own_fitness),
         "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
@@ -122,6 +122,10 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
     name, guessing = ("error", "error_guessing") if loss.labels else ("mse", "variance")
     found: dict[str, Any] = {"records": fresh.n_records}
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
+    if data.alternative is not None:
+        found[f"{name}_outside"] = data.alternative.held_out(loss)
+        if run.has_other_model:
+            found[f"{name}_trained"] = found[f"{name}_outside"]
     found[guessing] = fresh.baseline_error(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]

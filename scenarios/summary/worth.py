@@ -114,6 +114,12 @@ def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
     }
+    alternative = run.data.alternative
+    if alternative is not None:
+        held = alternative.records[1]
+        assert held is not None
+        cost = FreshCost(held, run.scenario.learning.objective)
+        found["outside"] = run.count_alternative(cost, [held])
     return found | {"constant": constant_part(run, [fresh])}
 
 

@@ -128,7 +128,7 @@ def processes(workers: int) -> Iterator[Executor]:
     before = set(active_children())
     method = SERVER if SERVER in get_all_start_methods() else "spawn"
     pool = ProcessPoolExecutor(
-        workers, mp_context=get_context(method), initializer=_begin, initargs=[[*LOADED]]
+        workers, mp_context=get_context(method), initializer=_begin, initargs=([*LOADED],)
     )
     try:
         yield pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +12,9 @@ import numpy as np
 from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoding import Encoder
-from learning.data.fitting import fit_encoder
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
-from learning.data.rows import RowLabels, Rows
+from learning.data.rows import RowLabels
 from learning.errors import InputError
 from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample
@@ -26,6 +25,7 @@ from learning.workers import keep_workers
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.every_column import EveryColumn, every_column
+from scenarios.tables.features import Alternative, Features, learner_sample, settle_features
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
@@ -58,6 +58,8 @@ class MarketData:
     persons : counts of persons in all rows; None where a person is not the unit.
     every : some rows with every column of the table, of the simulator alone; None where the table
         is read in parts.
+    features : the kind of features, and what it was compared with.
+    alternative : the learner's own model of another kind; None where none is better.
     """
 
     pooled: Pooled
@@ -71,6 +73,8 @@ class MarketData:
     aside: OwnerData | None = None
     persons: Persons | None = None
     every: EveryColumn | None = None
+    features: Features | None = None
+    alternative: Alternative | None = None
 
     @property
     def holdout(self) -> Fresh | None:
@@ -171,20 +175,29 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     table = select_columns(public, data, places, labels=scenario.learning.labels)
     kept, own = (rows[table.usable[rows]] for rows in np.split(places, [data.check_rows]))
     division = replace(division, public=division.public[own])
-    encoder = _fit_encoder(scenario, table, own)
+    # Refuses lists without one value per owner.
+    scenario.in_order_of(list(division.owners), division.too_small)
+    features = settle_features(scenario, table, own, division)
+    encoder = features.encoder
     aside = None
     if len(kept):
         aside = encode_owners(encoder, table.columns, {"aside": kept})[0]
-    # Refuses lists without one value per owner.
-    scenario.in_order_of(list(division.owners), division.too_small)
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
     every = None
     if isinstance(raw, Table):
         ends = (encoder.target.low, encoder.target.high)
         every = every_column(raw, data, table, division, ends)
+    whose = None
+    if holders is not None:
+        whose = holders.texts(division.public).astype(str)
+    alternative = None
+    if features.ratio_each is not None:
+        best = features.tried[0]
+        read = partial(pool_records, scenario, raw, table, best.encoder, division)
+        alternative = Alternative(best, read)
     return MarketData(
         pooled=pooled,
-        public=_public_sample(scenario, holders, table, encoder, division, own),
+        public=learner_sample(scenario, table, encoder, own, whose, features.ratio_each),
         fresh=fresh,
         encoder=encoder,
         division=division,
@@ -194,49 +207,8 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         aside=aside,
         persons=persons,
         every=every,
-    )
-
-
-def _fit_encoder(scenario: Scenario, table: Selection, public: Rows) -> Encoder:
-    """Fit the encoder of a scenario to public rows."""
-    data = scenario.data
-    return fit_encoder(
-        table.columns,
-        target=table.target_name,
-        features=tuple(table.features),
-        public=public,
-        bounds=data.bounds,
-        encoding=data.encoding,
-        components=data.components,
-        labels=scenario.learning.labels,
-    )
-
-
-def _public_sample(
-    scenario: Scenario,
-    holders: RowLabels | None,
-    table: Selection,
-    encoder: Encoder,
-    division: Division,
-    rows: Rows,
-) -> PublicSample | None:
-    """Encode the learner's own sample, public rows of ``table``; None where there is none."""
-    if not len(rows):
-        return None
-    learning = scenario.learning
-    shown = encode_owners(encoder, table.columns, {"public": rows})[0]
-    whose = None
-    if holders is not None:
-        whose = holders.texts(division.public).astype(str)
-    drawn = scenario.data.order == "shuffled"
-    return PublicSample(
-        shown.x,
-        shown.y,
-        learning.regularisation,
-        learning.objective,
-        whose,
-        drawn,
-        shrinks=learning.start == "shrunk",
+        features=features,
+        alternative=alternative,
     )
 
 

@@ -1,9 +1,11 @@
 """Rules of columns by which some row would make no record are refused with the contract, not with the row."""
 
+import numpy as np
 import pytest
 from exchanges import small_contract
 
 from exchange.columns import check_columns
+from exchange.contract import parse_contract
 from exchange.terms import Columns
 from learning.errors import InputError
 
@@ -117,3 +119,46 @@ def test_a_target_without_labels_says_how_it_is_written():
     made = columns().model_copy(update={"written": {"age": "point", "income": "point"}})
     with pytest.raises(InputError, match="columns.written: must name every column of numbers"):
         check_columns(made, 4, "c")
+
+
+SPLINES = {"degree": 2, "knots": [[-1.0, 0.2, 1.0], []], "pairs": [[0, 2]], "kept": [0, 2, 6]}
+
+
+def test_splines_and_products_pass_and_are_what_an_owner_encodes_by():
+    made = columns(expansion=SPLINES)
+    check_columns(made, 4, "c")
+    contract = small_contract()
+    contract = contract.model_copy(update={"columns": made})
+    assert contract.raw != small_contract().raw and b"expansion" not in small_contract().raw
+    assert parse_contract(contract.raw, "c").raw == contract.raw
+    encoder = contract.encoder
+    assert encoder.feature_names == ("age spline 1", "age spline 3", "age * kind_public", "1")
+    cells = {
+        "age": np.array([20.0, 50.0, np.nan]),
+        "income": np.array([0.0, 50.0, 1e9]),
+        "kind": np.array(["public", "a", None], dtype=object),
+    }
+    x, _ = encoder.encode(cells, np.arange(3))
+    assert x.shape == (3, 4) and np.isfinite(x).all() and np.abs(x).max() <= 1
+    assert x[0].tolist() == [1.0, 0.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"knots": [[-1.0, 1.0]]}, "expansion: must have knots for each of 2 columns of numbers"),
+        (
+            {"knots": [[-1.0, 0.2, 0.2, 1.0], []]},
+            "must have knots from -1 to 1, 1e-06 or more apart",
+        ),
+        ({"knots": [[-1.0, 0.2, 0.9], []]}, "must have knots from -1 to 1"),
+        ({"pairs": [[0, 3]]}, "must multiply two of the 3 encoded columns"),
+        ({"pairs": [[-1, 2]]}, "must multiply two of the 3 encoded columns"),
+        ({"kept": [0, 0, 6]}, "must use features that differ, of 7"),
+        ({"kept": [0, 2, 7]}, "must use features that differ, of 7"),
+        ({"kept": [0, 2]}, "must make records of 4 numbers"),
+    ],
+)
+def test_an_expansion_that_makes_no_record_is_refused(changes, told):
+    with pytest.raises(InputError, match=told):
+        check_columns(columns(expansion=SPLINES | changes), 4, "c")

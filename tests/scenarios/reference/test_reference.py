@@ -55,7 +55,8 @@ def test_a_sentence_is_found_where_the_field_is_declared_or_in_a_base():
 def test_every_field_of_a_result_is_told_of_and_every_field_told_of_is_there(tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(INSURERS, encoding="utf-8")
-    content = run(load(file, ["validation.runs=2", "market.starts=1"])).content
+    changes = ["validation.runs=2", "market.starts=1", "learning.features=best"]
+    content = run(load(file, changes)).content
     some = {
         f"owners[].{name}" for name in ("payment_std_error", "transfer", "spillover")
     }  # where there is reason to

@@ -1,0 +1,225 @@
+"""Kinds of features: coded columns as they are, as splines or bins with public knots, or products.
+
+Knots and products come from public rows alone, so that no private cell moves them. Every feature
+lies within the range that its columns have, whatever cells an owner holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import Array
+
+LINEAR = "linear"
+MOST_PRODUCTS = 40  # that are chosen
+LEAST_GAP = 1e-6  # between two knots
+FLAT = 1e-8  # share of a product's variance below which the other features tell it
+
+
+@dataclass(frozen=True)
+class FeatureKind:
+    """Kind of features that a linear model is fitted to.
+
+    Parameters
+    ----------
+    says : what it makes of the columns, in words.
+    pieces : number of pieces that a column of numbers is cut into, with about as many public rows
+        in each; 0 leaves it as it is.
+    degree : degree of the polynomial on each piece; 0 for bins.
+    products : whether products of two columns are added, those that public rows call for.
+    components : number of principal components that all is reduced to; None for no reduction.
+    """
+
+    says: str
+    pieces: int = 0
+    degree: int = 0
+    products: bool = False
+    components: int | None = None
+
+
+KINDS: Mapping[str, FeatureKind] = {
+    "linear": FeatureKind("the columns as they are"),
+    "components": FeatureKind("ten principal components of the columns", components=10),
+    "splines": FeatureKind("cubic splines of the columns", pieces=4, degree=3),
+    "bins": FeatureKind("bins of the columns", pieces=8),
+    "products": FeatureKind("the columns and some products of two", products=True),
+    "splines_and_products": FeatureKind(
+        "cubic splines and some products of two columns", pieces=4, degree=3, products=True
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Splines, bins and products of coded columns, from public facts.
+
+    Parameters
+    ----------
+    degree : degree of the polynomial on each piece; 0 for bins.
+    knots : for each column of numbers its rising knots on [-1, 1], both ends among them; none
+        where the column stays as it is.
+    pairs : places of the two columns of each product among the coded ones.
+    kept : places, among all features that these make, of those that are used.
+    """
+
+    degree: int
+    knots: tuple[Array, ...] = field(repr=False)
+    pairs: tuple[tuple[int, int], ...] = field(repr=False)
+    kept: NDArray[np.intp] = field(repr=False)
+
+    def encode(self, coded: Array) -> Array:
+        """Make the features (n, k) of coded columns (n, d), numbers first."""
+        made = [
+            spline_columns(column, knots, self.degree) if len(knots) else column[:, None]
+            for column, knots in zip(coded.T, self.knots, strict=False)
+        ]
+        made.append(coded[:, len(self.knots) :])
+        made += [coded[:, one : one + 1] * coded[:, other : other + 1] for one, other in self.pairs]
+        return np.ascontiguousarray(np.concatenate(made, axis=1)[:, self.kept])
+
+    def bound(self, coded: Array) -> Array:
+        """Bound on the size of each feature (k,), from those of the coded columns (d,)."""
+        sizes = [np.ones(count_columns(knots, self.degree)) for knots in self.knots]
+        sizes.append(coded[len(self.knots) :])
+        sizes += [coded[[one]] * coded[[other]] for one, other in self.pairs]
+        return np.concatenate(sizes)[self.kept]
+
+    def names(self, coded: Sequence[str]) -> tuple[str, ...]:
+        """Names of the features (k,), from those of the coded columns (d,)."""
+        made: list[str] = []
+        piece = "spline" if self.degree else "bin"
+        for name, knots in zip(coded, self.knots, strict=False):
+            count = count_columns(knots, self.degree)
+            made += [f"{name} {piece} {i + 1}" for i in range(count)] if len(knots) else [name]
+        made += coded[len(self.knots) :]
+        made += [f"{coded[one]} * {coded[other]}" for one, other in self.pairs]
+        return tuple(made[place] for place in self.kept)
+
+
+def read_expansion(content: Mapping[str, Any]) -> Expansion:
+    """Make the expansion of a description; a KeyError or TypeError for another content."""
+    return Expansion(
+        content["degree"],
+        tuple(np.array(knots, dtype=float) for knots in content["knots"]),
+        tuple((int(one), int(other)) for one, other in content["pairs"]),
+        np.array(content["kept"], dtype=np.intp),
+    )
+
+
+def count_columns(knots: Sequence[float] | Array, degree: int) -> int:
+    """Number of features of a column of numbers: pieces + degree, or 1 without knots."""
+    return len(knots) - 1 + degree if len(knots) else 1
+
+
+def spline_columns(values: Array, knots: Array, degree: int) -> Array:
+    """B-splines (n, pieces + degree) of values (n,) between the first and the last knot.
+
+    They add up to 1 and lie in [0, 1]. Each row is computed by itself, so that it has the same
+    bits whichever rows are coded with it.
+
+    Source: de Boor, A Practical Guide to Splines, IX (14), with every end knot repeated.
+
+    >>> spline_columns(np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 0.0, 1.0]), 1).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> spline_columns(np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 0.0, 1.0]), 0).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+    inner = len(knots) - 1
+    piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, inner - 1)
+    full = np.concatenate([np.repeat(knots[0], degree), knots, np.repeat(knots[-1], degree)])
+    made = np.zeros((len(values), inner + 2 * degree))
+    made[np.arange(len(values)), piece + degree] = 1.0
+    for order in range(1, degree + 1):
+        width = inner + 2 * degree - order
+        raised = np.zeros((len(values), width))
+        for j in range(width):
+            for place, first, sign in ((j, full[j], 1), (j + 1, full[j + order + 1], -1)):
+                span = full[place + order] - full[place]
+                if span > 0:
+                    raised[:, j] += sign * (values - first) / span * made[:, place]
+        made = raised
+    return made
+
+
+def fit_knots(values: Array, pieces: int) -> Array:
+    """Knots at quantiles of public values (n,) on [-1, 1], both ends among them; () for two values.
+
+    >>> fit_knots(np.array([-0.5, -0.4, 0.0, 0.3, 0.6, 0.6]), 2).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    if pieces == 0 or len(np.unique(values)) < 3:
+        return np.empty(0)
+    inner = np.quantile(values, np.arange(1, pieces) / pieces, method="inverted_cdf")
+    inner = np.unique(inner[(inner > LEAST_GAP - 1) & (inner < 1 - LEAST_GAP)])
+    apart = np.diff(inner, prepend=-1.0) >= LEAST_GAP
+    return np.concatenate([[-1.0], inner[apart], [1.0]])
+
+
+def list_pairs(coded: Array, whose: Sequence[int]) -> list[tuple[int, int]]:
+    """List products to choose from: of columns (n, d) that do not tell each other.
+
+    Parameters
+    ----------
+    coded : the coded columns of public rows.
+    whose : number of the table's column that each comes from, (d,).
+    """
+    several = [len(np.unique(column)) > 2 for column in coded.T]
+    return [
+        (one, other)
+        for one, other in combinations_with_replacement(range(len(whose)), 2)
+        if whose[one] != whose[other] or (one == other and several[one])
+    ]
+
+
+def choose_pairs(
+    features: Array, coded: Array, pairs: Sequence[tuple[int, int]], y: Array, most: int
+) -> tuple[tuple[int, int], ...]:
+    """Choose products by forward selection on public rows, the surest first.
+
+    With z a product, as far as least squares on the features and the products before it does not
+    tell it, and r the residual, its square of t is (z'r)^2/sum (z r)^2. That is at most the number
+    of rows that carry z: a few rows with large residuals choose nothing. The last is the one whose
+    square is above 2 ln m, m the number of candidates: of as many products that tell nothing the
+    largest comes up to that.
+
+    Parameters
+    ----------
+    features : array (n, k), features beside the products.
+    coded : array (n, d), coded columns.
+    pairs : the candidates.
+    y : array (n,), the target.
+    most : number of products beyond which none is added.
+
+    Source: Foster and George, The Risk Inflation Criterion for Multiple Regression; White, A
+        Heteroskedasticity-Consistent Covariance Matrix Estimator (the square of t).
+    """
+    if not pairs:
+        return ()
+    places = np.array(pairs)
+    made = coded[:, places[:, 0]] * coded[:, places[:, 1]]
+    basis = np.linalg.qr(np.column_stack([np.ones(len(y)), features]))[0]
+    spread = np.linalg.norm(made - made.mean(axis=0), axis=0)
+    for _ in range(2):  # once leaves rounding errors
+        made = made - basis @ (basis.T @ made)
+    left = y - basis @ (basis.T @ y)
+    chosen: list[int] = []
+    while len(chosen) < min(most, len(y) - basis.shape[1] - 1):
+        size = np.linalg.norm(made, axis=0)
+        error = (made**2).T @ left**2
+        sure = np.where(size > FLAT**0.5 * spread, (left @ made) ** 2, 0.0)
+        sure = sure / np.where(error > 0, error, 1.0)
+        best = int(sure.argmax())
+        if sure[best] <= 2 * np.log(len(pairs)):
+            break
+        chosen.append(best)
+        direction = made[:, best] / size[best]
+        left = left - direction * (direction @ left)
+        made = made - np.outer(direction, direction @ made)
+        made[:, chosen] = 0.0
+    return tuple(pairs[one] for one in chosen)

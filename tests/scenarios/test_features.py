@@ -1,0 +1,189 @@
+"""Kinds of features in a market: chosen, trained, handed over, carried by a contract."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from learning.errors import InputError
+from scenarios.checking import check_scenario
+from scenarios.command.check_printed import print_check
+from scenarios.model_file import to_json
+from scenarios.report.page import write_report
+from scenarios.result import save_result
+from scenarios.runner import run
+from scenarios.schema.loading import load
+from scenarios.tables.dataset import market_data
+from scenarios.trained_model import TrainedModel
+
+SCENARIO = """
+title = "Curves"
+seed = 3
+
+[data]
+path = "curves.csv"
+target = "y"
+split = [1200, 1200, 1200]
+public_rows = 300
+holdout = "rest"
+
+[learning]
+features = "best"
+{learning}
+
+[owners]
+epsilon = [0.5, 5.0]
+cost = {{ kind = "linear", price = 1.0 }}
+
+[policy]
+kind = "posted"
+price = 10.0
+
+[learner]
+value = 10000.0
+
+[validation]
+runs = 3
+
+[market]
+starts = 1
+"""
+
+
+def table(rows=5000, seed=1, labels=False):
+    """A table whose target is a curve in one column, of two kinds of records."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 10, rows)
+    z = rng.normal(size=rows)
+    kind = rng.choice(["a", "b"], rows)
+    y = np.sin(x) + 0.3 * z + rng.normal(0, 0.3, rows)
+    if labels:
+        y = np.where(y > 0, "yes", "no")
+    return pd.DataFrame({"x": x, "z": z, "kind": kind, "y": y})
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    """Function that writes a scenario with its table, and loads it with changes."""
+
+    def write(*changes, frame=None, learning=""):
+        (table() if frame is None else frame).to_csv(tmp_path / "curves.csv", index=False)
+        file = tmp_path / "curves.toml"
+        file.write_text(SCENARIO.format(learning=learning), encoding="utf-8")
+        return load(file, changes)
+
+    return write
+
+
+def mean_square(model, frame):
+    return float(np.mean((frame["y"] - model.predict(frame)) ** 2))
+
+
+def test_the_least_total_error_is_chosen_and_its_model_predicts(scenario, tmp_path):
+    result = run(scenario())
+    made = result.content["features"]
+    rows = {one["kind"]: one for one in made["kinds"]}
+    assert made["kind"] == made["own"] == "splines" and made["best"]
+    assert rows["splines"]["total"] < 0.5 * rows["linear"]["total"]
+    for one in made["kinds"]:
+        parts = ("unexplained", "misses", "records", "noise", "clipping")
+        assert one["total"] == pytest.approx(sum(one[part] for part in parts))
+        assert one["total"] < one["own_error"] + 4 * one["own_standard_error"]
+    assert rows["splines"]["own_wrong"] is None
+    fresh = table(seed=99)
+    model = TrainedModel(result.model)
+    assert mean_square(model, fresh) < 0.14 < 0.4 < fresh["y"].var()
+    assert mean_square(model.to_sklearn(), fresh) == pytest.approx(mean_square(model, fresh))
+    file = tmp_path / "model.json"
+    file.write_text(to_json(model.made), encoding="utf-8")
+    again = TrainedModel.read(file)
+    assert again.predict(fresh).tolist() == model.predict(fresh).tolist()
+    with pytest.raises(AttributeError, match="splines, bins or products"):
+        _ = again.coef_
+
+
+def test_a_seed_gives_the_same_choice_and_the_same_numbers(scenario):
+    first, second = (run(scenario(), training=False).content for _ in range(2))
+    assert json.dumps(first["features"]) == json.dumps(second["features"])
+
+
+def test_private_cells_choose_nothing(scenario):
+    data = market_data(scenario())
+    division = data.division
+    frame = table()
+    private = np.concatenate([*division.owners.values(), division.holdout])
+    frame.loc[private, ["x", "z", "y"]] = np.random.default_rng(5).uniform(
+        -9, 90, (len(private), 3)
+    )
+    moved = market_data(scenario(frame=frame))
+    assert moved.features.kind == data.features.kind
+    pairs = zip(moved.features.forecasts, data.features.forecasts, strict=True)
+    assert all(one.total == other.total for one, other in pairs)
+
+
+def test_gains_are_counted_over_the_learners_best_kind(scenario):
+    straw = run(scenario("learning.features=linear"))
+    made = straw.content
+    assert made["features"] | {"kinds": 0} == {
+        "kind": "linear",
+        "best": False,
+        "own": "splines",
+        "kinds": 0,
+    }
+    outside = made["outside_option"]
+    assert outside["relative_fitness"] < -0.5 and outside["measured"] < -0.5
+    assert outside["measured"] == pytest.approx(outside["relative_fitness"], abs=0.1)
+    assert outside["interval"][0] <= outside["relative_fitness"] <= outside["interval"][1]
+    held = made["validation"]["holdout"]
+    assert held["mse_outside"] < 0.5 * held["mse_nonprivate"]
+    # nobody is asked, and what is handed over is the learner's own model of the better kind
+    assert held["mse_trained"] == held["mse_outside"]
+    assert mean_square(TrainedModel(straw.model), table(seed=98)) == pytest.approx(
+        held["mse_outside"], rel=0.1
+    )
+    assert made["validation"]["money"]["learner_surplus"]["mean"] == pytest.approx(0.0)
+
+
+def test_the_same_kind_without_a_better_one_has_no_alternative(scenario):
+    data = market_data(scenario("learning.features=splines"))
+    assert data.alternative is None and data.public.ratio_each is None
+
+
+def test_labels_are_told_apart_by_kinds_too(scenario):
+    frame = table(labels=True)
+    result = run(
+        scenario(frame=frame, learning='loss = "logistic"\nregularisation = 0.001'), training=False
+    )
+    made = result.content["features"]
+    rows = {one["kind"]: one for one in made["kinds"]}
+    assert made["kind"] in ("splines", "splines_and_products")
+    assert rows["splines"]["own_wrong"] < rows["linear"]["own_wrong"] - 0.05
+    assert rows["splines"]["total"] < rows["linear"]["total"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "learning", "said"),
+    [
+        (("data.public_rows=0",), "", "learning.features|public_rows: must be above 0"),
+        (("learning.features=spline",), "", "learning.features"),
+        ((), 'loss = "network"\nhidden = 3\nregularisation = 0.01', "learning.features: goes with"),
+        (("data.public_rows=60", "learning.features=bins"), "", "data.public_rows: must be 5 per"),
+    ],
+)
+def test_what_does_not_go_is_refused_in_one_line(scenario, changes, learning, said):
+    frame = table(labels="network" in learning)
+    with pytest.raises(InputError, match=said) as error:
+        market_data(scenario(*changes, frame=frame, learning=learning))
+    assert "\n" not in str(error.value)
+
+
+def test_check_and_report_tell_of_it(scenario, capsys, tmp_path):
+    chosen = scenario()
+    print_check(chosen, check_scenario(chosen), 1.0)
+    assert "features: splines, of least total error by forecast" in capsys.readouterr().out
+    save_result(run(chosen), tmp_path / "out", write_report)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "kinds of features" in page and "splines (taken)" in page
