@@ -50,7 +50,7 @@ from scenarios.tables.paths import table_exists
 from scenarios.training import train_at
 
 TRIED = tuple(range(1, 6))  # shuffles of the rows on which choices were tried
-FURTHER = tuple(range(6, 16))  # some choices used them too (docs/explanation/theory.md)
+FURTHER = tuple(range(6, 16))  # some choices used them too (docs/reference/methods.md)
 ROOM = 1.2  # the published ball is unspecified: the public model with a fifth to spare
 REACH = (2.0, 200.0)  # radii, in deviations of a gradient's entry
 STEPS = 400  # towards the model where clipped gradients cancel, at most

@@ -1,8 +1,8 @@
-"""docs/extending.md, run as it stands there: its classes, and each block of it."""
+"""docs/reference/extending.md, run as it stands there: its classes, and each block of it."""
 
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "extending.md"
 IMPORTS, *BLOCKS = (
     block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]
 )

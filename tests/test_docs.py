@@ -94,7 +94,7 @@ def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
 
 
 def test_every_scenario_and_study_of_the_library_is_told_of():
-    pages = "reference/scenario.md", "reference/game.md", "studies.md"
+    pages = "reference/scenario.md", "reference/game.md", "reference/studies.md"
     scenarios, told, answers = (ROOT / "docs" / page for page in pages)
     assert all(f"`{one}`" in told.read_text(encoding="utf-8") for one in library_games())
     assert all(f"`{one}`" in scenarios.read_text(encoding="utf-8") for one in library_scenarios())

@@ -1,4 +1,4 @@
-"""Add your own: each kind of plug-in in at most twelve lines of docs/extending.md, run to a report that names it."""
+"""Add your own: each kind of plug-in in at most twelve lines of docs/reference/extending.md, run to a report that names it."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class WattsStrogatz(Generated):
     neighbours: Annotated[int, Ge(2)] = parameter(
         "Give how many owners near it each sees, an even number."
     )
-    """How many owners near it each sees in the circle; of an odd number one less."""
+    """Number of nearest owners on the circle that each sees; odd numbers are reduced by one."""
     rewired: Chance = parameter("Give the chance that an edge leads anywhere instead.")
     """The chance that an edge leads to any other owner instead."""
 
@@ -215,7 +215,7 @@ class BarabasiAlbert(Generated):
     seeded = True
     spared = {"links": 1}
     links: Count = parameter("Give how many owners before it each links to.")
-    """How many owners before it each links to."""
+    """Number of earlier owners that each links to."""
 
     def expected_edges(self, parties: Parties) -> float:
         return (len(parties.owners) - self.links) * self.links
@@ -257,7 +257,7 @@ class Groups(Generated):
     across: Chance = parameter("Give the chance of an edge between two groups.")
     """The chance of an edge between owners of two groups."""
     groups: Count = 2
-    """How many groups."""
+    """Number of groups."""
 
     def expected_edges(self, parties: Parties) -> float:
         chance = self.across + (self.inside - self.across) / self.groups
@@ -296,7 +296,7 @@ class Captive(Network):
 
     title = "owners of one learner each, and bridges"
     bridges: CountOrZero = 0
-    """How many owners, the first ones, may sell to all learners."""
+    """Number of owners, counted from the first, who may sell to all learners."""
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         owners = parties.owners
@@ -316,7 +316,7 @@ class Edges(Network):
     directed: bool = False
     """Whether one may see another without being seen; says nothing of trade."""
     alone: Names = None
-    """Who has no edge; everybody else must be in one."""
+    """Owners without an edge; everybody else must be in one."""
 
     def make_graph(self, parties: Parties, *, rng: np.random.Generator) -> Graph[str]:
         graph = named_graph(parties, self.edges, directed=self.directed, key="edges")

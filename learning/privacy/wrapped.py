@@ -299,8 +299,8 @@ class Trust(Declaration):
     `secure`: it sees sums of all owners' answers only, and owners divide one noise among them;
     simulated, not carried out."""
     colluders: CountOrZero = 0
-    """How many owners may tell the learner, or each other, their parts of the noise: those of the
-    others make up all."""
+    """Number of owners who may reveal their parts of the noise to the learner or to each other;
+    the parts of the others then suffice."""
 
     def check(self) -> None:
         if self.colluders and not self.secure:

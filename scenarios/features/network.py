@@ -28,8 +28,8 @@ SIGHT = "sight"
 
 
 class Network(Section):
-    """Who may sell to which learner, and who sees whose budget; without the table of one, all may
-    sell to all, or all see all."""
+    """The trade links between owners and learners, and the sight links between owners. Without a
+    table, all links exist."""
 
     trade: Annotated[Any, NamedTable("network.trade")] | None = None
     sight: Annotated[Any, NamedTable("network.sight")] | None = None

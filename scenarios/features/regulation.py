@@ -33,7 +33,7 @@ class Regulation(Section):
     price_floor: NonNegative = 0.0
     """Money that an owner is paid at least, per unit of `price_floor_per`."""
     price_floor_per: Unit = "epsilon"
-    """What the floor counts: ε, records times ε, or records times bits."""
+    """The quantity that the floor counts: ε, records times ε, or records times bits."""
 
 
 class Rules(Feature):

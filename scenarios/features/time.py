@@ -42,7 +42,7 @@ class Time(Section):
     periods: Annotated[int, Ge(1), Le(MOST_PERIODS)] = Field(
         description="Give the number of periods."
     )
-    """How often the market is held."""
+    """Number of periods."""
     entry: Annotated[Any, EachTable("time.entry", Entry)] = None
     arrivals: NonNegative = 0.0
     """The rate per period at which each owner who waits outside joins, by a Poisson clock of its
@@ -60,14 +60,14 @@ class Time(Section):
     """The ε that an owner may sell over all periods, or of each record with `fresh`: what is left
     is the most it may sell."""
     saving: Saving = "none"
-    """What an owner sells of what is left: all of it, if that pays now, or at most an equal part
-    for each period left."""
+    """Limit on what an owner sells of its remaining budget: none, or an equal part for each
+    remaining period."""
     composition: Composition = "sequential"
-    """What each period asks about: all records so far, whose budgets add up, or only records that
-    were never asked about."""
+    """Records of each period: all records so far, whose budgets add up, or only records that
+    were never used."""
     growth: NonNegative = 0.0
-    """How much each owner's records grow, as a share a period; in the last period it has all that
-    the table holds."""
+    """Growth of each owner's records, as a fraction a period; in the last period it has all its
+    rows of the table."""
     arrived: Text | None = None
     """The column that says when a record arrived: its values in order are the first, the second,
     ... period; or `growth`."""

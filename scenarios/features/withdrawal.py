@@ -27,7 +27,7 @@ class Withdrawn(Section):
     owners: Names
     """Names of the owners who withdraw."""
     payment: Literal["kept", "returned"] = "kept"
-    """What the contract says of their payments: the owners keep them, or give them back."""
+    """The contract's rule for their payments: owners keep them, or return them."""
 
 
 class Withdrawal(Feature):

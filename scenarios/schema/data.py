@@ -39,7 +39,7 @@ Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 
 
 class Data(Section):
-    """Which table, what to predict, and who holds which rows."""
+    """The table, the target, and the rows of each owner."""
 
     source: Annotated[str, one_known(lambda: ("randhie", *PUBLISHED))] | None = None
     """A table that the program knows: `randhie` comes along, the others are looked for in the
@@ -75,12 +75,12 @@ class Data(Section):
     min_records: Count = 1
     """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
-    """What becomes of public rows with missing cells. A private cell that is missing, or that the
+    """Treatment of public rows with missing cells. A private cell that is missing, or that the
     public rows do not know, is always filled from them: an owner's dropped row would show in the
     number of its records."""
     encoding: Literal["onehot", "integer"] = "onehot"
-    """How categories become numbers: a column for each that three public rows show, the others
-    joined, or one whole number."""
+    """Encoding of categories: one column for each category that at least three public rows show,
+    with the others joined, or one whole number."""
     components: Count | None = None
     """Principal components of the public rows to keep in place of the columns."""
     holdout: Literal["rest"] | Share = 0.0
@@ -90,8 +90,8 @@ class Data(Section):
     """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows
     unless given."""
     unit: Text = "one record"
-    """What one record is, in words: a remark. Privacy is promised to one record, or to one person
-    under `person`."""
+    """A remark that says in words what one record is. It changes no guarantee: the unit is one
+    record, or one person under `person`."""
     person: Text | None = None
     """The column that says whose each row is, where one person may have several: privacy is then
     promised to the person, with all its rows at an owner, who keeps at most `rows_per_person` of

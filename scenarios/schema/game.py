@@ -124,9 +124,9 @@ class GameFile(Section):
     title: str = ""
     """The title of the report."""
     currency: ShortText | None = None
-    """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
+    """The currency, such as "EUR", shown with every amount; without it, plain numbers."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """What every random draw follows from: the same seed, the same bytes on one kind of
+    """The seed of every random draw. The same seed gives the same bytes on one kind of
     processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
     policy: Annotated[Any, NamedTable("policy")] = Field(

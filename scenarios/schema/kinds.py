@@ -222,8 +222,8 @@ class AssignedSection(DeclaredSection):
     owners: Names | None = None
     """The names of those who behave so."""
     share: Annotated[float, Gt(0), Le(1)] | None = None
-    """How many behave so, as a part of all owners; the seed chooses who. With neither, all whom no
-    other table means."""
+    """Fraction of all owners who behave so; the seed chooses them. Without a fraction and names:
+    all owners not named by another table."""
 
 
 @cache

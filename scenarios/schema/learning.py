@@ -68,7 +68,7 @@ PRINTED_KEYS: dict[str, Any] = {
 
 
 class Learning(Section):
-    """How the model is trained, and how its answers are made private.
+    """Training of the model, and privacy of the answers.
 
     Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`, `delta`,
     `regularisation`, `overlap` and `exact`, the protocol is `best`. So it is not without public
@@ -77,7 +77,8 @@ class Learning(Section):
     """
 
     loss: Annotated[str, one_known(lambda: LOSSES)] = DEFAULT_LOSS
-    """What the model minimises; hinge, logistic and network take a target of two values."""
+    """The loss that the model minimises; hinge, logistic and network need a target of two
+    values."""
     hidden: Annotated[int, Ge(1), Le(1000)] | None = None
     """Hidden units of a network."""
     features: Annotated[str, one_known(lambda: (*KINDS, BEST))] | None = None
@@ -88,48 +89,47 @@ class Learning(Section):
     few records miss, noise and clipping. Where it is stated, the learner's own alternative is the
     kind that is best for its own rows alone."""
     protocol: Literal["best", "published"] | None = None
-    """The parts of a protocol that are not stated: `best` opens algorithm, clipping, mechanism and
-    growth, and takes what promises the best model, pure or at this `delta`, by what public rows,
-    names and reports leave open of how owners differ; `published` is what the sources print, 100
-    rounds from 0 under Laplace noise. Left out, each has its own default, or all are `best` where
-    none is stated."""
+    """Choice of the parts of the protocol that are not stated. `best` leaves algorithm,
+    clipping, mechanism and growth open, and takes the combination with the best forecast, pure
+    or at this `delta`, given how far owners may differ by public rows, names and reports.
+    `published` is the protocol of the source papers: 100 rounds from 0 with Laplace noise. By
+    default each unstated part has its own default; if no part is stated, all are `best`."""
     algorithm: Annotated[str, one_known(lambda: (*ALGORITHMS, BEST))] = DEFAULT_ALGORITHM
-    """How the model is trained; `best`: by whichever of those that are compared promises the best
-    model."""
+    """The training algorithm; `best`: the compared algorithm with the best forecast."""
     weights: Literal["size", "equal", "precision", "observed"] = "size"
-    """How much an owner's answer counts: by its records, all alike, less where it sold less
-    (`precision`), or less where its answers show more noise, whatever it sold (`observed`)."""
+    """Weights of the owners' answers: by records, equal, by records and noise (`precision`), or
+    by the noise that the answers show, whatever was sold (`observed`)."""
     aggregation: Annotated[Any, NamedTable("learning.aggregation", short=True)] | None = None
     """What is made of the answers of a round, where all owners answer: their weighted mean unless
     given."""
     mechanism: Annotated[str, one_known(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
-    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm
-    and in 2-norm; `best`: whichever noise and accounting promise the best model, at this `delta`
-    or, where none is stated, without any."""
+    """The noise on an owner's answers. `laplace` and `l2` are pure, for records bounded in
+    1-norm and in 2-norm; `best`: the noise and accounting with the best forecast, at this
+    `delta`, or pure if none is stated."""
     accounting: Annotated[str, one_known(known_accountings)] | None = None
-    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`),
-    Gaussian noise by `zcdp`; all exactly by privacy-loss distributions (`pld`); `printed`: noise as
-    a paper's formula says."""
+    """The accountant. Laplace and l2 noise compose by adding budgets up (`basic`), Gaussian
+    noise by `zcdp`; all exactly by privacy-loss distributions (`pld`); `printed`: noise as a
+    paper's formula says."""
     delta: Probability | None = None
     """The failure probability of approximate privacy, well below one over the records of an
     owner."""
     regularisation: NonNegative = 0.0
     """λ of the ridge λ/2 ‖θ‖²; above 0 for labels."""
     theta_max: Literal["optimal", "none"] | Positive = "optimal"
-    """The ball that models are held in, ‖φ‖∞; `none` holds them in none, which no exchange
-    takes."""
+    """The radius of the ball that contains all models, ‖φ‖∞; `none`: no ball, which exchanges
+    refuse."""
     gradient_bound: Positive | None = None
-    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it
-    is what clipping and ball prove, which every claim rests on."""
+    """Ξ, the bound on a record's gradient to which noise is scaled, whatever is proved; by
+    default the bound that clipping and ball prove. Every claim uses the proved bound."""
     clipping: Literal["best"] | ClippedBy = PARTS
-    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at
-    every query (`record`): noise then hides a single radius; `best`: whichever promises the best
-    model. A network always clips gradients."""
+    """The clipped quantity: a record's features and target, once (`parts`), or its gradient, at
+    every query (`record`); `best`: the one with the best forecast. A network always clips
+    gradients."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
     """Bound on a record's features, or where gradients are clipped on its gradient."""
     overlap: Count = 1
-    """κ, the most owners that one record, or person, may sit with: joint claims hold for so
-    many."""
+    """κ, the largest number of owners that may hold the same record, or person; joint claims
+    hold up to this number."""
     horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = (
         "optimal"
     )
@@ -138,20 +138,19 @@ class Learning(Section):
         Literal["optimal"] | Annotated[float, Ge(1), Le(LARGEST)],
         Words(f'"optimal" or a number from 1 to {LARGEST:g}'),
     ] = 1.0
-    """What each answer's share of a budget is over that of the one before; 1: all answers get as
-    much."""
+    """Ratio of each answer's share of the budget to that of the one before; 1: equal shares."""
     step_size: Literal["optimal", "printed"] | Positive = "optimal"
     """The step of a round; `printed`: as the algorithm's paper states it, where it does."""
     step_decline: Annotated[float, Ge(0), Le(2)] | None = None
     """The power of the round that steps fall with; as the algorithm's paper has it unless given."""
     returned: Literal["optimal"] | Returned = "optimal"
-    """Which point is the model: the last, or an average."""
+    """The point that becomes the model: the last, or an average."""
     start: Literal["public", "shrunk", "zero"] | None = None
-    """Where training starts: at the model of the public rows where there are some, otherwise at
-    zero; `shrunk`: at the ridge regression of the public rows whose penalty generalised
-    cross-validation chooses, which few rows determine better, and so by default under `protocol =
-    "best"` and squared loss. It is the learner's own model, too; what models are judged by stays as
-    it is."""
+    """The start of training: by default the model of the public rows, or zero without public
+    rows. `shrunk` is the ridge regression of the public rows with the penalty chosen by
+    generalised cross-validation, which is more accurate for few rows; it is the default under
+    `protocol = "best"` and squared loss. The start is also the learner's own model. The cost
+    that judges models does not change."""
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""

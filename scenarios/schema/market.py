@@ -72,12 +72,13 @@ class Terms(Section):
 
 
 class Worth(Terms):
-    """What a better model is worth to the learner, in terms of its own."""
+    """The value of a better model to the learner, in its own terms."""
 
     money: NonNegative | None = None
     """Money per unit of root mean squared error, or per wrong label."""
     cases: Positive | None = None
-    """How many cases the model decides: wrong labels and costs are counted over all of them."""
+    """Number of cases that the model decides; wrong labels and costs are counted over all of
+    them."""
     false_alarm: Positive | None = None
     """Money lost where the label coded as +1 is decided of a case that has the other."""
     miss: Positive | None = None
@@ -105,13 +106,13 @@ class Worth(Terms):
 
 
 class Benefit(Terms):
-    """What a better model is worth to owners, in the same terms as learner.value, with the
+    """The value of a better model to owners, in the same terms as learner.value, with the
     learner's cost matrix."""
 
     money: NamedPerOwner = None
     """Money per unit of root mean squared error, or per wrong label."""
     cases: NamedPerOwner = None
-    """How many cases an owner decides by the model."""
+    """Number of cases that an owner decides by the model."""
 
     @classmethod
     def needed(cls) -> dict[str, tuple[str, ...]]:
@@ -184,7 +185,7 @@ BenefitOf = Annotated[
 
 
 class Owners(Section):
-    """What the owners may choose, what privacy costs them, what a better model is worth to them."""
+    """The owners' choices, their costs of privacy, and the value of a better model to them."""
 
     records: Annotated[dict[str, int], PlainValidator(_parse_records), RECORDS] | None = None
     """How many records each owner has, such as `{North = 9000, South = 6000}`, where the table
@@ -198,8 +199,7 @@ class Owners(Section):
     """Money per unit of relative fitness that the model is better than the owner's own; or in the
     terms of learner.value."""
     model_goes_to: Literal["sellers", "all"] = "sellers"
-    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public
-    good."""
+    """The recipients of the model: owners who sell something, or all owners (a public good)."""
     personal: bool = False
     """Whether an owner that receives the model combines it with its own at home, as far as it can
     trust each, and benefits by that personal model on records of its own kind."""
@@ -270,7 +270,7 @@ class Buyer(Section):
     """Money per unit of relative fitness that the model is better than the learner's own; or in
     terms of its own."""
     budget: NonNegative | None = None
-    """What the learner can spend: checked and told, and changes no payment."""
+    """The most that the learner can spend. It is checked and reported, and changes no payment."""
 
     @property
     def worth(self) -> Worth | None:
@@ -287,7 +287,7 @@ class Buyer(Section):
 
 
 class Learner(Buyer):
-    """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
+    """The value of fitness to the learner, its money, and its search for a price."""
 
     pricing: Annotated[Any, NamedTable("learner.pricing")] | None = None
     """How it moves the money in [policy] by what it sees; without this table, the policy stands as
@@ -356,7 +356,7 @@ Baselines = Annotated[
 
 
 class Validation(Section):
-    """How often the model is trained to check the forecast."""
+    """Trainings that check the forecast."""
 
     runs: Annotated[int, Ge(2), Le(100_000)] = 100
     """Trainings with fresh noise at the equilibrium."""
@@ -364,9 +364,9 @@ class Validation(Section):
     """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured
     on all records; and, of asynchronous training, `talks.csv`: who talked when."""
     baselines: Baselines | None = None
-    """What is trained besides, at the same budgets and as often, to compare with: `weighted`
-    (owners weighed by their records), `plain` (all alike), each with its paper's noise under
-    `accounting = "printed"`; `central` (one party with all records, under the mean of the budgets);
+    """Additional trainings for comparison, at the same budgets and as often: `weighted` (owners
+    weighed by their records), `plain` (all alike), each with its paper's noise under `accounting
+    = "printed"`; `central` (one party with all records, under the mean of the budgets);
     `nonprivate` (no noise)."""
     lojasiewicz: bool | None = None
     """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the

@@ -69,9 +69,9 @@ class Scenario(Section):
     title: str = ""
     """The title of the report."""
     currency: ShortText | None = None
-    """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
+    """The currency, such as "EUR", shown with every amount; without it, plain numbers."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """What every random draw follows from: the same seed, the same bytes on one kind of
+    """The seed of every random draw. The same seed gives the same bytes on one kind of
     processor."""
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Field(default_factory=Learning)
@@ -83,8 +83,8 @@ class Scenario(Section):
     market: Market = Market()
     validation: Validation = Validation()
     labels: ColumnLabels = Field(default_factory=dict)
-    """What columns are called in reports, each ``column = "Name, unit"``, or without unit; as in
-    the table unless given."""
+    """Names of columns in reports, each ``column = "Name, unit"`` or without a unit; by default
+    as in the table."""
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _data_folder: Path | None = PrivateAttr(default=None)
     _allow_code: bool = PrivateAttr(default=False)

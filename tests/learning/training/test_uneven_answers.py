@@ -76,7 +76,7 @@ def test_each_answers_noise_counts_with_its_own_deviation(returned):
 
 
 def test_the_growth_that_is_best_at_one_curvature():
-    """(1 - step curvature)^(-2/3) where budgets add, over it for Gaussian noise: as docs/explanation/theory.md has it."""
+    """(1 - step curvature)^(-2/3) where budgets add, over it for Gaussian noise: as docs/reference/methods.md has it."""
     growths = np.linspace(1.0, 5.0, 4001)
     for mechanism, power in ((Laplace(), 2 / 3), (L2(4), 2 / 3), (Gaussian(1e-6), 1.0)):
         for part in (0.5, 0.75):

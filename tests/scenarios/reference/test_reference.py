@@ -47,7 +47,7 @@ def test_a_sentence_is_found_where_the_field_is_declared_or_in_a_base():
     assert describe_fields(Made) == {"kept": "Money that is kept."}
     assert (
         describe_fields(Learner)["budget"]
-        == "What the learner can spend: checked and told, and changes no payment."
+        == "The most that the learner can spend. It is checked and reported, and changes no payment."
     )
 
 

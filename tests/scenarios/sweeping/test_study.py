@@ -298,7 +298,7 @@ def test_studies_of_the_library_are_whole_and_their_scenarios_are_there(monkeypa
 
 
 def test_every_study_of_the_library_has_its_answer_in_the_documentation():
-    told = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+    told = (Path(__file__).parents[3] / "docs" / "reference" / "studies.md").read_text()
     rows = [line for line in told.splitlines() if line.startswith("| `")]
     for name in studies():
         (row,) = [line for line in rows if line.startswith(f"| `{name}` |")]
