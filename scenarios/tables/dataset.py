@@ -12,7 +12,7 @@ import numpy as np
 from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoding import Encoder
-from learning.data.fitting import fit_encoder
+from learning.data.fitting import fit_encoder, widen_ranges
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners
 from learning.data.rows import RowLabels, Rows
@@ -24,6 +24,7 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
 from scenarios.schema.fields import check_different
+from scenarios.schema.learning import PUBLISHED
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
@@ -181,7 +182,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
 def _fit_encoder(scenario: Scenario, table: Selection, public: Rows) -> Encoder:
     """Fit the encoder of a scenario to public rows."""
     data = scenario.data
-    return fit_encoder(
+    encoder = fit_encoder(
         table.columns,
         target=table.target_name,
         features=tuple(table.features),
@@ -191,6 +192,9 @@ def _fit_encoder(scenario: Scenario, table: Selection, public: Rows) -> Encoder:
         components=data.components,
         labels=scenario.learning.labels,
     )
+    if scenario.learning.protocol == PUBLISHED:
+        return encoder
+    return widen_ranges(encoder, table.columns, public, data.bounds)
 
 
 def _public_sample(
