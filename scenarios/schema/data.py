@@ -85,8 +85,8 @@ class Data(Section):
     """The share of rows that nobody trains on, to try the model on; `rest`: those that `split`
     leaves over."""
     bounds: Ranges = Field(default_factory=dict)
-    """Public ranges of columns and target, such as `age = [0, 120]`. Those of the public rows unless
-    given: of a column three times as wide, but under `protocol = "published"`."""
+    """Public ranges of columns and target, such as `age = [0, 120]`. Those of the public rows
+    unless given: of a column three times as wide, but under `protocol = "published"`."""
     unit: Text = "one record"
     """What one record is, in words: a remark. Privacy is promised to one record, or to one person
     under `person`."""
