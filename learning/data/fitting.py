@@ -117,13 +117,14 @@ def widen_ranges(encoder: Encoder, columns: Columns, public: Rows, stated: Bound
     numbers = encoder.numbers
     reach = np.array([1.0 if name in stated else REACH for name in numbers.names])
     further = (reach - 1) / 2 * (numbers.high - numbers.low)
-    ends = {"low": numbers.low - further, "high": numbers.high + further}
-    wider = replace(encoder, numbers=replace(numbers, reach=reach, **ends))
+    low = numbers.low - further
+    high = numbers.high + further
+    wider = replace(encoder, numbers=replace(numbers, low=low, high=high, reach=reach))
     parts = encoder.components
     if parts is not None:
         further = (REACH - 1) / 2 * (parts.high - parts.low)
-        ends = {"low": parts.low - further, "high": parts.high + further}
-        wider = replace(wider, components=replace(parts, **ends))
+        parts = replace(parts, low=parts.low - further, high=parts.high + further)
+        wider = replace(wider, components=parts)
     if not len(public):
         return wider
     return replace(wider, mean=wider.encode(columns, public)[0].mean(axis=0))
