@@ -33,7 +33,7 @@ def check_columns(columns: Columns, width: int, where: str) -> None:
     numbers = columns.numbers
     texts = columns.categories
     target = columns.target
-    even = _same_lengths(numbers.names, numbers.low, numbers.high, numbers.fill)
+    even = _same_lengths(numbers.names, numbers.low, numbers.high, numbers.fill, numbers.reach)
     if not even or len(texts.names) != len(texts.categories) or not all(texts.categories):
         raise InputError(where, "must have a range and a fill, or categories, for each column")
     names = [*numbers.names, *texts.names, target.name]
@@ -71,7 +71,7 @@ def _all_numbers(columns: Columns) -> Iterable[float]:
     numbers = columns.numbers
     target = columns.target
     at = [target.low, target.high, target.centre, target.fill]
-    rows = [numbers.low, numbers.high, numbers.fill, at, columns.mean]
+    rows = [numbers.low, numbers.high, numbers.fill, numbers.reach, at, columns.mean]
     parts = columns.components
     if parts is not None:
         rows += [parts.centre, parts.spread, parts.low, parts.high, *parts.axes]

@@ -73,12 +73,13 @@ class Form(BaseModel):
 
 
 class NumberColumns(Form):
-    """Columns of numbers: public ranges, and fills for missing cells."""
+    """Columns of numbers: public ranges, fills for missing cells, and what the ends become."""
 
     names: list[Column]
     low: Numbers
     high: Numbers
     fill: Numbers
+    reach: Numbers
 
 
 class TextColumns(Form):

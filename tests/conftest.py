@@ -13,12 +13,14 @@ from commands import dpmarket, write
 from quick import quickly
 from written import write_table
 
+from learning.data import fitting
 from learning.privacy.mechanisms import BEST
 from scenarios.schema import learning
 
 __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
+REACH = fitting.REACH
 SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").split("\n"))
 
 
@@ -53,6 +55,7 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scenario that states no protocol gets the best."""
     monkeypatch.setattr(learning, "UNSTATED", BEST)
+    monkeypatch.setattr(fitting, "REACH", REACH)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,9 +72,11 @@ def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 def pytest_configure() -> None:
     """From the first import on, nothing reads or writes the user's own registry; and a scenario that states no protocol is
-    asked by averaged gradients under Laplace noise, as if it stated them. Tests of the default are `as_for_users`."""
+    asked by averaged gradients under Laplace noise, as if it stated them, and ranges that it does not state end where the
+    public rows do. Tests of the default are `as_for_users`."""
     os.environ["DPMARKET_REGISTRY"] = os.devnull
     learning.UNSTATED = None
+    fitting.REACH = 1.0
 
 
 @pytest.fixture(autouse=True)

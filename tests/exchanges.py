@@ -72,6 +72,7 @@ def small_contract(
                 "low": [20.0, 0.0],
                 "high": [70.0, 100.0],
                 "fill": [45.0, 30.0],
+                "reach": [1.0, 1.0],
             },
             "categories": {"names": ["kind"], "categories": [KINDS], "places": False},
             "target": TARGETS[labels],

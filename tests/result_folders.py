@@ -147,6 +147,7 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "excess": 0.3,
             "relative_fitness": 0.021,
             "interval": [0.014, 0.031],
+            "if_unlike": None,
             "reach": 0.6,
             "projection_may_bind": False,
             "published_bound": None,

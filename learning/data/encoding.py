@@ -37,25 +37,27 @@ def clip_and_count(values: Array, low: Array | float, high: Array | float) -> tu
 
 @dataclass(frozen=True)
 class Numbers:
-    """Columns of numbers, scaled from their public ranges to [-1, 1].
+    """Columns of numbers, clipped to public ranges, which are scaled to [-reach, reach].
 
     Parameters
     ----------
     names : the columns, k of them.
     low, high : (k,), public ranges.
     fill : (k,), values of missing cells.
+    reach : (k,), at least 1: a range that was widened keeps the scale that it had (`widen_ranges`).
     """
 
     names: tuple[str, ...]
     low: Array
     high: Array
     fill: Array
+    reach: Array
 
     def encode(self, columns: Columns, rows: Rows, out: Array) -> Counts:
         """Scale the numbers of rows into ``out`` (n, k), and count clipped cells of each row."""
         outside = np.zeros(len(rows), dtype=np.intp)
-        limits = zip(self.names, self.low, self.high, self.fill, strict=True)
-        for place, (name, low, high, fill) in enumerate(limits):
+        limits = zip(self.names, self.low, self.high, self.fill, self.reach, strict=True)
+        for place, (name, low, high, fill, reach) in enumerate(limits):
             cells = columns[name][rows].astype(float, copy=False)  # a copy, changed in place
             lost = np.isnan(cells)
             if lost.any():
@@ -67,6 +69,7 @@ class Numbers:
             cells *= 2
             cells /= high - low
             cells -= 1
+            cells *= reach
             out[:, place] = cells
         return outside
 
@@ -258,7 +261,7 @@ class Encoder:
         if self.components is not None:
             largest = np.maximum(np.abs(self.components.low), np.abs(self.components.high))
             return np.append(largest, 1.0)
-        coded = np.concatenate([np.ones(len(self.numbers.names)), self.categories.bound])
+        coded = np.concatenate([self.numbers.reach, self.categories.bound])
         made = coded if self.expansion is None else self.expansion.bound(coded)
         return np.append(made, 1.0)
 
@@ -319,7 +322,8 @@ def read_encoder(content: Mapping[str, Any]) -> Encoder:
     numbers = content["numbers"]
     coded = content["categories"]
     parts = content["components"]
-    ranges = (np.array(numbers[name], dtype=float) for name in ("low", "high", "fill"))
+    numbers = {"reach": [1.0] * len(numbers["names"]), **numbers}  # none in older files
+    ranges = (np.array(numbers[name], dtype=float) for name in ("low", "high", "fill", "reach"))
     categories = tuple(np.array(one, dtype=object) for one in coded["categories"])
     components = None
     if parts is not None:

@@ -36,6 +36,7 @@ from learning.errors import InputError
 
 DESCRIBED = {"dropped": "constant_columns"}
 OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's range
+REACH = 3.0  # width of a range that is not stated, over that of the public rows
 FEWEST = 3  # public rows that a category, or what a column adds to others, must rest on
 FEW = 20  # one in so many public rows suffices where they are few
 NEAR = 1e-3  # of a column's deviation: other columns tell it but for that
@@ -114,6 +115,36 @@ def fit_encoder(
     return replace(encoder, mean=mean)
 
 
+def widen_ranges(encoder: Encoder, columns: Columns, public: Rows, stated: Bounds) -> Encoder:
+    """Widen the ranges that are not stated, to `REACH` times their width about their middle.
+
+    Few public rows reach as far as other records. A cell that is clipped moves its row off the
+    others: where columns nearly add up to one another, as far as any outlier, and the public model
+    misses it by as much. Features keep their scale. No claim rests on these ranges where records
+    or their gradients are clipped as well.
+
+    Parameters
+    ----------
+    encoder : fitted to the public rows.
+    columns, public : as `fit_encoder` has them.
+    stated : ranges that stay as they are.
+    """
+    numbers = encoder.numbers
+    reach = np.array([1.0 if name in stated else REACH for name in numbers.names])
+    further = (reach - 1) / 2 * (numbers.high - numbers.low)
+    low = numbers.low - further
+    high = numbers.high + further
+    wider = replace(encoder, numbers=replace(numbers, low=low, high=high, reach=reach))
+    parts = encoder.components
+    if parts is not None:
+        further = (REACH - 1) / 2 * (parts.high - parts.low)
+        parts = replace(parts, low=parts.low - further, high=parts.high + further)
+        wider = replace(wider, components=parts)
+    if not len(public):
+        return wider
+    return replace(wider, mean=wider.encode(columns, public)[0].mean(axis=0))
+
+
 def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     """Describe an encoder by dicts, lists, texts and numbers, for a model or a contract."""
     parts = ("target", "numbers", "categories", "components", "expansion", "dropped", "mean")
@@ -160,7 +191,7 @@ def _fit_numbers(columns: Columns, ranges: Bounds, public: Rows) -> Numbers:
         shown = columns[name][public].astype(float)
         known = np.isfinite(shown).any()
         fill.append(np.clip(np.nanmean(shown), *ends) if known else np.mean(ends))
-    return Numbers(tuple(ranges), low, high, np.array(fill))
+    return Numbers(tuple(ranges), low, high, np.array(fill), np.ones(len(low)))
 
 
 def _fit_categories(
@@ -266,7 +297,8 @@ def _select_numbers(numbers: Numbers, added: NDArray[np.bool_]) -> Numbers:
     """Columns of numbers of which those that add something (k or more,) are kept."""
     kept = added[: len(numbers.names)]
     names = tuple(np.array(numbers.names, dtype=object)[kept])
-    return Numbers(names, numbers.low[kept], numbers.high[kept], numbers.fill[kept])
+    parts = (numbers.low, numbers.high, numbers.fill, numbers.reach)
+    return Numbers(names, *(part[kept] for part in parts))
 
 
 def _select_categories(categories: Categories, added: NDArray[np.bool_]) -> Categories:

@@ -225,7 +225,9 @@ def calibrated_planner(
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
-        shown = stretch_residuals(bootstrap.sample, coordinates)
+        shown = bootstrap.sample
+        if coordinates.scores is None:  # the tail of scores widens intervals, and moves no forecast
+            shown = stretch_residuals(shown, coordinates)
         records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
         outside = bootstrap.relative_outside

@@ -108,6 +108,20 @@ class Prediction:
             return self
         return Prediction(self.trained + kinds[0], self.outside + kinds[1], self.points, self)
 
+    def if_unlike(self) -> float | None:
+        """Median relative fitness of the trained model where records are of other kinds.
+
+        Over the worlds in which they are; None where all records are known to be of one kind.
+
+        >>> alike = Prediction(np.array([0.1, 0.1, 0.2]), np.zeros(3))
+        >>> alike.if_unlike(), alike.in_doubt(np.array([[0.0, 0.3, 0.4], [0.0] * 3])).if_unlike()
+        (None, 0.5)
+        """
+        if self.without_doubt is None:
+            return None
+        worse = self.trained > self.without_doubt.trained
+        return float(np.median(self.trained[worse])) if worse.any() else None
+
     def gain(self, value: float, payments: float, measure: Measure = RELATIVE) -> Array:
         """Compute the learner's gain in each world, (m,): value (outside - trained) - payments.
 

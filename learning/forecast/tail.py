@@ -182,7 +182,7 @@ def stretch_residuals(
 ) -> PublicSample:
     """Public rows with residuals of the lengths that the tail implies, and the same optimum.
 
-    Where each record's gradient of squared loss is clipped; else the rows themselves. The longest
+    Where gradients or scores of squared loss are clipped; else the rows themselves. The longest
     rows get the mean lengths of their parts of the tail.
 
     Parameters
@@ -191,7 +191,7 @@ def stretch_residuals(
     bounds : of the training.
     rng : draws one of the likely tails; None averages over all of them.
     """
-    if bounds.clipping != RECORD or sample.loss.labels:
+    if sample.loss.labels or (bounds.clipping != RECORD and bounds.scores is None):
         return sample
     missed = sample.y - sample.x @ sample.model
     lengths = np.abs(missed) * np.linalg.norm(_whiten_rows(sample.x), axis=1)

@@ -87,8 +87,8 @@ class Data(Section):
     """The share of rows that nobody trains on, to try the model on; `rest`: those that `split`
     leaves over."""
     bounds: Ranges = Field(default_factory=dict)
-    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows
-    unless given."""
+    """Public ranges of columns and target, such as `age = [0, 120]`. Those of the public rows
+    unless given: of a column three times as wide, but under `protocol = "published"`."""
     unit: Text = "one record"
     """A remark that says in words what one record is. It changes no guarantee: the unit is one
     record, or one person under `person`."""

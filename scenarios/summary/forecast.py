@@ -117,6 +117,7 @@ def forecast_part(
         "relative_fitness": fitness,
         "optimum": optimum,
         "interval": clip_interval(prediction.interval()),
+        "if_unlike": prediction.if_unlike(),
         "between_owners": between_owners_part(planner, epsilon),
         "reports": reports_part(planner),
         "reach": reach,

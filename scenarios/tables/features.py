@@ -17,7 +17,7 @@ from learning.arrays import Array
 from learning.data.division import Division
 from learning.data.encoding import Encoder
 from learning.data.expansion import KINDS, LINEAR
-from learning.data.fitting import fit_encoder
+from learning.data.fitting import fit_encoder, widen_ranges
 from learning.data.owner_data import encode_owners
 from learning.data.rows import Rows
 from learning.errors import InputError
@@ -35,6 +35,7 @@ from learning.losses.loss import Fresh, Loss
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
 from scenarios.schema.fields import values_per_owner
+from scenarios.schema.learning import PUBLISHED
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.selection import Selection
 
@@ -145,7 +146,7 @@ def settle_features(
 def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> Encoder:
     """Fit the encoder of a kind of features to public rows."""
     data = scenario.data
-    return fit_encoder(
+    encoder = fit_encoder(
         table.columns,
         target=table.target_name,
         features=tuple(table.features),
@@ -156,6 +157,10 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
         labels=scenario.learning.labels,
         kind=KINDS[kind],
     )
+    # splines, bins and products are made of columns within the range of the public rows
+    if scenario.learning.protocol == PUBLISHED or encoder.expansion is not None:
+        return encoder
+    return widen_ranges(encoder, table.columns, public, data.bounds)
 
 
 def _try_kinds(scenario: Scenario, table: Selection, public: Rows, stated: str) -> list[OwnFit]:

@@ -9,7 +9,13 @@ from exchange.contract import parse_contract
 from exchange.terms import Columns
 from learning.errors import InputError
 
-TWO = {"names": ["age", "income"], "low": [20.0, 0.0], "high": [70.0, 100.0], "fill": [45.0, 30.0]}
+TWO = {
+    "names": ["age", "income"],
+    "low": [20.0, 0.0],
+    "high": [70.0, 100.0],
+    "fill": [45.0, 30.0],
+    "reach": [1.0, 3.0],
+}
 AXES = [[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.0, -0.8, 0.6]]
 PARTS = {
     "centre": [0.0] * 3,

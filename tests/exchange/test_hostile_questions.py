@@ -57,6 +57,7 @@ def contract_number(number):
             "low": [0.0] * len(names),
             "high": [1.0] * len(names),
             "fill": [0.0] * len(names),
+            "reach": [1.0] * len(names),
         },
         "categories": {"names": [], "categories": [], "places": False},
         "mean": [0.0] * width,

@@ -219,3 +219,5 @@ def test_what_is_told_of_the_reports_is_read_aloud(write, dpmarket):
     alike = scenario(write, (2.0, 2.0, 2.0), REPORT, IN_ORDER)
     (fact,) = warnings_part(alike, *prepare(alike))
     assert "loss reports show no difference" in render_phrase("privacy", "warning", fact, {})
+    told = render_phrase("privacy", "warning", fact, {"forecast": {"if_unlike": 0.125}})
+    assert "the model is 12.5\u202f% or more above the best" in told.replace("\xa0", "\u202f")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy
+from sizes import sized
 
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.tail import (
@@ -16,7 +17,7 @@ from learning.forecast.tail import (
     fresh_gradients,
     stretch_residuals,
 )
-from learning.losses.clipping import RECORD
+from learning.losses.clipping import RECORD, Scores
 from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.losses import as_loss
 
@@ -156,6 +157,28 @@ def test_stretched_rows_have_the_same_optimum_and_a_longer_tail():
     }
     assert len(drawn) == 4
     assert stretch_residuals(sample_of(loss="hinge"), bounds).n_records == 150
+
+
+def test_stretched_rows_tell_how_much_of_scores_is_clipped():
+    """Mean length beyond the longest score that 150 rows show, of fresh records: by the rows themselves it is 0."""
+    fresh = sample_of(rows=50_000)
+    missed = fresh.y - fresh.x @ np.arange(4)
+    held = 0
+    samples = sized(12, 40)
+    for seed in range(samples):
+        sample = sample_of()
+        bounds = replace(bounds_of(sample), clipping="parts", scores=Scores(1.0, 0.5))
+        whitened = np.linalg.norm(fresh.x @ bounds.transform, axis=1)
+        shown = np.linalg.norm(sample.x @ bounds.transform, axis=1)
+        limit = np.max(np.abs(sample.y - sample.x @ sample.model) * shown)
+        true = np.maximum(np.abs(missed) * whitened - limit, 0).mean()
+        taken = []
+        for draw in range(40):
+            found = stretch_residuals(sample, bounds, np.random.default_rng((seed, draw)))
+            lengths = np.abs(found.y - found.x @ found.model) * shown
+            taken.append(np.maximum(lengths - limit, 0).mean())
+        held += np.quantile(taken, 0.025) <= true <= np.quantile(taken, 0.975)
+    assert held >= 0.8 * samples  # 0 without stretching
 
 
 def test_rows_that_are_fitted_without_error_stay():
