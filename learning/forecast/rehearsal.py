@@ -39,7 +39,7 @@ from learning.training.task import Task, Trajectory
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, over 1/curvature
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, even where it is small
-EVENED = 0.5  # part of the chance in the square of a clipping bias that is removed
+FEW_ROWS = 150.0  # of which half of the chance in the square of a clipping bias is removed
 CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
@@ -241,8 +241,8 @@ class Rehearsal:
     def _remove_chance(self, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
         """Shrink the clipping bias at the optimum by the part that is chance in few rows.
 
-        Half of that is removed: all of it would, of the few rows that are clipped, too often leave
-        no bias at all.
+        Of n rows n/(n + `FEW_ROWS`) of that is removed. Few rows show too short a tail, which what
+        is left makes up for; without it, too often no bias at all would be left of them.
         """
         away = self.cost.minimiser - coordinates.centre
         optimum = np.linalg.solve(coordinates.transform, away)
@@ -250,7 +250,8 @@ class Rehearsal:
         residuals = moved @ optimum - (self.y - self.x @ coordinates.centre)
         whole = self.loss.derivative(residuals)[:, None] * moved
         kept = coordinates.within(whole, coordinates.radius)
-        shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
+        evened = len(self.y) / (len(self.y) + FEW_ROWS)
+        shrunk = np.sqrt(1 - evened * chance_of_bias(whole, kept))
         return Changed(held, shift=(shrunk - 1) * kept.mean(axis=0))
 
     def _spread_owners(

@@ -92,6 +92,10 @@ class ReleaseTerms:
             raise InputError("release.mechanism", rule, found, remedy)
         loss = coordinates.loss
         if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
+            if self.sums:
+                rule = "must be of squared loss, to release moments and scores"
+                remedy = "Leave the scores out, and clip each gradient."
+                raise InputError("release.coordinates", rule, loss.name, remedy)
             rule = "must be of squared loss, or clip each gradient of a linear model"
             raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
         _check_coordinates(coordinates)

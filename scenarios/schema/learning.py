@@ -416,8 +416,7 @@ class Learning(Section):
         algorithm = self.trains_by
         able = noise_for(algorithm)
         if self.mechanism not in able:
-            remedy = "Set it, and learning.delta."
-            raise self._must_be("mechanism", quote_choices(able), named, remedy)
+            raise self._must_be("mechanism", quote_choices(able), named, self._suit_noise(able))
         if self.weights != "size" and not algorithm.weighs_owners:
             raise self._must_be("weights", '"size"', named)
         self._check_aggregation()
@@ -432,6 +431,18 @@ class Learning(Section):
         if self.clocks is not None and not algorithm.clocked:
             clocked = f"algorithm = {names_with(ALGORITHMS, 'clocked')}"
             raise self._goes_with("clocks", clocked, f"a table with {named}")
+
+    def _suit_noise(self, able: Sequence[str]) -> str:
+        """Remedy for noise that the algorithm is not trained with: other noise, or its algorithm.
+
+        A delta is asked for where all noise that goes with the algorithm needs one.
+        """
+        if self.delta is None and all(needs_delta(name) for name in able):
+            return "Set it, and learning.delta."
+        goes_with = [name for name, one in ALGORITHMS.items() if self.mechanism in noise_for(one)]
+        if "mechanism" in self.model_fields_set and len(goes_with) == 1:
+            return f"Set it, or algorithm = {quote_choices(goes_with)}."
+        return "Set it."
 
     def _check_aggregation(self) -> None:
         """Refuse aggregations of rounds in which not all owners answer, and two of them."""

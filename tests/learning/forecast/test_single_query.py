@@ -7,6 +7,7 @@ import pytest
 from rehearsals import REGULARISATION, WEIGHTS, population, stage
 
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.tail import chance_of_bias
 from learning.losses.clipping import RECORD
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
@@ -86,3 +87,20 @@ def test_where_the_ball_may_hold_training_back_it_is_drawn():
     assert (tight[0, ..., 0] != tight[0, ..., 1]).all()
     assert (wide[0, ..., 0] == wide[0, ..., 1]).all()
     assert (clipped(Laplace()).rehearse(3, STEPS, LEVELS[2:], repeats=2)[0].std(axis=-1) > 0).all()
+
+
+def test_the_more_rows_the_more_of_the_chance_in_a_clipping_bias_is_removed():
+    """Half of it at 150 rows; the factor on the bias is read back from the shift."""
+    of = clipped(Laplace())
+    start = of.starts[1]
+    x, y = population("squared")
+    for n in (150, 600):
+        few = replace(of, x=x[:n], y=y[:n])
+        shift = few._remove_chance(start, start.oracle(x[:n], y[:n])).shift
+        moved = few.x @ start.transform
+        missed = few.x @ few.cost.minimiser - few.y
+        whole = 2 * missed[:, None] * moved
+        kept = start.within(whole, start.radius)
+        bias = kept.mean(axis=0)
+        left = 1 + float(shift @ bias) / float(bias @ bias)
+        assert (1 - left**2) / chance_of_bias(whole, kept) == pytest.approx(n / (n + 150))

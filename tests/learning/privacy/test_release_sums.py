@@ -10,7 +10,7 @@ from hostile import bounds, files_in, fixed_noise, many, pair, question, size
 from scipy.stats import chi2, gamma, kstest, norm
 
 from learning.errors import InputError
-from learning.losses.clipping import Scores
+from learning.losses.clipping import SLOPES, Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.privacy import release_sums
@@ -302,6 +302,7 @@ def test_what_is_not_proved_is_refused():
         ({"mechanism": L2(P)}, "must be priced for moments and score"),
         ({"mechanism": L2(P).with_moments(0.4), "coordinates": replace(PLAIN, scores=None, target_bound=1.0)}, "priced for"),
         ({"coordinates": replace(PLAIN, clipping="record")}, "clip records"),
+        ({"coordinates": replace(PLAIN, loss=SLOPES["logistic"])}, "to release moments and scores; found logistic. Leave the scores out"),
         ({"coordinates": replace(PLAIN, norm=1), "mechanism": Laplace()}, "clip records in 2-norm"),
         ({"coordinates": replace(PLAIN, scores=Scores(0.0, 0.4))}, "finite number above 0"),
         ({"coordinates": replace(PLAIN, scores=Scores(1.0, 1e-60))}, "a share of scores from"),

@@ -393,12 +393,17 @@ BAD: list[
     (
         "learning.algorithm=sgd1",
         "learning.mechanism",
-        'must be "gaussian" with algorithm "sgd1"|found "laplace"',
+        'must be "gaussian" with algorithm "sgd1"|found "laplace". Set it, and learning.delta.',
     ),
     (
         "learning.algorithm=adassp",
         "learning.mechanism",
-        'must be "gaussian", "l2" or "best" with algorithm "adassp"',
+        'must be "gaussian", "l2" or "best" with algorithm "adassp"|found "laplace". Set it.',
+    ),
+    (
+        "learning.mechanism=wishart",
+        "learning.mechanism",
+        'must be "laplace", "gaussian", "l2" or "best"|"wishart". Set it, or algorithm = "one_step".',
     ),
     (
         "learning.algorithm=one_step",
