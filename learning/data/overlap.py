@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
+from learning.spool import open_spool
 
 DECIMALS = 9  # the same record encoded in two batches may differ in its last bits
+HELD = 2**20  # marks in memory
+FILES = 32
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, of the golden ratio, as in SplitMix64
 
 
@@ -58,6 +62,62 @@ def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> 
     held = np.unique(np.stack([record, whose[again]]), axis=1)[0]
     holders = np.bincount(held, minlength=len(twice))
     return Overlap(int((holders[record] > 1).sum()), int(max(holders, default=1)))
+
+
+@dataclass
+class Marks:
+    """Marks of records with the numbers of their owners; beyond `HELD` of them in files.
+
+    A file has those with the same remainder by `FILES`, so that equal marks meet in one.
+
+    Parameters
+    ----------
+    held : marks (n,) and owners (n,) in memory.
+    files : those in files, or none.
+    """
+
+    held: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = field(default_factory=list)
+    files: list[IO[bytes]] = field(default_factory=list)
+
+    def add(self, marks: NDArray[np.uint64], whose: NDArray[np.integer]) -> None:
+        """Add marks (n,) of records of some owners (n,)."""
+        self.held.append((marks, whose.copy()))
+
+    def join(self, other: Marks) -> None:
+        """Add the marks of other records, which are in memory."""
+        self.held += other.held
+        self.spool()
+
+    def spool(self, most: int | None = None) -> None:
+        """Write what is in memory into files, if it is more than some marks (`HELD`)."""
+        if sum(len(marks) for marks, _ in self.held) <= (HELD if most is None else most):
+            return
+        if not self.files:
+            self.files = [open_spool() for _ in range(FILES)]
+        marks, whose = map(np.concatenate, zip(*self.held, strict=True))
+        self.held.clear()
+        place = marks.astype(np.uint8) % FILES
+        order = np.argsort(place, kind="stable")
+        ends = np.cumsum(np.bincount(place, minlength=FILES))
+        for file, rows in zip(self.files, np.split(order, ends[:-1]), strict=True):
+            np.save(file, marks[rows])
+            np.save(file, whose[rows])
+
+    @property
+    def overlap(self) -> Overlap:
+        """Overlap of the owners' records."""
+        if not self.files:
+            return overlap_of_marks(*map(np.concatenate, zip(*self.held, strict=True)))
+        self.spool(0)
+        found = []
+        for file in self.files:
+            end = file.tell()
+            file.seek(0)
+            parts = []
+            while file.tell() < end:
+                parts.append((np.load(file), np.load(file)))
+            found.append(overlap_of_marks(*map(np.concatenate, zip(*parts, strict=True))))
+        return Overlap(sum(one.rows for one in found), max(one.kappa for one in found))
 
 
 def count_overlap(owners: Sequence[OwnerData]) -> Overlap:
