@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import IO
 
 import numpy as np
@@ -103,19 +104,20 @@ class Marks:
             np.save(file, marks[rows])
             np.save(file, whose[rows])
 
-    @property
+    @cached_property
     def overlap(self) -> Overlap:
-        """Overlap of the owners' records."""
+        """Overlap of the owners' records, after all have been added; files end with it."""
         if not self.files:
             return overlap_of_marks(*map(np.concatenate, zip(*self.held, strict=True)))
         self.spool(0)
         found = []
         for file in self.files:
-            end = file.tell()
-            file.seek(0)
             parts = []
-            while file.tell() < end:
-                parts.append((np.load(file), np.load(file)))
+            with file:
+                end = file.tell()
+                file.seek(0)
+                while file.tell() < end:
+                    parts.append((np.load(file), np.load(file)))
             found.append(overlap_of_marks(*map(np.concatenate, zip(*parts, strict=True))))
         return Overlap(sum(one.rows for one in found), max(one.kappa for one in found))
 
