@@ -27,7 +27,7 @@ from scenarios.tables.parts import open_parts
 ROWS = 10_000_000
 WORKERS = 2
 TIMES_ALONE = 2.5
-WORKER_GIB = 1.0
+PEAK_GIB = 1.0  # in a worker, and in the command
 SAME = 1e-12
 
 
@@ -129,13 +129,13 @@ def main(n_rows: int = ROWS) -> int:
         held = found.get("peak", 0.0) / 2**30
         print(f"  {name:<30}{found['processor']:>12.2f}{found['clock']:>10.2f}{held:>15.2f}")
     times = one["processor"] / other["processor"]
-    peak = one["worker"] / 2**30
+    peak = max(one["worker"], one["peak"]) / 2**30
     apart = largest_difference(one["sums"], other["sums"])
     print(f"  {one['processor'] / bare['processor']:.1f} times the bare read;")
     print(f"  {times:.1f} times as much as without workers, asked at most {TIMES_ALONE}")
-    print(f"  {peak:.2f} GiB in a worker, asked under {WORKER_GIB:.0f}")
+    print(f"  {peak:.2f} GiB in a worker or the command, asked under {PEAK_GIB:.0f}")
     print(f"  sums differ by {apart:.0e} of themselves, asked at most {SAME:.0e}")
-    return report_targets(times > TIMES_ALONE or peak > WORKER_GIB or apart > SAME)
+    return report_targets(times > TIMES_ALONE or peak > PEAK_GIB or apart > SAME)
 
 
 if __name__ == "__main__":

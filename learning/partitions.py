@@ -50,13 +50,14 @@ class Partition:
         return self.first + self.n_rows
 
     def read_batches(
-        self, columns: Sequence[str], wanted: Rows | None = None
+        self, columns: Sequence[str], wanted: Rows | None = None, *, coded: bool = False
     ) -> Iterator[tuple[int, Any]]:
         """Read batches of some columns, as the file names them, with the number of the first row.
 
         Parameters
         ----------
         wanted : sorted rows; row groups without any of them are passed over.
+        coded : whether texts come as places in a dictionary, which takes a part of the time.
 
         Raises
         ------
@@ -67,7 +68,10 @@ class Partition:
 
         start = self.first
         with naming_fault(self.path, self.key):
-            file = pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+            texts = list(columns) if coded else None
+            file = pq.ParquetFile(
+                self.path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=texts
+            )
             self._check_unchanged(file, columns)
             for group in self.groups:
                 end = start + file.metadata.row_group(group).num_rows

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -43,6 +44,11 @@ def on_disk(shape: tuple[int, ...], dtype: DTypeLike = float) -> NDArray:
         raise InputError("TMPDIR", rule, found, "Name another folder.")
     with tempfile.TemporaryFile(prefix="dpmarket-", dir=place) as file:
         return np.memmap(file, dtype, mode="w+", shape=shape)
+
+
+def open_spool() -> IO[bytes]:
+    """Open an unnamed file that grows, and ends with the program."""
+    return tempfile.TemporaryFile(prefix="dpmarket-", dir=spool_folder())
 
 
 def allocate_like(shape: tuple[int, ...], dtype: DTypeLike, example: NDArray) -> NDArray:

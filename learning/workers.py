@@ -151,6 +151,8 @@ def _start(count: int) -> Any:
     keeping = {
         "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
         "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical",
+        # Dask looks at what workers do a hundred times a second, which nobody asks for here.
+        "distributed.nanny.pre-spawn-environ.DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     }
     security = None
     if find_spec("cryptography"):  # without a key any user of this machine may reach the port

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from learning.data.rows import RowLabels, Rows, count_turns
 from learning.errors import InputError
 
 Held = TypeVar("Held", bound=Sized)
+BLOCK = 2**16  # rows moved at a time
 UNKNOWN = ""  # all rows without a person may be of one
 
 
@@ -79,19 +79,21 @@ def divide_rows(
     if public_rows > n_rows:
         rule = f"may be at most the table's {n_rows:,} rows"
         raise InputError("data.public_rows", rule, f"{public_rows:,}", "Lower it.")
-    private, public = np.split(order, [n_rows - public_rows])
+    private = n_rows - public_rows
     held = 0
     if holdout != "rest":
-        held = int(float(holdout) * len(private))
-    free, held_out = np.split(private, [len(private) - held])
+        held = int(float(holdout) * private)
+    public = order[private:].copy()
+    held_out = order[private - held : private].copy()
+    order.resize(private - held, refcheck=False)  # no view is left
     if sizes is not None:
         _check_total(sum(sizes), n_rows, public_rows, held)
         names = names or [f"owner {i + 1}" for i in range(len(sizes))]
-        *parts, left = np.split(free, np.cumsum(sizes))
+        *parts, left = np.split(order, np.cumsum(sizes))
         taken = dict(zip(names, parts, strict=True))
     else:
         assert labels is not None
-        taken, left = _rows_by_label(free, labels, names)
+        taken, left = _rows_by_label(order, labels, names)
     if holdout == "rest":
         held_out = left
         left = left[:0]
@@ -103,16 +105,32 @@ def divide_rows(
 def _rows_by_label(
     free: Rows, labels: RowLabels, names: Sequence[str] | None
 ) -> tuple[dict[str, Rows], Rows]:
-    """Rows of each owner by their labels, and the rows of no owner."""
-    of_row = labels.of_row[free]
-    by_owner = free[np.argsort(of_row, kind="stable")]
-    ends = np.cumsum([0, *np.bincount(of_row, minlength=len(labels.names))])
-    spans = zip(labels.names, pairwise(ends.tolist()), strict=True)
-    of_owner = {name: by_owner[i:j] for name, (i, j) in spans}
+    """Rows of each owner by their labels, and the rows of no owner, in the order of ``free``.
+
+    They are moved a block at a time, from the end of ``free``, which nothing is left of: so rows
+    are held once.
+    """
     names = names or [name for name in labels.names if name]
-    taken = {name: of_owner.get(name, free[:0]) for name in names}
-    untaken = np.array([name not in taken for name in labels.names], dtype=bool)
-    return taken, free[untaken[of_row]]
+    place = {name: number for number, name in enumerate(names)}
+    group = np.array([place.get(name, len(names)) for name in labels.names], dtype=np.intp)
+    counts = np.zeros(len(names) + 1, dtype=np.intp)
+    for i in range(0, len(free), BLOCK):
+        of_row = group[labels.of_row[free[i : i + BLOCK]]]
+        counts += np.bincount(of_row, minlength=len(counts))
+    ends = np.cumsum(counts)
+    by_owner = np.empty_like(free)
+    room = ends.copy()  # where what is left of each group's ends
+    while len(free):
+        block = free[-BLOCK:].copy()
+        free.resize(len(free) - len(block), refcheck=False)
+        of_row = group[labels.of_row[block]]
+        order = np.argsort(of_row, kind="stable")
+        sizes = np.bincount(of_row, minlength=len(counts))
+        moved_by = room - np.cumsum(sizes)
+        by_owner[np.arange(len(block)) + moved_by[of_row[order]]] = block[order]
+        room -= sizes
+    *parts, left = np.split(by_owner, ends[:-1])
+    return dict(zip(names, parts, strict=True)), left
 
 
 def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:

@@ -42,6 +42,9 @@ FEW = 20  # one in so many public rows suffices where they are few
 NEAR = 1e-3  # of a column's deviation: other columns tell it but for that
 ROWS_PER_PRODUCT = 20  # public rows for each product that is chosen
 CARRYING = 0.1  # of the largest addition of a column: rows with more carry it
+BEYOND = 0.5  # of the range between the `FEWEST`th values from its ends: further out is too far
+FEWEST_TO_SHORTEN = 30  # public rows that show how far out is too far
+ROWS_PER_PARAMETER = 5  # with fewer, the error of the public model is forecast far too high
 RARE = "(rare)"  # first of the categories where rare ones are joined: coded by zeros, like others
 
 
@@ -60,7 +63,8 @@ def fit_encoder(
     """Fit the encoding to the public rows and the stated bounds alone.
 
     A category that fewer than `fewest_rows` public rows show is joined with the others like it, and
-    with those that the rows do not show. Columns that add nothing to those before them are left out
+    with those that the rows do not show; with more rows, where there are too many categories for a
+    forecast otherwise. Columns that add nothing to those before them are left out
     (`find_additions`), so that no direction is stretched which public rows cannot tell.
 
     Parameters
@@ -98,10 +102,18 @@ def fit_encoder(
     )
     ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
     numbers = _fit_numbers(columns, ranges, public)
-    categories = _fit_categories(columns, text, public, encoding)
+    texts = stack_texts(columns, text, public)
+    least = fewest_rows(len(public))
+    categories = _fit_categories(text, texts, encoding, least)
     encoder = Encoder(numbers, categories, goal, ())
     raw, _ = encoder.code_columns(columns, public)
     encoder = _leave_out_columns(encoder, raw, numeric + text)
+    most = len(public) // ROWS_PER_PARAMETER
+    if components is None and encoder.n_parameters > most and encoding == "onehot":
+        least = _fewest_that_fit(texts, most - len(encoder.numbers.names) - 1)
+        encoder = replace(encoder, categories=_fit_categories(text, texts, encoding, least))
+        raw, _ = encoder.code_columns(columns, public)
+        encoder = _leave_out_columns(encoder, raw, numeric + text)
     if kind is not None and (kind.pieces or kind.products):
         encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
         raw, _ = encoder.make_columns(columns, public)
@@ -194,16 +206,14 @@ def _fit_numbers(columns: Columns, ranges: Bounds, public: Rows) -> Numbers:
     return Numbers(tuple(ranges), low, high, np.array(fill), np.ones(len(low)))
 
 
-def _fit_categories(
-    columns: Columns, names: Sequence[str], public: Rows, encoding: str
-) -> Categories:
+def _fit_categories(names: Sequence[str], texts: NDArray, encoding: str, least: int) -> Categories:
+    """Fit the categories of public texts (n, k); those that fewer rows show than least joined."""
     if encoding not in ("onehot", "integer"):
         raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
-    texts = stack_texts(columns, names, public)
     if encoding == "integer":
         made = Categories.of(tuple(names), texts, True)
     else:
-        made = Categories(tuple(names), tuple(join_rare(column) for column in texts.T))
+        made = Categories(tuple(names), tuple(join_rare(column, least) for column in texts.T))
     several = np.array([len(categories) > 1 for categories in made.categories], dtype=bool)
     return _keep_columns(made, made.categories, several)
 
@@ -217,20 +227,37 @@ def fewest_rows(rows: int) -> int:
     return min(FEWEST, -(-rows // FEW))
 
 
-def join_rare(texts: NDArray) -> NDArray:
-    """Categories of some texts (n,), in order, those with fewer than `fewest_rows` joined.
+def _fewest_that_fit(texts: NDArray, room: int) -> int:
+    """Fewest rows of a category that is not joined, such that texts (n, k) need few columns.
+
+    It is `fewest_rows` if a quarter of the rows is not enough.
+
+    Parameters
+    ----------
+    room : number of columns that there may be.
+    """
+    rows = len(texts)
+    few = fewest_rows(rows)
+    counts = [np.unique(column, return_counts=True)[1] for column in texts.T]
+    for least in range(few, rows // 4 + 1):
+        if sum(np.count_nonzero(one >= least) for one in counts) <= room:
+            return least
+    return few
+
+
+def join_rare(texts: NDArray, least: int) -> NDArray:
+    """Categories of some texts (n,), in order, those of fewer rows than least joined.
 
     The first one is coded by zeros, as what is not listed is. Where any are joined, it stands for
     them, or is the commonest where they are too few together.
 
     >>> texts = 30 * ["b"] + 20 * ["a"] + 2 * ["c"]
-    >>> join_rare(np.array([*texts, "d", "d"], dtype=object)).tolist()
+    >>> join_rare(np.array([*texts, "d", "d"], dtype=object), 3).tolist()
     ['(rare)', 'a', 'b']
-    >>> join_rare(np.array(texts, dtype=object)).tolist()
+    >>> join_rare(np.array(texts, dtype=object), 3).tolist()
     ['b', 'a']
     """
     shown, counts = np.unique(texts, return_counts=True)
-    least = fewest_rows(len(texts))
     common = counts >= least
     if common.all():
         return shown
@@ -397,9 +424,33 @@ def _public_range(
     if not len(values):
         return 0.0, 0.0
     low, high = np.quantile(values, [outermost, 1 - outermost], method="inverted_cdf")
+    if outermost:
+        low, high = shorten_range(values, float(low), float(high))
     if not low < high:
         low, high = values.min(), values.max()
     return float(low), float(high)
+
+
+def shorten_range(values: Array, low: float, high: float) -> tuple[float, float]:
+    """Range of some values (n,) without what one or two far ones add to either end.
+
+    An end may lie beyond the value that is `FEWEST`th from it by `BEYOND` of the range between
+    these values: the slope of a column would else rest on a row or two.
+
+    >>> values = np.array([*np.linspace(0, 1, 101), 30.0])
+    >>> low, high = shorten_range(values, 0.0, 30.0)
+    >>> low, round(high, 2)
+    (0.0, 1.48)
+    """
+    if len(values) < FEWEST_TO_SHORTEN:
+        return low, high
+    inner = np.sort(values)
+    first = float(inner[FEWEST - 1])
+    last = float(inner[-FEWEST])
+    room = BEYOND * (last - first)
+    if not room:
+        return low, high
+    return max(low, first - room), min(high, last + room)
 
 
 def principal_axes(x: Array, count: int) -> Array:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
+from learning.spool import open_spool
 
 DECIMALS = 9  # the same record encoded in two batches may differ in its last bits
+HELD = 2**20  # marks in memory
+FILES = 32
 MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, of the golden ratio, as in SplitMix64
 
 
@@ -45,8 +51,14 @@ def mark_records(x: Array, y: Array) -> NDArray[np.uint64]:
     return mixed
 
 
-def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> Overlap:
+def overlap_of_marks(
+    marked: NDArray[np.uint64],
+    whose: NDArray[np.integer],
+    counts: NDArray[np.integer] | None = None,
+) -> Overlap:
     """Count the overlap of records from marks (n,) and owners (n,).
+
+    The records of each owner are as many as ``counts`` has, if these are not all records.
 
     Of n records, two that differ share a mark with probability about n^2/2^65: 1e-5 of 20 million.
 
@@ -63,7 +75,9 @@ def overlap_of_marks(marked: NDArray[np.uint64], whose: NDArray[np.integer]) -> 
     held = np.unique(np.stack([record, whose[again]]), axis=1)[0]
     holders = np.bincount(held, minlength=len(twice))
     copies = np.bincount(record)
-    expected, spread = chance_of_copies(copies, np.bincount(whose) / len(whose))
+    if counts is None:
+        counts = np.bincount(whose)
+    expected, spread = chance_of_copies(copies, counts / counts.sum())
     rows = int((holders[record] > 1).sum())
     return Overlap(rows, int(max(holders, default=1)), expected, spread)
 
@@ -87,6 +101,73 @@ def chance_of_copies(copies: NDArray[np.integer], shares: Array) -> tuple[float,
     mean = float(counts @ (sizes * apart))
     variance = float(counts @ (sizes**2 * apart * (1 - apart)))
     return mean, variance**0.5
+
+
+@dataclass
+class Marks:
+    """Marks of records with the numbers of their owners; beyond `HELD` of them in files.
+
+    A file has those with the same remainder by `FILES`, so that equal marks meet in one.
+
+    Parameters
+    ----------
+    held : marks (n,) and owners (n,) in memory.
+    files : those in files, or none.
+    counts : number of marks in files of each owner.
+    """
+
+    held: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = field(default_factory=list)
+    files: list[IO[bytes]] = field(default_factory=list)
+    counts: Counter[int] = field(default_factory=Counter)
+
+    def add(self, marks: NDArray[np.uint64], whose: NDArray[np.integer]) -> None:
+        """Add marks (n,) of records of some owners (n,)."""
+        self.held.append((marks, whose.copy()))
+
+    def join(self, other: Marks) -> None:
+        """Add the marks of other records, which are in memory."""
+        self.held += other.held
+        self.spool()
+
+    def spool(self, most: int | None = None) -> None:
+        """Write what is in memory into files, if it is more than some marks (`HELD`)."""
+        if sum(len(marks) for marks, _ in self.held) <= (HELD if most is None else most):
+            return
+        if not self.files:
+            self.files = [open_spool() for _ in range(FILES)]
+        marks, whose = map(np.concatenate, zip(*self.held, strict=True))
+        self.held.clear()
+        self.counts.update(dict(enumerate(np.bincount(whose).tolist())))
+        place = marks.astype(np.uint8) % FILES
+        order = np.argsort(place, kind="stable")
+        ends = np.cumsum(np.bincount(place, minlength=FILES))
+        for file, rows in zip(self.files, np.split(order, ends[:-1]), strict=True):
+            np.save(file, marks[rows])
+            np.save(file, whose[rows])
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Overlap of the owners' records, after all have been added; files end with it."""
+        if not self.files:
+            return overlap_of_marks(*map(np.concatenate, zip(*self.held, strict=True)))
+        self.spool(0)
+        counts = np.array([self.counts[owner] for owner in range(max(self.counts) + 1)])
+        found = []
+        for file in self.files:
+            parts = []
+            with file:
+                end = file.tell()
+                file.seek(0)
+                while file.tell() < end:
+                    parts.append((np.load(file), np.load(file)))
+            marks, whose = map(np.concatenate, zip(*parts, strict=True))
+            found.append(overlap_of_marks(marks, whose, counts))
+        return Overlap(
+            sum(one.rows for one in found),
+            max(one.kappa for one in found),
+            sum(one.by_chance for one in found),
+            sum(one.spread**2 for one in found) ** 0.5,
+        )
 
 
 def count_overlap(owners: Sequence[OwnerData]) -> Overlap:

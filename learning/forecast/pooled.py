@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.overlap import Overlap, count_overlap, mark_records, overlap_of_marks
+from learning.data.overlap import Marks, Overlap, count_overlap, mark_records
 from learning.data.owner_data import OwnerAway, OwnerData, OwnerUnseen, no_record
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -129,23 +129,23 @@ class Counting:
 
     n_owners: int
     filled: int = 0
-    marked: list[tuple[NDArray[np.uint64], Numbers]] = field(default_factory=list)
+    marked: Marks = field(default_factory=Marks)
 
     def add(self, block: Block) -> None:
         """Count one more block."""
         own = int(np.searchsorted(block.whose, self.n_owners))
-        self.marked.append((mark_records(block.x[:own], block.y[:own]), block.whose[:own].copy()))
+        self.marked.add(mark_records(block.x[:own], block.y[:own]), block.whose[:own])
         self.filled += block.filled
 
     def join(self, other: Counting) -> None:
         """Add the counts of another partition."""
-        self.marked += other.marked
+        self.marked.join(other.marked)
         self.filled += other.filled
 
     @property
     def overlap(self) -> Overlap:
         """Overlap of the owners' records."""
-        return overlap_of_marks(*map(np.concatenate, zip(*self.marked, strict=True)))
+        return self.marked.overlap
 
 
 class Whole(NamedTuple):
@@ -365,9 +365,10 @@ def some_records(
     """All records, or a random sample of them: x (m, p), y (m,), and their number by owner."""
     sizes = [owner.n_records for owner in pooled.owners]
     total = int(sum(sizes))
-    places = np.arange(total)
     if total > most:
         places = np.sort(rng.choice(total, most, replace=False, shuffle=False))
+    else:
+        places = np.arange(total)
     drawn = np.diff(np.searchsorted(places, np.cumsum([0, *sizes])))
     return (*pooled.records_at(places), drawn)
 

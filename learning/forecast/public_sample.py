@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.data.fitting import ROWS_PER_PARAMETER
 from learning.errors import InputError
 from learning.losses.coordinates import (
     SOLVED_FLOOR,
@@ -23,7 +24,6 @@ from learning.losses.squared import Squared
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
-ROWS_PER_PARAMETER = 5  # with fewer, the error of the public model is forecast far too high
 WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small

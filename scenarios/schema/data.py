@@ -101,7 +101,8 @@ class Data(Section):
 
     workers: Annotated[Count | Text, Words(WORKERS)] | None = None
     """Dask workers that sum up a table of Parquet, partition by partition, under squared loss: how
-    many to start on this machine, or the address of a scheduler. Results do not depend on them."""
+    many to start on this machine, or the address of a scheduler. Results do not depend on them;
+    `best` compares with them only ways to train that need sums alone."""
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Data:

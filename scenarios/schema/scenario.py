@@ -138,10 +138,10 @@ class Scenario(Section):
     def sums_suffice(self) -> bool:
         """Test whether sums replace records too large for memory.
 
-        So they do where all ways to train need no more, or where no protocol is stated and any
-        does.
+        So they do where all ways to train need no more; or, where no protocol is stated or workers
+        are to make sums, where any does, and the others are left out.
         """
-        if self.learning.by_default:
+        if self.learning.by_default or self.data.workers is not None:
             return any(one.settings.keeps_sums for one in self.ways)
         return self.learning.keeps_sums
 

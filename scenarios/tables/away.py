@@ -11,7 +11,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.cells import Meaning
-from learning.data.division import Division
+from learning.data.division import BLOCK, Division
 from learning.data.encoding import Encoder
 from learning.data.owner_data import OwnerAway, OwnerData
 from learning.data.rows import Rows
@@ -113,6 +113,7 @@ class Away:
         counting = Counting(count)
         for block in chain.from_iterable(read() for read in self.readers()):
             counting.add(block)
+            counting.marked.spool()
             for group, rows in group_rows(block.whose):
                 place = slice(ends[group], ends[group] + rows.stop - rows.start)
                 x[place] = block.x[rows]
@@ -139,8 +140,15 @@ class Away:
             yield partial(reading.encode_blocks, partition, rows)
 
     def read_records(self, places: Rows) -> tuple[Array, Array]:
-        """Read the records at some places among those of all owners."""
-        rows = np.concatenate(list(self.division.owners.values()))[places]
+        """Read the records at some places, sorted, among those of all owners."""
+        owners = list(self.division.owners.values())
+        starts = np.cumsum([0, *map(len, owners)])
+        ends = pairwise(np.searchsorted(places, starts))
+        some = (
+            owner[places[i:j] - first]
+            for owner, first, (i, j) in zip(owners, starts, ends, strict=False)
+        )
+        rows = np.concatenate(list(some))
         table = self.parts.read_rows(rows, tuple(self.meaning.written))
         x, y, _ = self.encoder.records(
             self.meaning.read_columns(table.columns), np.arange(len(rows))
@@ -155,5 +163,6 @@ class Away:
         count = len(self.division.owners)
         whose = np.full(self.parts.n_rows, count + 1, dtype=np.min_scalar_type(count + 1))
         for number, rows in enumerate([*self.division.owners.values(), self.division.holdout]):
-            whose[rows] = number
+            for first in range(0, len(rows), BLOCK):  # indices are copied as wider numbers
+                whose[rows[first : first + BLOCK]] = number
         return whose

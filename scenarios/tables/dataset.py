@@ -236,7 +236,7 @@ def _check_shared_out(scenario: Scenario) -> None:
     if scenario.owners.report:
         found = f"owners.report = {scenario.owners.report:g}"
         raise InputError("data.workers", rule, found, remedy)
-    if not scenario.learning.keeps_sums:
+    if not scenario.sums_suffice:
         learning = scenario.learning
         found = (
             f"{learning.loss} loss, algorithm {learning.algorithm}, clipping {learning.clipping}"

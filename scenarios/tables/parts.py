@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -119,19 +119,17 @@ class Parts:
             remedy = suggest_name(name, list(self.names))
             raise self.error(key, "must name a column of the table", format_value(name), remedy)
         read = self.share_out(partial(_encode_column, self.keys_of([name])), self.partitions)
-        chunks = [chunk for found in read for chunk in found]
-        cells = pa.chunked_array(chunks).unify_dictionaries()
+        shown, codes = zip(*read, strict=True)
+        cells = pa.chunked_array(map(_number_cells, shown)).unify_dictionaries()
         values = column_of(cells.chunk(0).dictionary.to_pandas(integer_object_nulls=True))
-        codes = np.empty(self.n_rows, dtype=np.int32)
-        ends = [0, *accumulate(len(chunk) for chunk in cells.chunks)]
-        for chunk, i, j in zip(cells.chunks, ends, ends[1:], strict=False):
-            codes[i:j] = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         known = values.astype(object)
         known[[cell is None or cell in (np.inf, -np.inf) or cell != cell for cell in known]] = ""
-        carried = np.bincount(codes + 1, minlength=len(known) + 1)[1:] > 0
-        texts = [as_text(cell) for cell in known[carried]]
-        place = np.append(np.where(carried, np.cumsum(carried) - 1, -1), -1)
-        return RowLabels.of([*texts, ""]).coded(place).coded(codes)
+        labels = RowLabels.of([*map(as_text, known), ""])
+        of_row = np.empty(self.n_rows, dtype=labels.of_row.dtype)
+        for partition, chunk, coded in zip(self.partitions, cells.chunks, codes, strict=True):
+            place = labels.of_row[[*chunk.indices.to_numpy(), -1]]
+            of_row[partition.first : partition.end] = place[coded]
+        return RowLabels(labels.names, of_row)
 
 
 def read_blocks(partition: Partition, written: Mapping[str, str]) -> Iterator[tuple[int, Columns]]:
@@ -160,9 +158,24 @@ def _take_rows(columns: Sequence[str], task: tuple[Partition, Rows]) -> list[Any
     return taken
 
 
-def _encode_column(columns: Sequence[str], partition: Partition) -> list[Any]:
-    """Encode a column of a partition by dictionaries, batch by batch."""
-    return [_encode_cells(batch.column(0)) for _, batch in partition.read_batches(columns)]
+def _encode_column(columns: Sequence[str], partition: Partition) -> tuple[Any, Rows]:
+    """Encode a column of a partition: the values that it shows, and the place of each row's.
+
+    The place of a missing one is -1. Places take as few bytes as they need.
+    """
+    import pyarrow as pa
+
+    batches = (batch for _, batch in partition.read_batches(columns, coded=True))
+    chunks = [_encode_cells(batch.column(0)) for batch in batches]
+    cells = pa.chunked_array(chunks).unify_dictionaries()
+    known = cells.chunk(0).dictionary
+    kind = np.min_scalar_type(-len(known) - 1)
+    codes = [chunk.indices.fill_null(-1).to_numpy().astype(kind) for chunk in cells.chunks]
+    coded = np.concatenate(codes)
+    shown = np.zeros(len(known) + 1, dtype=bool)
+    shown[coded] = True
+    place = np.append(np.cumsum(shown[:-1]) - 1, -1).astype(kind)
+    return known.filter(pa.array(shown[:-1])), place[coded]
 
 
 def _join_chunks(chunks: Sequence[Any]) -> np.ndarray:
@@ -175,6 +188,13 @@ def _join_chunks(chunks: Sequence[Any]) -> np.ndarray:
         return column_of(pa.nulls(0).to_pandas())
     cells = pa.chunked_array(chunks).unify_dictionaries()
     return column_of(cells.to_pandas(integer_object_nulls=True))
+
+
+def _number_cells(values: Any) -> Any:
+    """Different values as a column of which each row has another one."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(np.arange(len(values), dtype=np.int32)), values)
 
 
 def _encode_cells(cells: Any) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learning.data.fitting import RARE, find_additions, fit_encoder, join_rare
+from learning.data.fitting import RARE, find_additions, fit_encoder, join_rare, shorten_range
 
 
 def fit(columns, rows, **changes):
@@ -35,7 +35,10 @@ def test_rare_categories_are_coded_like_those_that_nobody_shows():
 
 
 def test_too_few_rare_ones_go_with_the_commonest():
-    assert join_rare(np.array([*90 * ["a"], *99 * ["b"], "c"], dtype=object)).tolist() == ["b", "a"]
+    assert join_rare(np.array([*90 * ["a"], *99 * ["b"], "c"], dtype=object), 3).tolist() == [
+        "b",
+        "a",
+    ]
 
 
 def test_few_public_rows_keep_every_category():
@@ -114,3 +117,49 @@ def test_with_as_many_columns_as_rows_none_is_taken_for_a_copy():
     raw[:, 3] = 2 * raw[:, 1] - raw[:, 2]
     raw[:, 30] = 1.0
     assert np.flatnonzero(~find_additions(raw)).tolist() == [3, 30]
+
+
+def test_categories_are_joined_until_a_forecast_can_be_made():
+    """Thirty towns in 100 rows, four of each of the first ten: twenty columns may be."""
+    towns = [*np.repeat(range(10), 4), *np.repeat(range(10, 30), 3)]
+    columns = {
+        "town": np.array([f"t{town:02}" for town in towns], dtype=object),
+        "size": np.random.default_rng(8).normal(size=100),
+        "y": np.arange(100.0),
+    }
+    joined = fit(columns, 100).categories.categories[0].tolist()
+    assert joined == [RARE, *(f"t{town:02}" for town in range(10))]
+    whole = fit(columns, 100, components=15)  # which are few enough whatever the columns are
+    assert len(whole.categories.categories[0]) == 30
+
+
+def test_no_category_is_joined_where_numbers_alone_are_too_many():
+    draw = np.random.default_rng(9)
+    columns = {f"x{k}": draw.normal(size=60) for k in range(20)}
+    columns["town"] = np.array(["a", "b", "c"] * 20, dtype=object)
+    columns["y"] = draw.normal(size=60)
+    assert fit(columns, 60).categories.categories[0].tolist() == ["a", "b", "c"]
+
+
+def test_a_row_or_two_far_out_set_no_range_but_three_do():
+    draw = np.random.default_rng(10)
+    values = draw.normal(size=200)
+    assert shorten_range(values, values.min(), values.max()) == (values.min(), values.max())
+    inner = np.sort(values)
+    values[:2] = 50.0, 60.0
+    low, high = shorten_range(values, values.min(), 60.0)
+    third = np.sort(values)[-3]
+    assert low == values.min() and 50.0 > high > third > inner[-5]
+    values[2] = 40.0
+    assert shorten_range(values, values.min(), 60.0)[1] == 60.0
+    yes = np.zeros(200)
+    yes[:2] = 1.0
+    assert shorten_range(yes, 0.0, 1.0) == (0.0, 1.0)  # two of a rare yes show no range
+
+
+def test_ranges_that_are_stated_stay():
+    columns = table()
+    columns["size"][:2] = 100.0
+    stated = fit(columns, 200, bounds={"size": (-5.0, 100.0)})
+    assert stated.numbers.high.tolist() == [100.0]
+    assert fit(columns, 200).numbers.high[0] < 10

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from populations import generated
 
+from learning.data import overlap
 from learning.data.fitting import fit_encoder
-from learning.data.overlap import Overlap, chance_of_copies, count_overlap, overlap_of_marks
+from learning.data.overlap import (
+    Marks,
+    Overlap,
+    chance_of_copies,
+    count_overlap,
+    overlap_of_marks,
+)
 from learning.data.owner_data import OwnerData, encode_owners
 from scenarios.report.phrases import render_phrase
 
@@ -30,6 +37,22 @@ def owners(*slices, seed=0):
 def test_planted_records_are_found(slices, rows, kappa):
     """Distinct records, sliced so that the answer can be counted by hand."""
     assert count_overlap(owners(*slices)) == Overlap(rows, kappa)
+
+
+def test_marks_in_files_give_the_count_of_those_in_memory(monkeypatch):
+    """Marks of partitions, each of which is more than memory is to hold, and of one that is not."""
+    draw = np.random.default_rng(5)
+    marks = draw.integers(0, 2**63, 400).astype(np.uint64)[draw.integers(0, 400, 1000)]
+    whose = draw.integers(0, 4, 1000).astype(np.uint8)
+    monkeypatch.setattr(overlap, "HELD", 100)
+    gathered = Marks()
+    for rows in np.split(np.arange(1000), [300, 310, 700]):
+        part = Marks()
+        part.add(marks[rows], whose[rows])
+        gathered.join(part)
+    assert sum(len(one) for one, _ in gathered.held) <= 100 and gathered.files
+    expected = overlap_of_marks(marks, whose)
+    assert gathered.overlap == expected and expected.kappa == 4 and 300 < expected.rows < 1000
 
 
 def test_the_count_is_that_of_comparing_every_pair_of_records():

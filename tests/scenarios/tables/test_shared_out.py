@@ -13,6 +13,7 @@ from learning.forecast.pooled import some_records
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.workers import keep_workers
+from scenarios.planning import planning_inputs
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.tables import parts
@@ -133,6 +134,19 @@ def test_sums_are_those_of_the_whole_table_in_memory(place, address):
     for one, other in zip(shared.pooled.oracles(bounds), whole.pooled.oracles(bounds), strict=True):
         np.testing.assert_allclose(one.xx, other.xx, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(one.xy, other.xy, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("as_for_users")
+@pytest.mark.parametrize("protocol", ["", 'protocol = "best"'])
+def test_workers_compare_protocols_that_ask_for_sums(place, address, protocol):
+    """By default, and under `best`, gradients that are clipped by record are left out."""
+    (place / "best.toml").write_text(
+        SCENARIO.replace('algorithm = "one_step"\nmechanism = "gaussian"\n', f"{protocol}\n")
+    )
+    scenario = load(place / "best.toml", [f"data.workers={address}"])
+    inputs = planning_inputs(scenario, market_data(scenario))
+    assert inputs.among and {one.clipping for one in inputs.among} == {"parts"}
+    assert any(one.algorithm == "one_step" for one in inputs.among)
 
 
 def refused(call):
