@@ -30,7 +30,7 @@ from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import stretch_residuals
+from learning.forecast.tail import sample_to_rehearse
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import TrainingCost
 from learning.privacy.mechanism import Mechanism
@@ -225,9 +225,7 @@ def calibrated_planner(
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
-        shown = bootstrap.sample
-        if coordinates.scores is None:  # the tail of scores widens intervals, and moves no forecast
-            shown = stretch_residuals(shown, coordinates)
+        shown = sample_to_rehearse(bootstrap.sample, coordinates)
         records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
         outside = bootstrap.relative_outside

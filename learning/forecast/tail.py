@@ -177,6 +177,15 @@ def chance_of_bias(whole: Array, kept: Array) -> float:
     return min(1.0, chance / bias) if bias > 0 else 0.0
 
 
+def sample_to_rehearse(sample: PublicSample, bounds: Coordinates) -> PublicSample:
+    """Choose the sample that a forecast is rehearsed on.
+
+    Its longest residuals are stretched where gradients are clipped. Where scores are, that would
+    raise forecasts above what is trained: there it only widens intervals.
+    """
+    return sample if bounds.scores is not None else stretch_residuals(sample, bounds)
+
+
 def stretch_residuals(
     sample: PublicSample, bounds: Coordinates, rng: Generator | None = None
 ) -> PublicSample:
