@@ -163,7 +163,7 @@ def fingerprint(scenario: Scenario) -> dict[str, str] | None:
     if not is_written(scenario):
         return None
     path, source = _read(scenario)
-    return {"file": str(path), "sha256": hashlib.sha256(source).hexdigest()}
+    return {"file": str(path.resolve()), "sha256": hashlib.sha256(source).hexdigest()}
 
 
 def _read(scenario: Scenario) -> tuple[Path, bytes]:

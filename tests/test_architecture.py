@@ -58,6 +58,7 @@ ROOMS = (
     "agents.pricing",
     "agents.dynamics",
     "agents",
+    "scenarios.plugins",
     "scenarios.output",
     "scenarios.schema",
     "scenarios.summary.verdict",

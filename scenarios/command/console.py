@@ -50,7 +50,9 @@ def _errors_table(content: Mapping[str, Any]) -> PlainTable:
     table = PlainTable(title, "model", "measured", "in nine trainings in ten", "forecast")
     show = error_format(content["errors"], content)
     for row in error_rows(content):
-        measured = "not trained" if row["measured"] is None else show(row["measured"])
+        measured = "not trained" if row["kind"] == "bought" else "–"
+        if row["measured"] is not None:
+            measured = show(row["measured"])
         words = [render_phrase("errors", name, row, content) for name in ("spread", "forecast")]
         table.add_row(render_phrase("errors", "row_words", row, content), measured, *words)
     return table

@@ -17,6 +17,7 @@ ABSENT = (
     "data.filled_cells",
     "data.identical_records",
     "data.persons",
+    "errors.measured",
     "forecast.oracle",
     "outside_option.measured",
     "owners[].isolated_relative_fitness",

@@ -27,7 +27,7 @@ def name_folder(subject: str, told: Iterable[str] = (), before: str = "") -> str
     >>> name_folder("banks", ["policy.budget=500", "owners.epsilon=[0.1, 10.0]"])
     'banks,policy.budget=500,owners.epsilon=0.1_10.0'
     >>> name_folder("banks", ["title='" + "a" * 200 + "'"])[-14:]
-    'aaaaa,c9b7ae3a'
+    'aaaaa,3f6f7456'
     """
     parts = [Path(subject).stem, *told]
     cleaned = [re.sub(r"[^\w.=+-]+", "_", re.sub(r"[][{}()'\"\s]", "", part)) for part in parts]

@@ -49,7 +49,7 @@ def error_rows(result: Content) -> list[dict[str, Any]]:
         only the simulator could train the model.
     """
     errors = result["errors"]
-    measured = errors["measured"]
+    measured = errors["measured"] or {"trained": None, "outside": None}
     forecast = errors["forecast"] or {}
     trained = measured["trained"]
     own = _error_row("alone", measured["outside"], forecast, "outside")
@@ -59,6 +59,8 @@ def error_rows(result: Content) -> list[dict[str, Any]]:
         if trained is not None:
             bought["spread"] = (trained["q05"], trained["q95"])
         rows = [bought, own]
+    if errors["measured"] is None:
+        return rows
     rows.append(_error_row("guessing", measured["constant"]["error"]))
     rows.append(_error_row("best_of_kind", measured["best_of_kind"]) | {"privileged": True})
     every = measured["every_column"]
@@ -86,29 +88,31 @@ def error_bought(result: Content) -> float:
     """Return the error of the model that the learner ends up with: measured, else as forecast."""
     errors = result["errors"]
     measured = errors["measured"]
+    forecast = errors["forecast"] or {"trained": float("nan"), "outside": float("nan")}
     if nothing_trained(result):
-        return measured["outside"]
-    if measured["trained"] is not None:
+        return measured["outside"] if measured else forecast["outside"]
+    if measured and measured["trained"] is not None:
         return measured["trained"]["mean"]
-    forecast = errors["forecast"]
-    return forecast["trained"] if forecast else float("nan")
+    return forecast["trained"]
 
 
 def error_is_forecast(result: Content) -> bool:
     """Test whether `error_bought` is a forecast, since nothing was trained."""
-    return not nothing_trained(result) and result["errors"]["measured"]["trained"] is None
+    measured = result["errors"]["measured"]
+    return measured is None or (not nothing_trained(result) and measured["trained"] is None)
 
 
 def worse_than_guessing(result: Content) -> bool:
     """Test whether one answer for every row has no larger error than the model, as measured."""
-    return error_bought(result) >= result["errors"]["measured"]["constant"]["error"]
+    measured = result["errors"]["measured"]
+    return bool(measured) and error_bought(result) >= measured["constant"]["error"]
 
 
 def kind_matters_more(result: Content) -> bool:
     """Test whether other columns or another kind of model would gain more than buying does."""
     measured = result["errors"]["measured"]
-    every = measured["every_column"]
-    if every is None:
+    every = measured and measured["every_column"]
+    if not every:
         return False
     missed = measured["best_of_kind"] - every["error"]
     gained = max(measured["outside"] - error_bought(result), 0.0)

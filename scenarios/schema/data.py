@@ -109,6 +109,7 @@ class Data(Section):
         collect_errors(
             partial(self._exactly_one, "source", "path", "one table"),
             self._check_names,
+            partial(self.check_kept, alone=True),
             self._check_roles,
         )
         return self
@@ -122,9 +123,9 @@ class Data(Section):
             rule = f"must name as many owners as split has sizes, {count}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
-    def check_kept(self) -> None:
-        """Refuse one check row alone, and check rows without public rows."""
-        if self.check_rows == 1 or (self.check_rows and not self.public_rows):
+    def check_kept(self, *, alone: bool = False) -> None:
+        """Refuse one check row alone and, unless only that is asked, those without public rows."""
+        if self.check_rows == 1 or (self.check_rows and not self.public_rows and not alone):
             why = "whose model is tried on them too"
             rule = f"must be 0, or 2 or more beside data.public_rows, {why}"
             found = f"{self.check_rows} beside {self.public_rows} public rows"

@@ -57,6 +57,7 @@ LOOKED_UP = {
 FOLLOWS = (
     "claims",
     "equilibrium",
+    "errors.forecast",
     "forecast",
     "learner",
     "outside_option",

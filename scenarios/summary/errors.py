@@ -36,7 +36,8 @@ def errors_part(run: Run) -> dict[str, Any]:
     dict
         ``per``, the unit: rmse, wrong_label or cost; ``target`` and ``label``, its column and name;
         ``forecast``, the errors of the market's model and the learner's own before training, with
-        95 % intervals, None where no law tells them; ``measured``, of `measured_part`.
+        95 % intervals, None where no law tells them; ``measured``, of `measured_part`, None
+        where no record is there.
     """
     target = run.data.table.target_name
     measure = plain_measure(run)
@@ -45,7 +46,7 @@ def errors_part(run: Run) -> dict[str, Any]:
         "target": target,
         "label": run.scenario.labels.get(target),
         "forecast": measure and forecast_errors(run, measure),
-        "measured": measured_part(run, measure),
+        "measured": measured_part(run, measure) if run.data.has_records else None,
     }
 
 

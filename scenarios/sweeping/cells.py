@@ -124,7 +124,8 @@ def planned_on(scenario: Scenario) -> str:
         "data": True,
         "learning": True,
         "trust": True,
-        "owners": {"epsilon", "records", "report"},
+        "owners": {"epsilon", "records", "report", "spread"},
+        "learner": {"go"},
     }
     seen = scenario.model_dump(include=looked_at)
     return repr((str(scenario.folder), str(scenario.data_folder), seen))

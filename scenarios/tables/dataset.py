@@ -184,7 +184,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         aside = encode_owners(encoder, table.columns, {"aside": kept})[0]
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
     every = None
-    if isinstance(raw, Table):
+    if isinstance(raw, Table) and scenario.owners.records is None:
         ends = (encoder.target.low, encoder.target.high)
         every = every_column(raw, data, table, division, ends)
     whose = None

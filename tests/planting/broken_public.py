@@ -16,7 +16,7 @@ from learning.losses.coordinates import Coordinates
 from planting.broken_engine import replaced
 from scenarios import planning
 from scenarios.schema.scenario import Scenario
-from scenarios.tables import dataset
+from scenarios.tables import dataset, features
 from scenarios.tables.selection import select_columns
 
 Inside = Callable[[], AbstractContextManager[Any]]
@@ -45,7 +45,7 @@ def encoding_of_all() -> Iterator[None]:
     """Fit the encoder on all rows of the table."""
     held: dict[str, Any] = {}
     divided = dataset.divide_records
-    fit = dataset.fit_encoder
+    fit = features.fit_encoder
 
     def keeping(scenario: Scenario, raw: Any, holders: Any) -> Any:
         held.update(raw=raw, data=scenario.data)
@@ -56,7 +56,7 @@ def encoding_of_all() -> Iterator[None]:
         whole = select_columns(raw, held["data"], np.arange(raw.n_rows), labels=labels)
         return fit(whole.columns, public=np.flatnonzero(whole.usable), labels=labels, **others)
 
-    with replaced(dataset, "divide_records", keeping), replaced(dataset, "fit_encoder", fitted):
+    with replaced(dataset, "divide_records", keeping), replaced(features, "fit_encoder", fitted):
         yield
 
 

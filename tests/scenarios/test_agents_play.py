@@ -40,7 +40,7 @@ def test_where_agents_go_round_and_the_solver_finds_an_equilibrium_both_are_said
     assert (
         found["converged"] and found["max_relative_regret"] <= 1e-8 and found["agents"] == "cycle"
     )
-    words = "Agents who moved round by round, each to its best response, kept going round in a cycle; the equilibrium"
+    words = "Agents who moved round by round, each to its best response, kept going round in a cycle. A direct solver found the equilibrium"
     assert all(words in text for text in told(result))
     calm = run(load(path, [*AT_ONCE[:2], "market.damping=0.3"]), training=False)
     assert calm["equilibrium"]["agents"] == "rest" and not any(

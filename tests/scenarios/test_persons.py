@@ -185,8 +185,8 @@ def test_persons_with_more_owners_than_stated_are_told_of_and_refuse_nothing(
     for text in told:
         assert (
             "persons have rows at several owners" in text
-            and "Set it to 2" in text
-            and "nothing is promised" in text
+            and "Set learning.overlap to 2" in text
+            and "Nothing is promised" in text
         )
     assert all("warning" in text.partition("persons have rows")[0] for text in told[:2])
     assert (

@@ -326,10 +326,20 @@ def unlooked(printed):
     """Lines that do not tell what training came to, or what was counted in the owners' records."""
     kept = []
     title = ""
-    for line in filter(str.strip, printed.splitlines()):
+    lines = printed.splitlines()
+    first = lines.index("")  # ends the table of errors, of which the last column is the forecast
+    kept += [
+        line.split()[-1]
+        for line in lines[2:first]
+        if line.startswith(("The market", "The learner"))
+    ]
+    for line in filter(str.strip, lines[first:]):
         title = line.split()[0] if line[:1].strip() else title
-        if title not in ("training", "money", "verdict", "report:") and COUNTED not in line:
-            kept.append(line)
+        if (
+            title not in ("error", "training", "money", "verdict", "report:")
+            and COUNTED not in line
+        ):
+            kept.append(line.partition(", measured")[0])
     return kept
 
 
@@ -349,7 +359,7 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
     assert {"cause": "oracle_basis"} in result["warnings"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         print_result(result.content, tmp_path)
-    assert "(the oracle basis): one record can move them" in out.getvalue()
+    assert "oracle basis). One record can move them" in " ".join(out.getvalue().split())
     public = Market(tmp_path)
     public.write()
     result = run(public.scenario, training=False)

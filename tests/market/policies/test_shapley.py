@@ -265,7 +265,9 @@ def test_twelve_owners_exactly_in_time():
 def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
-    data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
+    data = SimpleNamespace(
+        names=game.owners.names, sizes=np.ones(n), fits_own_models=False, has_records=True
+    )
     planner = SimpleNamespace(forecast=Unasked(n_owners=n))
     scenario = load("three_insurers")
     settled = SimpleNamespace(epsilon=spread(n))

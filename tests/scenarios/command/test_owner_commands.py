@@ -56,7 +56,7 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     for said in (
         "40 records",
         "shortened",
-        "5 EUR for all answers",
+        "5.00 EUR for all answers",
         "epsilon = 2 by all answers",
         "nothing was answered",
     ):

@@ -44,7 +44,7 @@ def test_an_exchange_is_settled_from_its_folder(dpmarket, shared):
     status, out, err = dpmarket("settle", shared / "contract.json")
     assert (status, err) == (0, "")
     assert (
-        "2 owners of 3 answered all 2 questions: 12.5 EUR of the 15 EUR promised is to be paid."
+        "2 owners of 3 answered all 2 questions: 12.50 EUR of the 15.00 EUR promised is to be paid."
         in out
     )
     assert f"report: {shared / 'settlement.html'}" in out

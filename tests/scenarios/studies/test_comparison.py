@@ -82,7 +82,7 @@ def test_the_money_of_an_aim_is_found_by_settling_anew(market_of):
     marginal = of_kind(scenario, "marginal", market_of[2])
     for find, aim, measure in (
         (at_spending, 25.0, lambda game, at: game.payments(at).sum()),
-        (at_fitness, 0.12, lambda game, at: game.fitness(at)),
+        (at_fitness, 0.13, lambda game, at: game.fitness(at)),
     ):
         found = find(marginal, prepared, aim)
         game = market_game(found.scenario, *prepared)

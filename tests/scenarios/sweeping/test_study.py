@@ -166,6 +166,8 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
     class Half(Unseen):
         epsilon = scenario.owners.epsilon
         report = scenario.owners.report
+        records = None
+        spread = scenario.owners.spread
         cost = Unseen()
 
     class Learner(Unseen):

@@ -375,10 +375,17 @@ def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmark
         and "Mine" in out
         and "2 failed, the first: policy.budget: not this one." in out
     )
-    page = tmp_path / "sweeps" / "my" / "report.html"
-    assert "report: sweeps/my/report.html" in out and "not this one" in page.read_text()
-    assert (tmp_path / "sweeps" / "my" / STUDY).read_text() == (tmp_path / "my.toml").read_text()
-    assert "value = 50" in (tmp_path / "sweeps" / "my" / "scenario.toml").read_text()
+    page = tmp_path / "sweeps" / "my,learner.value=50" / "report.html"
+    assert (
+        "report: sweeps/my,learner.value=50/report.html" in out
+        and "not this one" in page.read_text()
+    )
+    assert (tmp_path / "sweeps" / "my,learner.value=50" / STUDY).read_text() == (
+        tmp_path / "my.toml"
+    ).read_text()
+    assert (
+        "value = 50" in (tmp_path / "sweeps" / "my,learner.value=50" / "scenario.toml").read_text()
+    )
     assert dpmarket("sweep", "my.toml", "--set", "policy.budget=2")[::2] == (
         2,
         "dpmarket: --set policy.budget: must be of no key that varies in the study; found policy.budget=2. "
