@@ -120,6 +120,8 @@ def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
         assert held is not None
         cost = FreshCost(held, run.scenario.learning.objective)
         found["outside"] = run.count_alternative(cost, [held])
+        if run.has_other_model:
+            found["trained"] = found["outside"]
     return found | {"constant": constant_part(run, [fresh])}
 
 

@@ -89,7 +89,8 @@ class Alternative:
     @cached_property
     def records(self) -> Records:
         """The owners' records, and those held out, encoded for this model."""
-        return self.read()
+        pooled, fresh = self.read()
+        return pooled, fresh if fresh and fresh.n_records else None
 
     @property
     def cost(self) -> float:

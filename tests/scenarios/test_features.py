@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -187,3 +188,59 @@ def test_check_and_report_tell_of_it(scenario, capsys, tmp_path):
     save_result(run(chosen), tmp_path / "out", write_report)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "kinds of features" in page and "splines (taken)" in page
+
+
+COST = "learner.value={per='cost', false_alarm=5.0, miss=1.0, cases=100}"
+LABELS = 'loss = "logistic"\nregularisation = 0.001'
+
+
+def predict_own(result, data, frame):
+    """Scores (n,) of the learner's own model of another kind, by its description as a file."""
+    own = data.alternative.own
+    handed = result.model
+    model = replace(handed.model, encoder=own.encoder, theta=own.theta)
+    return TrainedModel(replace(handed, model=model)).decision_function(frame).to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "holdout"),
+    [
+        (False, "linear", True),
+        (False, "linear", False),
+        (False, "bins", True),
+        (True, "linear", True),
+        (True, "linear", False),
+    ],
+)
+def test_errors_of_the_learners_other_kind_follow_from_the_rows(scenario, labels, kind, holdout):
+    frame = table(labels=labels)
+    changes = [f"learning.features={kind}"]
+    if not holdout:
+        changes.append("data.holdout=0.0")
+    chosen = scenario(*changes, frame=frame, learning=LABELS if labels else "")
+    result = run(chosen)
+    data = market_data(chosen)
+    measured = result.content["errors"]["measured"]
+    rows = data.division.holdout if holdout else np.concatenate([*data.division.owners.values()])
+    said = predict_own(result, data, frame.iloc[rows])
+    shown = frame["y"].iloc[rows]
+    if labels:
+        expected = np.mean((said >= 0) != (shown == "yes"))
+    else:
+        target = data.encoder.target
+        expected = np.sqrt(np.mean((said - shown.clip(target.low, target.high)) ** 2))
+    assert measured["on"] == ("held_out" if holdout else "owners")
+    assert measured["rows"] == len(rows)
+    assert measured["outside"] == pytest.approx(expected, rel=1e-6)
+    if kind == "linear":  # nobody is asked, and the learner keeps its own model
+        assert measured["handed_over"] == measured["outside"]
+        assert measured["trained"]["mean"] == pytest.approx(measured["outside"], rel=1e-12)
+        handed = TrainedModel(result.model).decision_function(frame.iloc[rows])
+        np.testing.assert_allclose(handed, said)
+
+
+def test_a_market_that_asks_nothing_has_its_learners_cost_in_all_terms(scenario):
+    chosen = scenario("learning.features=linear", COST, frame=table(labels=True), learning=LABELS)
+    made = run(chosen).content
+    terms = made["validation"]["holdout"]["terms"]
+    assert terms["trained"] == terms["outside"] == made["errors"]["measured"]["outside"]

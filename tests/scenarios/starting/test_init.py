@@ -85,7 +85,7 @@ def test_three_commands_lead_from_a_table_to_a_certified_trained_result(dpmarket
 
 @pytest.mark.slow
 def test_a_table_with_owners_and_labels_trades(dpmarket, table):
-    table(banks(seed=4), "t.parquet")
+    table(banks(), "t.parquet")
     assert dpmarket("init", "t.parquet")[0] == 0
     text = Path("t.toml").read_text()
     assert 'owner = "bank"' in text and 'positive = "yes"' in text and 'loss = "logistic"' in text
