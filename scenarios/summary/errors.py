@@ -41,11 +41,14 @@ def errors_part(run: Run) -> dict[str, Any]:
     """
     target = run.data.table.target_name
     measure = plain_measure(run)
+    forecast = None
+    if measure is not None and not decides_otherwise(run):
+        forecast = forecast_errors(run, measure)
     return {
         "per": unit_of_errors(run),
         "target": target,
         "label": run.scenario.labels.get(target),
-        "forecast": measure and forecast_errors(run, measure),
+        "forecast": forecast,
         "measured": measured_part(run, measure) if run.data.has_records else None,
     }
 
@@ -66,6 +69,14 @@ def plain_measure(run: Run) -> Measure | None:
     if not (loss.quadratic or loss.labels):
         return None
     return run.planner.measure(Decisions() if loss.labels else None)
+
+
+def decides_otherwise(run: Run) -> bool:
+    """Test whether the learner's own model labels rows by another kind of features.
+
+    How often that is wrong no law tells.
+    """
+    return run.data.loss.labels and run.data.alternative is not None
 
 
 def forecast_errors(run: Run, measure: Measure) -> dict[str, Any]:

@@ -6,7 +6,7 @@ alone, as cross-validation tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import cast
@@ -132,16 +132,27 @@ def settle_features(
         raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
     encoder = None if stated == BEST else fit_kind(scenario, table, stated, public)
     tried = _try_kinds(scenario, table, public, stated)
-    by_error = tuple(sorted(tried, key=lambda one: one.error))
     if encoder is not None:
-        return Features(stated, encoder, by_error)
+        return Features(stated, encoder, _own_kinds(scenario, tried, stated))
     forecasts = []
     for own in tried:
         sample = learner_sample(scenario, table, own.encoder, public, None)
         inputs = learner_inputs(scenario, sample, own.encoder, division)
         forecasts.append(forecast_kind(own, inputs))
     chosen = choose_kind(forecasts).own
-    return Features(chosen.kind, chosen.encoder, by_error, tuple(forecasts))
+    own_kinds = _own_kinds(scenario, tried, chosen.kind)
+    return Features(chosen.kind, chosen.encoder, own_kinds, tuple(forecasts))
+
+
+def _own_kinds(scenario: Scenario, tried: Sequence[OwnFit], kind: str) -> tuple[OwnFit, ...]:
+    """Sort the kinds that the learner's own model may be of, best of its rows first.
+
+    Where a learner counts wrong labels or the cost of decisions, it is of the market's kind: no
+    forecast tells how another kind decides.
+    """
+    if scenario.learning.labels and scenario.learner.worth is not None:
+        return tuple(one for one in tried if one.kind == kind)
+    return tuple(sorted(tried, key=lambda one: one.error))
 
 
 def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> Encoder:

@@ -13,7 +13,7 @@ from learning.errors import InputError
 from scenarios.checking import check_scenario
 from scenarios.command.check_printed import print_check
 from scenarios.model_file import to_json
-from scenarios.report.page import write_report
+from scenarios.report.page import render, write_report
 from scenarios.result import save_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
@@ -239,8 +239,18 @@ def test_errors_of_the_learners_other_kind_follow_from_the_rows(scenario, labels
         np.testing.assert_allclose(handed, said)
 
 
-def test_a_market_that_asks_nothing_has_its_learners_cost_in_all_terms(scenario):
+def test_where_decisions_count_the_learners_own_model_is_of_the_markets_kind(scenario):
     chosen = scenario("learning.features=linear", COST, frame=table(labels=True), learning=LABELS)
     made = run(chosen).content
-    terms = made["validation"]["holdout"]["terms"]
-    assert terms["trained"] == terms["outside"] == made["errors"]["measured"]["outside"]
+    errors = made["errors"]
+    assert made["features"]["own"] == "linear" and market_data(chosen).alternative is None
+    assert made["validation"]["holdout"]["terms"]["outside"] == errors["measured"]["outside"]
+    low, high = errors["forecast"]["outside_interval"]
+    assert low < errors["measured"]["outside"] < high
+
+
+def test_no_error_is_forecast_where_the_learner_labels_by_another_kind(scenario):
+    chosen = scenario("learning.features=linear", frame=table(labels=True), learning=LABELS)
+    made = run(chosen)
+    assert made["features"]["own"] != "linear" and made["errors"]["forecast"] is None
+    assert "Forecast before training" not in render(made.content, {}, "")
