@@ -25,7 +25,13 @@ from learning.workers import keep_workers
 from scenarios.schema.fields import check_different
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.every_column import EveryColumn, every_column
-from scenarios.tables.features import Alternative, Features, learner_sample, settle_features
+from scenarios.tables.features import (
+    Alternative,
+    Features,
+    find_alternative,
+    learner_sample,
+    settle_features,
+)
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
@@ -190,11 +196,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     whose = None
     if holders is not None:
         whose = holders.texts(division.public).astype(str)
-    alternative = None
-    if features.ratio_each is not None:
-        best = features.tried[0]
-        read = partial(pool_records, scenario, raw, table, best.encoder, division)
-        alternative = Alternative(best, read)
+    read = partial(pool_records, scenario, raw, table, division=division)
     return MarketData(
         pooled=pooled,
         public=learner_sample(scenario, table, encoder, own, whose, features.ratio_each),
@@ -208,7 +210,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         persons=persons,
         every=every,
         features=features,
-        alternative=alternative,
+        alternative=find_alternative(features, read),
     )
 
 

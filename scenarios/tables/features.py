@@ -103,6 +103,17 @@ class Alternative:
         return fresh.error(loss, self.own.theta[None]) if fresh else None
 
 
+def find_alternative(features: Features, read: Callable[[Encoder], Records]) -> Alternative | None:
+    """Find the learner's model of another kind; None where none is better for its rows.
+
+    ``read`` encodes all records, and those held out, by an encoder.
+    """
+    if features.ratio_each is None:
+        return None
+    best = features.tried[0]
+    return Alternative(best, partial(read, best.encoder))
+
+
 def settle_features(
     scenario: Scenario, table: Selection, public: Rows, division: Division
 ) -> Features:
