@@ -110,12 +110,15 @@ def meeting_places(game: Game) -> list[Array]:
             least = np.where(share, np.maximum(low, LEAST * high), 0.0)
             owners = replace(game.owners, epsilon_min=least, epsilon_max=np.where(share, high, 0.0))
             found += places_among(replace(game, owners=owners), np.flatnonzero(share))
-    width = upper_ends(game.owners)
+    if not found:
+        return []
+    places = np.array(found)
+    responses = np.column_stack([owner_responses(game, i, places) for i in range(len(low))])
+    moves = relative_moves(places, responses, upper_ends(game.owners)).max(axis=1)
     kept: list[Array] = []
-    for place in found:
-        far = relative_moves(place, game.best_responses(place), width).max() > NEAR
+    for place in places[moves <= NEAR]:
         apart = [np.abs(place - other) > SAME * np.maximum(place, other) for other in kept]
-        if not far and all(one.any() for one in apart):
+        if all(one.any() for one in apart):
             kept.append(place)
     return kept
 
