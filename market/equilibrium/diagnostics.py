@@ -131,8 +131,8 @@ def iterated_dominance(
     shrunk = np.inf
     while count < max_rounds and shrunk > POINT and np.max((high - low) / width) > POINT:
         count += 1
-        profiles = [low, high, *_sample_profiles(low, high, samples, rng)]
-        responses = np.array([game.best_responses(at) for at in profiles])
+        inside = _sample_profiles(low, high, samples, rng)
+        responses = game.best_responses_at(np.vstack([low, high, inside]))
         below = responses.min(axis=0)
         above = responses.max(axis=0)
         margin = MARGIN * (above - below)
@@ -179,12 +179,13 @@ def contraction_modulus(game: Game, *, rng: np.random.Generator, samples: int = 
     """
     width = upper_ends(game.owners)
 
-    def ratio_of_distances(one: Array, two: Array) -> float:
-        before = np.max(np.abs(one - two) / width)
-        after = np.max(np.abs(game.best_responses(one) - game.best_responses(two)) / width)
-        return float(after / before) if before > 0 else 0.0
+    def measure_distances(ones: Array, twos: Array) -> Array:
+        before = np.max(np.abs(ones - twos) / width, axis=1)
+        responses = game.best_responses_at(ones) - game.best_responses_at(twos)
+        after = np.max(np.abs(responses) / width, axis=1)
+        return np.divide(after, before, out=np.zeros_like(after), where=before > 0)
 
-    return _worst_pair(ratio_of_distances, 1.0, game, samples, rng)
+    return _worst_pair(measure_distances, 1.0, game, samples, rng)
 
 
 def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 200) -> WorstPair:
@@ -196,12 +197,16 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
         (1965), Theorem 2.
     """
 
-    def slope_along_line(one: Array, two: Array) -> float:
-        slopes = [game.deviations(at).marginal_surplus(at[:, None])[:, 0] for at in (one, two)]
-        square = float(np.sum((one - two) ** 2))
-        return float((one - two) @ (slopes[0] - slopes[1])) / square if square > 0 else -np.inf
+    def own_slopes(profiles: Array) -> Array:
+        moves = ((game.deviations(profile), profile[:, None]) for profile in profiles)
+        return np.array([deviations.marginal_surplus(own)[:, 0] for deviations, own in moves])
 
-    return _worst_pair(slope_along_line, 0.0, game, samples, rng)
+    def slopes_along_lines(ones: Array, twos: Array) -> Array:
+        square = np.sum((ones - twos) ** 2, axis=1)
+        along = np.sum((ones - twos) * (own_slopes(ones) - own_slopes(twos)), axis=1)
+        return np.divide(along, square, out=np.full_like(along, -np.inf), where=square > 0)
+
+    return _worst_pair(slopes_along_lines, 0.0, game, samples, rng)
 
 
 def _sample_profiles(low: Array, high: Array, count: int, rng: np.random.Generator) -> Array:
@@ -216,7 +221,7 @@ def _sample_profiles(low: Array, high: Array, count: int, rng: np.random.Generat
 
 
 def _worst_pair(
-    measure: Callable[[Array, Array], float],
+    measure: Callable[[Array, Array], Array],
     limit: float,
     game: Game,
     count: int,
@@ -226,9 +231,10 @@ def _worst_pair(
     low, high = game.owners.interval
     ones, twos = (_sample_profiles(low, high, count, rng) for _ in range(2))
     twos[::2] = ones[::2] + 0.01 * (twos[::2] - ones[::2])
-    values = [measure(one, two) for one, two in zip(ones, twos, strict=True)]
+    values = measure(ones, twos)
     worst = int(np.argmax(values))
-    return WorstPair(values[worst] < limit, values[worst], ones[worst], twos[worst])
+    largest = float(values[worst])
+    return WorstPair(largest < limit, largest, ones[worst], twos[worst])
 
 
 def equilibrium_remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:

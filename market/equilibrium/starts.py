@@ -113,7 +113,7 @@ def meeting_places(game: Game) -> list[Array]:
     if not found:
         return []
     places = np.array(found)
-    responses = np.column_stack([owner_responses(game, i, places) for i in range(len(low))])
+    responses = game.best_responses_at(places)
     moves = relative_moves(places, responses, upper_ends(game.owners)).max(axis=1)
     kept: list[Array] = []
     for place in places[moves <= NEAR]:
@@ -135,7 +135,7 @@ def places_among(game: Game, movers: Array) -> list[Array]:
     nothing = np.zeros((1, len(game.owners)))
     if len(movers) < 2:
         for owner in movers:
-            nothing[:, owner] = owner_responses(game, owner, nothing)
+            nothing[:, owner] = game.owner_responses(owner, nothing)
         return list(nothing)
     axes = [axis_of(game, owner, POINTS[len(movers)]) for owner in movers[1:]]
     cells, places = crossing_cells(game, movers, grid_cells(axes))
@@ -181,12 +181,12 @@ def crossing_cells(game: Game, movers: Array, cells: Array) -> Pair:
     where = where.reshape(len(cells), -1)
     profiles = np.zeros((len(points), len(game.owners)))
     profiles[:, others] = points
-    profiles[:, first] = owner_responses(game, first, profiles)
+    profiles[:, first] = game.owner_responses(first, profiles)
     width = (cells[:, :, 1] / cells[:, :, 0] - 1).max(axis=1)
     possible = np.ones(len(cells), dtype=bool)
     furthest = np.zeros(where.shape)
     for owner in others:
-        gap = (owner_responses(game, owner, profiles) / profiles[:, owner] - 1)[where]
+        gap = (game.owner_responses(owner, profiles) / profiles[:, owner] - 1)[where]
         possible &= (gap.min(axis=1) <= TOUCH * width) & (gap.max(axis=1) >= -TOUCH * width)
         possible &= np.abs(gap).min(axis=1) <= STEEP * width
         furthest = np.maximum(furthest, np.abs(gap))
@@ -194,14 +194,3 @@ def crossing_cells(game: Game, movers: Array, cells: Array) -> Pair:
     order = order[possible[order]]
     nearest = where[np.arange(len(cells)), furthest.argmin(axis=1)]
     return cells[order], profiles[nearest[order]]
-
-
-def owner_responses(game: Game, owner: int, profiles: Array) -> Array:
-    """Best responses (m,) of one owner to many profiles (m, n_owners)."""
-    if not game.forecast_view.is_divisible:
-        one = np.array([owner])
-        return np.array([game.best_responses(profile, one)[0] for profile in profiles])
-    whole = game.deviations_against(profiles[0], np.empty((len(game.owners), 1, 0)))
-    others = np.delete(whole.terms(profiles.T), owner, axis=0).sum(axis=0)
-    rows = whole.take(np.full(len(profiles), owner))
-    return replace(rows, others=others[:, None, :]).best_responses()

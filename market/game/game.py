@@ -261,6 +261,26 @@ class Game:
         blocks = self.deviation_blocks(profile, self.others(profile))
         return np.concatenate(in_threads(Deviations.best_responses, blocks))
 
+    def best_responses_at(self, profiles: Array) -> Array:
+        """Best response of each owner to many profiles: (m, n_owners) -> (m, n_owners)."""
+        if not self.additive:
+            return np.array([self.best_responses(profile) for profile in profiles])
+        found = [self.owner_responses(owner, profiles) for owner in self.everyone]
+        return np.column_stack(found)
+
+    def owner_responses(self, owner: int, profiles: Array) -> Array:
+        """Best responses (m,) of one owner to many profiles (m, n_owners).
+
+        They are found in one search where an owner's moves depend on sums over the others alone.
+        """
+        if not (self.additive and self.policy.by_sums and self.forecast_view.is_divisible):
+            one = np.array([owner])
+            return np.array([self.best_responses(profile, one)[0] for profile in profiles])
+        whole = self.deviations_against(profiles[0], np.empty((len(self.owners), 1, 0)))
+        others = np.delete(whole.terms(profiles.T), owner, axis=0).sum(axis=0)
+        rows = whole.take(np.full(len(profiles), owner))
+        return replace(rows, others=others[:, None, :]).best_responses()
+
     def certificate(self, epsilon: Array) -> Pair:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
 

@@ -13,7 +13,6 @@ from toys import Envelope, LinearLaw
 
 from market.costs.functions import Belief, ExpectedHarm, Exponential, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.equilibrium.starts import owner_responses
 from market.game.game import Game
 from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import UNITS, Posted, Tiers
@@ -138,4 +137,4 @@ def test_many_responses_at_once_are_those_one_by_one(seed):
     profiles = np.random.default_rng(seed).uniform(0, 1, (7, n)) * game.owners.epsilon_max
     for owner in range(n):
         alone = [game.best_responses(profile, np.array([owner]))[0] for profile in profiles]
-        assert owner_responses(game, owner, profiles) == pytest.approx(alone, rel=1e-9, abs=1e-12)
+        assert game.owner_responses(owner, profiles) == pytest.approx(alone, rel=1e-9, abs=1e-12)
