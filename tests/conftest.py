@@ -13,14 +13,14 @@ from commands import dpmarket, write
 from quick import quickly
 from written import write_table
 
-from learning.data import fitting
+from learning.data import ranges
 from learning.privacy.mechanisms import BEST
 from scenarios.schema import learning
 
 __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
-REACH = fitting.REACH
+REACH = ranges.REACH
 SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").split("\n"))
 
 
@@ -55,7 +55,7 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scenario that states no protocol gets the best."""
     monkeypatch.setattr(learning, "UNSTATED", BEST)
-    monkeypatch.setattr(fitting, "REACH", REACH)
+    monkeypatch.setattr(ranges, "REACH", REACH)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,7 +76,7 @@ def pytest_configure() -> None:
     public rows do. Tests of the default are `as_for_users`."""
     os.environ["DPMARKET_REGISTRY"] = os.devnull
     learning.UNSTATED = None
-    fitting.REACH = 1.0
+    ranges.REACH = 1.0
 
 
 @pytest.fixture(autouse=True)

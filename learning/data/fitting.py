@@ -11,9 +11,9 @@ import scipy
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.data.categories import fewest_rows, fewest_that_fit, fit_categories, select_categories
 from learning.data.encoding import (
     Bounds,
-    Categories,
     Columns,
     Components,
     Encoder,
@@ -31,21 +31,15 @@ from learning.data.expansion import (
     fit_knots,
     list_pairs,
 )
+from learning.data.ranges import OUTERMOST, public_range
 from learning.data.rows import Rows
 from learning.errors import InputError
 
 DESCRIBED = {"dropped": "constant_columns"}
-OUTERMOST = 0.005  # share of public rows, at either end, outside a feature's range
-REACH = 3.0  # width of a range that is not stated, over that of the public rows
-FEWEST = 3  # public rows that a category, or what a column adds to others, must rest on
-FEW = 20  # one in so many public rows suffices where they are few
 NEAR = 1e-3  # of a column's deviation: other columns tell it but for that
 ROWS_PER_PRODUCT = 20  # public rows for each product that is chosen
 CARRYING = 0.1  # of the largest addition of a column: rows with more carry it
-BEYOND = 0.5  # of the range between the `FEWEST`th values from its ends: further out is too far
-FEWEST_TO_SHORTEN = 30  # public rows that show how far out is too far
 ROWS_PER_PARAMETER = 5  # with fewer, the error of the public model is forecast far too high
-RARE = "(rare)"  # first of the categories where rare ones are joined: coded by zeros, like others
 
 
 def fit_encoder(
@@ -94,7 +88,7 @@ def fit_encoder(
             f"0 public rows and text in {', '.join(map(repr, text))}",
             "Set data.public_rows or data.features.",
         )
-    ranges = {name: _public_range(name, columns, public, bounds, OUTERMOST) for name in numeric}
+    ranges = {name: public_range(name, columns, public, bounds, OUTERMOST) for name in numeric}
     goal = (
         _label_target(target, columns, public)
         if labels
@@ -102,18 +96,21 @@ def fit_encoder(
     )
     ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
     numbers = _fit_numbers(columns, ranges, public)
+    shown = np.empty((len(public), len(numbers.names)))
+    numbers.encode(columns, public, shown)
     texts = stack_texts(columns, text, public)
-    least = fewest_rows(len(public))
-    categories = _fit_categories(text, texts, encoding, least)
-    encoder = Encoder(numbers, categories, goal, ())
-    raw, _ = encoder.code_columns(columns, public)
-    encoder = _leave_out_columns(encoder, raw, numeric + text)
+
+    def code_categories(least: int) -> tuple[Array, Encoder]:
+        categories = fit_categories(text, texts, encoding, least)
+        coded = np.column_stack([shown, categories.encode(columns, public)])
+        whole = Encoder(numbers, categories, goal, ())
+        return coded, _leave_out_columns(whole, coded, numeric + text)
+
+    raw, encoder = code_categories(fewest_rows(len(public)))
     most = len(public) // ROWS_PER_PARAMETER
     if components is None and encoder.n_parameters > most and encoding == "onehot":
-        least = _fewest_that_fit(texts, most - len(encoder.numbers.names) - 1)
-        encoder = replace(encoder, categories=_fit_categories(text, texts, encoding, least))
-        raw, _ = encoder.code_columns(columns, public)
-        encoder = _leave_out_columns(encoder, raw, numeric + text)
+        room = most - len(encoder.numbers.names) - 1
+        raw, encoder = code_categories(fewest_that_fit(texts, room))
     if kind is not None and (kind.pieces or kind.products):
         encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
         raw, _ = encoder.make_columns(columns, public)
@@ -125,36 +122,6 @@ def fit_encoder(
     if len(public):
         mean = encoder.encode(columns, public)[0].mean(axis=0)
     return replace(encoder, mean=mean)
-
-
-def widen_ranges(encoder: Encoder, columns: Columns, public: Rows, stated: Bounds) -> Encoder:
-    """Widen the ranges that are not stated, to `REACH` times their width about their middle.
-
-    Few public rows reach as far as other records. A cell that is clipped moves its row off the
-    others: where columns nearly add up to one another, as far as any outlier, and the public model
-    misses it by as much. Features keep their scale. No claim rests on these ranges where records
-    or their gradients are clipped as well.
-
-    Parameters
-    ----------
-    encoder : fitted to the public rows.
-    columns, public : as `fit_encoder` has them.
-    stated : ranges that stay as they are.
-    """
-    numbers = encoder.numbers
-    reach = np.array([1.0 if name in stated else REACH for name in numbers.names])
-    further = (reach - 1) / 2 * (numbers.high - numbers.low)
-    low = numbers.low - further
-    high = numbers.high + further
-    wider = replace(encoder, numbers=replace(numbers, low=low, high=high, reach=reach))
-    parts = encoder.components
-    if parts is not None:
-        further = (REACH - 1) / 2 * (parts.high - parts.low)
-        parts = replace(parts, low=parts.low - further, high=parts.high + further)
-        wider = replace(wider, components=parts)
-    if not len(public):
-        return wider
-    return replace(wider, mean=wider.encode(columns, public)[0].mean(axis=0))
 
 
 def describe_encoder(encoder: Encoder) -> dict[str, Any]:
@@ -190,7 +157,7 @@ def _label_target(name: str, columns: Columns, public: Rows) -> Target:
 
 def _number_target(name: str, columns: Columns, public: Rows, bounds: Bounds) -> Target:
     """Make a numeric target relative to its public mean, or to the middle of its range."""
-    low, high = _public_range(name, columns, public, bounds, 0.0)
+    low, high = public_range(name, columns, public, bounds, 0.0)
     y = np.clip(columns[name][public].astype(float), low, high)
     centre = float(y.mean()) if len(public) else float(np.mean((low, high)))
     return Target(name, low, high, centre, centre)
@@ -204,68 +171,6 @@ def _fit_numbers(columns: Columns, ranges: Bounds, public: Rows) -> Numbers:
         known = np.isfinite(shown).any()
         fill.append(np.clip(np.nanmean(shown), *ends) if known else np.mean(ends))
     return Numbers(tuple(ranges), low, high, np.array(fill), np.ones(len(low)))
-
-
-def _fit_categories(names: Sequence[str], texts: NDArray, encoding: str, least: int) -> Categories:
-    """Fit the categories of public texts (n, k); those that fewer rows show than least joined."""
-    if encoding not in ("onehot", "integer"):
-        raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
-    if encoding == "integer":
-        made = Categories.of(tuple(names), texts, True)
-    else:
-        made = Categories(tuple(names), tuple(join_rare(column, least) for column in texts.T))
-    several = np.array([len(categories) > 1 for categories in made.categories], dtype=bool)
-    return _keep_columns(made, made.categories, several)
-
-
-def fewest_rows(rows: int) -> int:
-    """Fewest of the public rows that tell anything.
-
-    >>> [fewest_rows(rows) for rows in (5, 30, 100)]
-    [1, 2, 3]
-    """
-    return min(FEWEST, -(-rows // FEW))
-
-
-def _fewest_that_fit(texts: NDArray, room: int) -> int:
-    """Fewest rows of a category that is not joined, such that texts (n, k) need few columns.
-
-    It is `fewest_rows` if a quarter of the rows is not enough.
-
-    Parameters
-    ----------
-    room : number of columns that there may be.
-    """
-    rows = len(texts)
-    few = fewest_rows(rows)
-    counts = [np.unique(column, return_counts=True)[1] for column in texts.T]
-    for least in range(few, rows // 4 + 1):
-        if sum(np.count_nonzero(one >= least) for one in counts) <= room:
-            return least
-    return few
-
-
-def join_rare(texts: NDArray, least: int) -> NDArray:
-    """Categories of some texts (n,), in order, those of fewer rows than least joined.
-
-    The first one is coded by zeros, as what is not listed is. Where any are joined, it stands for
-    them, or is the commonest where they are too few together.
-
-    >>> texts = 30 * ["b"] + 20 * ["a"] + 2 * ["c"]
-    >>> join_rare(np.array([*texts, "d", "d"], dtype=object), 3).tolist()
-    ['(rare)', 'a', 'b']
-    >>> join_rare(np.array(texts, dtype=object), 3).tolist()
-    ['b', 'a']
-    """
-    shown, counts = np.unique(texts, return_counts=True)
-    common = counts >= least
-    if common.all():
-        return shown
-    if counts[~common].sum() >= least:
-        return np.array([RARE, *shown[common]], dtype=object)
-    first = int(np.argmax(counts))
-    common[first] = False
-    return np.array([shown[first], *shown[common]], dtype=object)
 
 
 def find_additions(raw: Array) -> NDArray[np.bool_]:
@@ -314,7 +219,7 @@ def _leave_out_columns(encoder: Encoder, raw: Array, names: Sequence[str]) -> En
         encoder = replace(
             encoder,
             numbers=_select_numbers(encoder.numbers, added),
-            categories=_select_categories(encoder.categories, added[len(encoder.numbers.names) :]),
+            categories=select_categories(encoder.categories, added[len(encoder.numbers.names) :]),
         )
     used = {*encoder.numbers.names, *encoder.categories.names}
     return replace(encoder, dropped=tuple(name for name in names if name not in used))
@@ -326,32 +231,6 @@ def _select_numbers(numbers: Numbers, added: NDArray[np.bool_]) -> Numbers:
     names = tuple(np.array(numbers.names, dtype=object)[kept])
     parts = (numbers.low, numbers.high, numbers.fill, numbers.reach)
     return Numbers(names, *(part[kept] for part in parts))
-
-
-def _select_categories(categories: Categories, added: NDArray[np.bool_]) -> Categories:
-    """Columns of texts of which the categories, or places, that add something (d,) are kept."""
-    if categories.places:
-        return _keep_columns(categories, categories.categories, added)
-    left = []
-    for one in categories.categories:
-        count = len(one) - 1
-        left.append(one[np.append(True, added[:count])])
-        added = added[count:]
-    return _keep_columns(categories, left, np.array([len(one) > 1 for one in left], dtype=bool))
-
-
-def _keep_columns(
-    made: Categories, categories: Sequence[NDArray], kept: NDArray[np.bool_]
-) -> Categories:
-    """Some of the columns of texts (k,), with the given categories."""
-    pairs = [
-        pair
-        for pair, keep in zip(zip(made.names, categories, strict=True), kept, strict=True)
-        if keep
-    ]
-    return replace(
-        made, names=tuple(name for name, _ in pairs), categories=tuple(one for _, one in pairs)
-    )
 
 
 def _fit_expansion(
@@ -401,56 +280,6 @@ def _fit_components(raw: Array, components: int) -> Components:
     axes = principal_axes((raw - centre) / spread, components)
     scores = project_rows(axes, raw, centre, spread)
     return Components(centre, spread, axes, scores.min(axis=0), scores.max(axis=0))
-
-
-def _public_range(
-    name: str, columns: Columns, public: Rows, bounds: Bounds, outermost: float
-) -> tuple[float, float]:
-    """Public range of a column: as stated, or of public rows but a share ``outermost`` at each end.
-
-    Outliers among many public rows would set the scale of a whole column; where nothing is left
-    without them (a rare yes among noes), the whole range counts.
-    """
-    if name in bounds:
-        return float(bounds[name][0]), float(bounds[name][1])
-    if not len(public):
-        raise InputError(
-            f"data.bounds.{name}",
-            "a range must be public, and there is neither a bound nor a public row",
-            remedy=f"Add {name} = [low, high] under [data.bounds], or set data.public_rows.",
-        )
-    values = columns[name][public].astype(float)
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return 0.0, 0.0
-    low, high = np.quantile(values, [outermost, 1 - outermost], method="inverted_cdf")
-    if outermost:
-        low, high = shorten_range(values, float(low), float(high))
-    if not low < high:
-        low, high = values.min(), values.max()
-    return float(low), float(high)
-
-
-def shorten_range(values: Array, low: float, high: float) -> tuple[float, float]:
-    """Range of some values (n,) without what one or two far ones add to either end.
-
-    An end may lie beyond the value that is `FEWEST`th from it by `BEYOND` of the range between
-    these values: the slope of a column would else rest on a row or two.
-
-    >>> values = np.array([*np.linspace(0, 1, 101), 30.0])
-    >>> low, high = shorten_range(values, 0.0, 30.0)
-    >>> low, round(high, 2)
-    (0.0, 1.48)
-    """
-    if len(values) < FEWEST_TO_SHORTEN:
-        return low, high
-    inner = np.sort(values)
-    first = float(inner[FEWEST - 1])
-    last = float(inner[-FEWEST])
-    room = BEYOND * (last - first)
-    if not room:
-        return low, high
-    return max(low, first - room), min(high, last + room)
 
 
 def principal_axes(x: Array, count: int) -> Array:

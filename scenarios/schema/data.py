@@ -88,7 +88,8 @@ class Data(Section):
     leaves over."""
     bounds: Ranges = Field(default_factory=dict)
     """Public ranges of columns and target, such as `age = [0, 120]`. Those of the public rows
-    unless given: of a column three times as wide, but under `protocol = "published"`."""
+    unless given. Those of columns are three times as wide where halves of the public rows predict
+    one another better so, but never under `protocol = "published"`."""
     unit: Text = "one record"
     """A remark that says in words what one record is. It changes no guarantee: the unit is one
     record, or one person under `person`."""

@@ -17,8 +17,9 @@ from learning.arrays import Array
 from learning.data.division import Division
 from learning.data.encoding import Encoder
 from learning.data.expansion import KINDS, LINEAR
-from learning.data.fitting import fit_encoder, widen_ranges
+from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
+from learning.data.ranges import choose_reach, widen_ranges
 from learning.data.rows import Rows
 from learning.errors import InputError
 from learning.forecast.feature_choice import (
@@ -183,7 +184,9 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
     # splines, bins and products are made of columns within the range of the public rows
     if scenario.learning.protocol == PUBLISHED or encoder.expansion is not None:
         return encoder
-    return widen_ranges(encoder, table.columns, public, data.bounds)
+    rng = Streams(scenario.seed, "data").rng("reach")
+    reach = choose_reach(encoder, table.columns, public, data.bounds, rng=rng)
+    return widen_ranges(encoder, table.columns, public, data.bounds, reach)
 
 
 def _try_kinds(scenario: Scenario, table: Selection, public: Rows, stated: str) -> list[OwnFit]:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from learning.data.fitting import RARE, find_additions, fit_encoder, join_rare, shorten_range
+from learning.data.categories import RARE, join_rare
+from learning.data.fitting import find_additions, fit_encoder
+from learning.data.ranges import shorten_range
 
 
 def fit(columns, rows, **changes):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from learning.data.encoding import read_encoder
-from learning.data.fitting import describe_encoder, fit_encoder, widen_ranges
+from learning.data.fitting import describe_encoder, fit_encoder
 from learning.data.owner_data import encode_owners
+from learning.data.ranges import choose_reach, widen_ranges
 
 STATED = {"age": (0.0, 100.0)}
 
@@ -27,7 +28,7 @@ def table(rows=400, seed=1):
 def fitted(columns, features=("age", "height"), public=40, **changes):
     told = dict(target="y", features=features, public=np.arange(public), bounds=STATED)
     made = fit_encoder(columns, **{**told, **changes})
-    return made, widen_ranges(made, columns, np.arange(public), STATED)
+    return made, widen_ranges(made, columns, np.arange(public), STATED, 3.0)
 
 
 def test_widened_ranges_are_three_times_as_wide_and_stated_ones_stay():
@@ -92,3 +93,47 @@ def test_rows_of_columns_that_add_up_stay_together(seed):
         model = np.linalg.lstsq(public.x, public.y, rcond=None)[0]
         lost.append(np.mean((owner.y - owner.x @ model) ** 2))
     assert lost[1] < 1.2 < 1.8 < lost[0]
+
+
+def chosen(columns, public=200, bounds=STATED, seed=0):
+    """The reach of ranges of all columns but y."""
+    rows = np.arange(public)
+    features = [name for name in columns if name != "y"]
+    made = fit_encoder(columns, target="y", features=features, public=rows, bounds=bounds)
+    return choose_reach(made, columns, rows, bounds, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("rows", [60, 200])
+@pytest.mark.parametrize("seed", range(3))
+def test_ranges_reach_further_where_columns_add_up(seed, rows):
+    """Few rows reach as far as all of their own cells do: only the cells of rows held back are clipped."""
+    draw = np.random.default_rng(seed)
+    parts = draw.standard_normal((rows, 2))
+    total = parts.sum(axis=1) + 0.01 * draw.standard_normal(rows)
+    y = parts @ [3.0, -3.0] + 30 * (total - parts.sum(axis=1)) + draw.standard_normal(rows)
+    columns = {"a": parts[:, 0], "b": parts[:, 1], "total": total, "y": y}
+    assert chosen(columns, public=rows, bounds={}) == 3.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranges_end_with_the_public_rows_where_far_cells_tell_nothing(seed):
+    """Of a column that counts up to a limit only, far cells would bend the slope."""
+    draw = np.random.default_rng(seed)
+    income = draw.lognormal(0, 1.5, 200)
+    y = np.minimum(income, 3.0) + 0.3 * draw.standard_normal(200)
+    assert chosen({"income": income, "y": y}, bounds={}) == 1.0
+
+
+def test_ranges_do_not_reach_further_for_nothing():
+    """Few rows, stated ranges, and flags, which no range clips."""
+    columns = table()
+    assert chosen(columns, public=2) == 1.0
+    assert chosen(columns, bounds=dict.fromkeys(columns, (0.0, 300.0))) == 1.0
+    flags = np.tile([0.0, 1.0, 1.0, 0.0], 100)
+    assert chosen({"flag": flags, "y": columns["y"]}) == 1.0
+
+
+def test_rows_of_owners_do_not_count():
+    columns = table()
+    other = {name: np.append(column[:200], 1e3 * column[200:]) for name, column in columns.items()}
+    assert [chosen(columns, seed=s) for s in range(5)] == [chosen(other, seed=s) for s in range(5)]
