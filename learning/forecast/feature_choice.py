@@ -154,9 +154,10 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     """Forecast the total error of one kind by the quick forecast of steps along gradients.
 
     What is missed is the error by cross-validation, less the C/m that a model from m rows loses,
-    and no less than that on the rows themselves. All are of the model with the stated penalty: one
-    that shrinks more loses less than C/m, and a wide kind would seem to miss nothing. One release of moments is forecast only if no
-    steps are open: its bounds take long to choose, and kinds differ in much the same order.
+    and no less than that on the rows themselves. Both errors are those of the model at the stated
+    penalty: a model that shrinks more loses less than C/m, so a wide kind would seem to miss
+    nothing. One release of moments is forecast only if no steps are open: its bounds take long to
+    choose, and kinds differ in much the same order.
     """
     ways = list_open_ways(inputs)
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
