@@ -44,7 +44,8 @@ class OwnFit:
     encoder : public facts that it encodes rows with.
     theta : array (p,), its parameters.
     lost : array (n,), loss of each public row under the model of the other folds.
-    seen : mean loss of the public rows under the model of all of them.
+    stated : array (n,), the same under the stated penalty, which the market trains with.
+    seen : mean loss of the public rows under the model of all of them, at the stated penalty.
     rows : features (n, p) and target (n,) of the public rows.
     wrong : share of labels that cross-validation gets wrong; None where the target is a number.
     """
@@ -53,6 +54,7 @@ class OwnFit:
     encoder: Encoder = field(repr=False)
     theta: Array = field(repr=False)
     lost: Array = field(repr=False)
+    stated: Array = field(repr=False)
     seen: float
     rows: tuple[Array, Array] = field(repr=False)
     wrong: float | None = None
@@ -126,13 +128,14 @@ def fit_own(
         said[:, out] = loss.predicted(encoder.records(columns, rows[out])[0], models) + centre
     lost = count_losses(loss, said, target)
     best = int(lost.mean(axis=1).argmin())
+    stated = penalties.index(penalty)
     x, y, _ = whole.records(columns, rows)
-    theta = fit_penalties(loss, x, y, penalties[best : best + 1])
-    seen = float(count_losses(loss, loss.predicted(x, theta), y).mean())
+    theta = fit_penalties(loss, x, y, [penalties[best], penalty])
+    seen = float(count_losses(loss, loss.predicted(x, theta[-1:]), y).mean())
     wrong = None
     if loss.labels:
         wrong = float(np.mean(np.where(said[best] >= 0, 1.0, -1.0) != target))
-    return OwnFit(kind, whole, theta[0], lost[best], seen, (x, y), wrong)
+    return OwnFit(kind, whole, theta[0], lost[best], lost[stated], seen, (x, y), wrong)
 
 
 def fit_penalties(loss: Loss, x: Array, y: Array, penalties: Sequence[float]) -> Array:
@@ -151,8 +154,10 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     """Forecast the total error of one kind by the quick forecast of steps along gradients.
 
     What is missed is the error by cross-validation, less the C/m that a model from m rows loses,
-    and no less than that on the rows themselves. One release of moments is forecast only if no
-    steps are open: its bounds take long to choose, and kinds differ in much the same order.
+    and no less than that on the rows themselves. Both errors are those of the model at the stated
+    penalty: a model that shrinks more loses less than C/m, so a wide kind would seem to miss
+    nothing. One release of moments is forecast only if no steps are open: its bounds take long to
+    choose, and kinds differ in much the same order.
     """
     ways = list_open_ways(inputs)
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
@@ -175,7 +180,7 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     few = spread / (len(y) * (1 - 1 / FOLDS))
     return KindForecast(
         own,
-        missed=max(own.error - few, own.seen),
+        missed=max(float(own.stated.mean()) - few, own.seen),
         records=spread / float(inputs.owners.sizes.sum()),
         noise=best.relative_fitness * optimum - clipping,
         clipping=clipping,
@@ -192,7 +197,7 @@ def choose_kind(found: Sequence[KindForecast]) -> KindForecast:
     best = min(found, key=lambda one: one.total)
     tied = []
     for one in found:
-        chance = standard_error(one.own.lost - best.own.lost)
+        chance = standard_error(one.own.stated - best.own.stated)
         if one.total - best.total <= min(chance, NEAR * best.total):
             tied.append(one)
     return min(tied, key=lambda one: (one.own.encoder.n_parameters, one.total))

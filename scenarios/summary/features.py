@@ -50,7 +50,7 @@ def kind_part(own: OwnFit, found: KindForecast | None, least: float) -> dict[str
     return row | {
         "unexplained": least,
         "misses": found.missed - least,
-        "misses_standard_error": standard_error(own.lost),
+        "misses_standard_error": standard_error(own.stated),
         "records": found.records,
         "noise": found.noise,
         "clipping": found.clipping,

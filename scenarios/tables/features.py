@@ -66,12 +66,13 @@ class Features:
     def ratio_each(self) -> tuple[Array, Array] | None:
         """Losses of each public row under the learner's best kind, and the market's, (n,) both.
 
-        None where they are of one kind.
+        The second is of the public model, which has the stated penalty. None where they are of one
+        kind.
         """
         if not self.tried or self.tried[0].kind == self.kind:
             return None
         (same,) = (one for one in self.tried if one.kind == self.kind)
-        return self.tried[0].lost, same.lost
+        return self.tried[0].lost, same.stated
 
 
 @dataclass(frozen=True)

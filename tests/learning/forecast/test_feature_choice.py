@@ -17,7 +17,7 @@ from learning.losses.losses import make_loss
 def own_of(kind, lost, width):
     """Own model of a kind with given losses."""
     encoder = SimpleNamespace(n_parameters=width)
-    return OwnFit(kind, encoder, np.zeros(width), lost, float(lost.mean()), (lost, lost))
+    return OwnFit(kind, encoder, np.zeros(width), lost, lost, float(lost.mean()), (lost, lost))
 
 
 def fitted(loss, rows, kind="splines", seed=1, penalty=0.0):
@@ -97,3 +97,21 @@ def test_the_total_is_the_sum_of_its_parts_and_decides():
     loud = KindForecast(own_of("loud", lost, 9), 2.4, 0.1, 0.3, 0.1)
     assert quiet.total == pytest.approx(2.8)
     assert choose_kind([loud, quiet]).own.kind == "quiet"
+
+
+def test_the_model_that_the_dispersion_is_about_has_the_stated_penalty():
+    rng = np.random.default_rng(3)
+    columns = {"x": rng.uniform(0, 10, 200), "y": np.where(rng.random(200) < 0.3, 1.0, -1.0)}
+
+    def fit(public):
+        facts = {"target": "y", "features": ("x",), "public": public, "bounds": {}, "labels": True}
+        return fit_encoder(columns, **facts, kind=KINDS["bins"])
+
+    loss = make_loss("logistic")
+    rows = np.arange(200)
+    own = fit_own("bins", fit, columns, rows, loss, 1e-4, rng=np.random.default_rng(5))
+    x, y = own.rows
+    model, _ = loss.fit(x, y, 1e-4)
+    assert own.seen == pytest.approx(float(np.mean(loss.value(y * (x @ model)))))
+    assert own.stated.mean() > own.error  # a wide model of pure chance had better shrink
+    assert own.seen < float(np.mean(loss.value(y * (x @ own.theta))))
