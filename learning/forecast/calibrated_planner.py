@@ -25,7 +25,7 @@ from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import price_moments
 from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
-from learning.forecast.possible import possible_rehearsals, reflect_optimum
+from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
@@ -123,12 +123,11 @@ class CalibratedPlanner(Planner):
         levels = self.forecast.noise_at(epsilon) * factor
         work = plan.horizon * REPEATS * len(worlds)
         did = count_progress(self.inputs.progress, "forecasting: how sure it is", work)
-        outcome = np.array(
-            [
-                replace(world, did=did).rehearse_plan(plan, level[None], REPEATS).mean()
-                for world, level in zip(worlds, levels, strict=True)
-            ]
-        )
+        measured = [
+            replace(world, did=did).rehearse_plan(plan, level[None], REPEATS).ravel()
+            for world, level in zip(worlds, levels, strict=True)
+        ]
+        outcome = even_out_runs(np.array(measured))
         sound = np.isfinite(outcome)
         outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
         return factor * outcome * self._inequality_at(epsilon)

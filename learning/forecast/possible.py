@@ -28,35 +28,69 @@ from learning.training.law import Problem
 # Percentiles of bootstrap samples cover too little where rows are few. By this factor those of the
 # law cover enough on one half of the drawn markets; rehearsals add some chance of their own.
 FEW_ROWS = 1.15
+SHARES = (np.arange(2000) + 0.5) / 2000  # at which the posterior of a share is summed up
 
 
 def shrink_biases(shown: Array, possible: Array) -> Array:
     """Shrink possible biases of clipping by the part of their squares that is chance, (m, p).
 
     The bias d_0 on n rows errs by a variance V, and that of a bootstrap sample by V once more, so
-    mean squares count V twice. With k = 1 - (1 - 2/p) min(1, V/|d_0|^2) the bias in world b is
+    mean squares count V twice. The true bias is normal a priori, of mean 0; the share B of its own
+    variance and of V/p together that is V/p has the uniform prior. With k = 1 - E(B | d_0) the bias
+    in world b is
 
-        k d_0 + sqrt(k) (d_b - d_0),    of mean square k (k |d_0|^2 + V).
+        k d_0 + sqrt(k) (d_b - d_0),    of mean square k (k |d_0|^2 + V),
 
-    For a wide model that is |d_0|^2 - V, as it should be on average over rows. Few parameters tell
-    little of the share of chance, so less is taken away.
+    the posterior mean, and the variance that is left at that k. B has the density B^(p/2) exp(-B p
+    |d_0|^2/(2V)) on (0, 1).
 
     Parameters
     ----------
     shown : array (p,), bias on the public rows, d_0.
     possible : array (m, p), on bootstrap samples of them, d_b.
 
-    Source: James and Stein, Estimation with Quadratic Loss; Efron and Morris, Stein's Estimation
-        Rule and Its Competitors (k as a posterior's weight).
+    Source: Strawderman, Proper Bayes Minimax Estimators of the Multivariate Normal Mean (1971);
+        Daniels, A Prior for the Variance in Hierarchical Models (1999; the uniform prior of B).
 
-    >>> shrink_biases(np.full(4, 1.0), np.array([[0.0] * 4, [2.0] * 4])).round(3)[:, 0].tolist()
-    [-0.207, 1.207]
+    >>> shrink_biases(np.full(4, 1.0), np.array([[0.0] * 4, [2.0] * 4])).round(2)[:, 0].tolist()
+    [-0.24, 0.92]
     """
     chance = float(possible.var(axis=0).sum())
-    squared = float(shown @ shown)
-    share = min(1.0, chance / squared) if squared > 0 else 1.0
-    kept = 1 - max(0.0, 1 - 2 / len(shown)) * share
+    if not chance > 0:
+        return possible
+    width = len(shown)
+    logs = 0.5 * width * (np.log(SHARES) - SHARES * float(shown @ shown) / chance)
+    odds = np.exp(logs - logs.max())
+    kept = 1 - float(odds @ SHARES / odds.sum())
     return np.asarray(kept * shown + np.sqrt(kept) * (possible - shown))
+
+
+def even_out_runs(measured: Array) -> Array:
+    """Mean fitness in each world, (m,), without the spread that chance in its few runs adds.
+
+    The mean of each world's runs errs, relative to itself, by a variance that the runs show. This
+    is no part of the spread between worlds: logarithms are moved towards their mean until their
+    variance is less by as much.
+
+    Parameters
+    ----------
+    measured : array (m, runs), relative fitness.
+
+    >>> even_out_runs(np.array([[1.0, 1.0], [4.0, 4.0]])).round(3).tolist()
+    [1.0, 4.0]
+    >>> even_out_runs(np.array([[0.5, 1.5], [2.0, 6.0]])).round(3).tolist()
+    [1.102, 3.63]
+    """
+    means = measured.mean(axis=1)
+    runs = measured.shape[1]
+    if runs < 2 or not np.all((means > 0) & np.isfinite(means)):
+        return np.asarray(means)
+    chance = float(np.mean(measured.var(axis=1, ddof=1) / means**2)) / runs
+    logs = np.log(means)
+    spread = float(logs.var(ddof=1)) if len(means) > 1 else 0.0
+    kept = np.sqrt(max(0.0, 1 - chance / spread)) if spread > 0 else 1.0
+    centre = logs.mean()
+    return np.asarray(np.exp(centre + kept * (logs - centre)))
 
 
 def reflect_optimum(bootstrap: BootstrapSamples) -> Array:

@@ -44,7 +44,8 @@ REHEARSED_HORIZONS = (2, 3, 9, 33)
 ROUNDS = 3  # that a radius is chosen for where they are open
 GROWTH = 2.0
 BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
-BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
+BALL_AT_ONCE = 1.0  # of AdaSSP, whose noise grows with it and whose solution does not wander
+BALL_OF_STEP = 2.0  # of scores, whose noise does not: one start in 25 is further than all 24
 
 
 def design_protocol(
@@ -69,6 +70,8 @@ def design_protocol(
             return _design_by_stand_in(inputs, bootstrap, mechanism)
     whole = inputs.public_coordinates(mechanism)
     wide = BALL if algorithm.takes_steps else BALL_AT_ONCE
+    if algorithm.scores:
+        wide = BALL_OF_STEP
     moved = bootstrap_in_doubt(inputs, mechanism, len(bootstrap)) if algorithm.scores else None
     ball = settings.theta_max or _furthest_start(moved or bootstrap, whole) * wide
     if algorithm.scores:
