@@ -30,7 +30,7 @@ OPTIONS = (
 )
 PATIENCE = 30  # seconds
 # The picture in the documents: how wide and high.
-PICTURE = 1280, 930
+PICTURE = (1280, 1010)
 
 
 def lacking() -> list[str]:

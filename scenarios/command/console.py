@@ -47,13 +47,18 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
 def _errors_table(content: Mapping[str, Any]) -> PlainTable:
     """Make the table of errors in plain units, with that of the model that is bought first."""
     title = render_phrase("errors", "heading", content)
-    table = PlainTable(title, "model", "measured", "in nine trainings in ten", "forecast")
+    rows = error_rows(content)
+    spreads = {row["kind"]: render_phrase("errors", "spread", row, content) for row in rows}
+    trained = any(spreads.values())  # else a column would be empty
+    heads = ["in nine trainings in ten"] * trained + ["forecast"]
+    table = PlainTable(title, "model", "measured", *heads)
     show = error_format(content["errors"], content)
-    for row in error_rows(content):
+    for row in rows:
         measured = "not trained" if row["kind"] == "bought" else "–"
         if row["measured"] is not None:
             measured = show(row["measured"])
-        words = [render_phrase("errors", name, row, content) for name in ("spread", "forecast")]
+        words = [spreads[row["kind"]]] * trained
+        words.append(render_phrase("errors", "forecast", row, content))
         table.add_row(render_phrase("errors", "row_words", row, content), measured, *words)
     return table
 

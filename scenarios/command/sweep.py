@@ -161,11 +161,18 @@ def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
 
 def _points_table(study: Study, swept: Swept) -> PlainTable:
     """Make a table of the first points of a study."""
-    from scenarios.report.facts_study import name_column, reader_keys, show_interval, show_value
+    from scenarios.report.facts_study import (
+        name_column,
+        reader_keys,
+        show_interval,
+        show_value,
+        shown_facts,
+    )
 
     places = reader_keys(study, swept.points)
+    facts = shown_facts(study)
     keys = (study.keys[i] for i in places)
-    table = PlainTable(study.title, "point", *keys, *map(name_column, study.show))
+    table = PlainTable(study.title, "point", *keys, *map(name_column, facts))
     for point in swept.points[:SHOWN]:
         cells = [""] * len(places)
         for at, i in enumerate(places):
@@ -173,7 +180,7 @@ def _points_table(study: Study, swept: Swept) -> PlainTable:
                 cells[at] = show_value(point.values[i])
         shown = ["failed"]
         if point.facts:
-            shown = [show_interval(fact, point.facts.get(fact)) for fact in study.show]
+            shown = [show_interval(fact, point.facts.get(fact)) for fact in facts]
         table.add_row(point.number, *cells, *shown)
     return table
 

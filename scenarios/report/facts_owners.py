@@ -34,9 +34,28 @@ def budgets_sold(result: Content) -> list[float]:
 
 def sell_alike(owners: Iterable[Content]) -> bool:
     """Test whether owners sell the same budget under noise for the same payment, up to rounding."""
-    sales = {(f"{epsilon_of(one):.6g}", f"{one['payment'] or 0.0:.6g}") for one in owners}
-    epsilon, payment = map(float, next(iter(sales)))
-    return len(sales) == 1 and epsilon < math.inf and payment >= 0
+    groups = group_alike(owners)
+    one = groups[0][0]
+    return len(groups) == 1 and epsilon_of(one) < math.inf and (one["payment"] or 0.0) >= 0
+
+
+def group_alike(owners: Iterable[Content]) -> list[list[Content]]:
+    """Group owners who sell the same budget for the same payment, up to rounding."""
+    groups: dict[tuple[str, str], list[Content]] = {}
+    for owner in owners:
+        sale = (f"{epsilon_of(owner):.6g}", f"{owner['payment'] or 0.0:.6g}")
+        groups.setdefault(sale, []).append(owner)
+    return list(groups.values())
+
+
+def name_alike(names: Sequence[str], letters: int) -> str:
+    """Name owners who are shown as one: as many of them as so many letters hold, at least one.
+
+    >>> name_alike(["North", "South", "East"], 24), name_alike(["A", "B", "C", "D"], 17)
+    ('North, South and East', 'A, B and 2 others')
+    """
+    texts = (join_words(names, most) for most in (3, 2))
+    return next((text for text in texts if len(text) <= letters), join_words(names, 1))
 
 
 def asks_nothing(result: Content) -> bool:

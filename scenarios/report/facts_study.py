@@ -121,6 +121,17 @@ def reader_keys(study: Study, points: Sequence[Point]) -> list[int]:
     return [i for i in places if not any(isinstance(p.values[i], hidden) for p in points)]
 
 
+def shown_facts(study: Study) -> list[str]:
+    """List the facts that a table shows: the one that points are drawn along, and those asked for.
+
+    Without the first, points of one title cannot be told apart.
+    """
+    along = study.along
+    if along is None or along in study.keys or along in study.show:
+        return list(study.show)
+    return [along, *study.show]
+
+
 def point_keys(study: Study, point: Point) -> list[tuple[str, Any]]:
     """Keys and values that tell a point: title and place along the picture, or all keys."""
     pairs = zip(study.keys, point.values, strict=True)

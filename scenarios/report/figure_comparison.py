@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from learning.phrases import HARD_SPACE
 from scenarios.report.facts_outcome import alternative_name
 from scenarios.report.facts_owners import epsilon_of
 from scenarios.report.figure_page import (
@@ -68,7 +69,8 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     scale = _draw_gains(gains, rows)
     _finish_panel(gains, scale, len(rows), f"learner's gain, {unit}", zero=True)
     for place, row in enumerate(rows):
-        lines = wrap(alternative_name(row), LETTERS, max_lines=2, placeholder="…")
+        name = alternative_name(row).replace(" = ", f" ={HARD_SPACE}")
+        lines = wrap(name, LETTERS, max_lines=2, placeholder="…")
         label_row(gains, place, "\n".join(lines))
     if few:
         add_legend(figure, [shorten(name, 16) for name in names], "o", len(names), LABELS)

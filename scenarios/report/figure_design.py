@@ -26,6 +26,7 @@ HEIGHT = 4.2  # inches
 NOTE = (
     "Each dot is a policy, its owners in equilibrium; hollow: an owner would rather not take part"
 )
+MARKS = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"))
 RING: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
 
 
@@ -39,14 +40,15 @@ def design_figure(content: dict[str, Any]) -> Figure:
     error = Scale.over(100 * np.array(errors))
     names = [policy_name(row) for row in content["policies"] if not row["refused"]]
     for rank, name in enumerate(names):
-        colour = (*PALETTE, *[MUTED] * len(names))[rank]
+        colour = PALETTE[rank % len(PALETTE)]
+        mark = MARKS[rank // len(PALETTE) % len(MARKS)]
         for row in rows:
             if policy_name(row) == name:
                 face = {True: colour, False: "none"}[bool(row["feasible"])]
                 x, y = _place_policy(row, paid, error)
-                axes.plot(x, y, "o", markersize=5, color=colour, markerfacecolor=face)
+                axes.plot(x, y, mark[0], markersize=5, color=colour, markerfacecolor=face)
         top = 1 - (1.0 + 0.2 * rank) / HEIGHT
-        figure.text(1 - 1.75 / WIDTH, top, f"● {name}", color=colour, fontsize=8)
+        figure.text(1 - 1.75 / WIDTH, top, f"{mark[1]} {name}", color=colour, fontsize=8)
     best = [row for row in rows if row["efficient"]]
     line = [
         paid.place([row["payments"] for row in best]),

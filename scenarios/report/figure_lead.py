@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from learning.phrases import strength
-from scenarios.report.facts_outcome import measured_money
+from scenarios.report.facts_outcome import is_measured, measured_money
 from scenarios.report.facts_owners import (
     Content,
+    asks_nothing,
     by_name,
     by_stake,
     epsilon_of,
+    group_alike,
+    name_alike,
     protection_of,
-    sell_alike,
     sellers,
 )
 from scenarios.report.figure_page import (
@@ -44,6 +47,7 @@ from scenarios.report.wording import (
 
 HALF = 3.6  # inches: two of these stand side by side, on a phone one above the other
 ROW = 0.27
+LETTERS = 15  # of a name
 LISTED = 7  # owners with a row each
 NAME = 1.06  # inches: end of the names, longest bar, where the bars begin
 BAR = 0.38
@@ -56,20 +60,17 @@ def sales_figure(result: dict[str, Any]) -> Figure | None:
     if not sellers(result):
         return None
     owners = result["owners"]
-    listed = by_name(owners)
-    if len(owners) > LISTED + 1:
-        listed = by_stake(owners, LISTED)
-    names = {owner["name"] for owner in listed}
-    if len(owners) > 2 and sell_alike(owners):  # one row says it of all
-        listed = [{**owners[0], "shown": f"each of {len(owners):,}"}]
-        names = {owner["name"] for owner in owners}
+    listed = [_merge_row(alike, len(owners)) for alike in group_alike(by_name(owners))]
+    if len(listed) > LISTED + 1:
+        listed = by_stake(listed, LISTED)
+    names = {name for row in listed for name in row["names"]}
     others = [owner for owner in owners if owner["name"] not in names]
     count = len(listed) + bool(others)
     top = 0.56
     note = ""
     if others:
         top = 0.72
-        note = f"The {len(listed)} owners with most money at stake"
+        note = f"The {len(names)} owners with most money at stake"
     height = top + 0.1 + ROW * count
     figure = new_page(height, "Who sells what, for what money", note, HALF)
     axes = add_panel(figure, 0, top, HALF, ROW * count)
@@ -86,6 +87,15 @@ def sales_figure(result: dict[str, Any]) -> Figure | None:
     return figure
 
 
+def _merge_row(alike: Sequence[Content], count: int) -> Content:
+    """Make one row of owners who sell alike, of so many owners in all."""
+    names = [owner["name"] for owner in alike]
+    shown = name_alike(names, 2 * LETTERS)
+    if len(names) == count > 2:
+        shown = f"each of {count:,}"
+    return {**alike[0], "names": names, "shown": shown}
+
+
 def _draw_bars(
     axes: Axes,
     listed: Sequence[Content],
@@ -100,15 +110,18 @@ def _draw_bars(
         name = owner["name"]
         epsilon = epsilon_of(owner)
         paid = owner["payment"] or 0.0
-        axes.text(
-            NAME, row, shorten(owner.get("shown", name), 15), ha="right", va="center", fontsize=8.5
-        )
+        lines = [shorten(owner["shown"], LETTERS)]
+        if len(owner["names"]) > 1:
+            lines = wrap(owner["shown"], LETTERS + 2, max_lines=2, placeholder="…")
+        size = {1: 8.5, 2: 7.5}[len(lines)]
+        axes.text(NAME, row, "\n".join(lines), ha="right", va="center", fontsize=size)
         label = format_number(epsilon)
         if name in sure and math.isfinite(epsilon):
             label += f"  {strength(sure[name])}"
         _draw_bar(axes, FIRST, row, epsilon / (most or math.inf), PALETTE[0], label)
         colour = {True: PALETTE[2], False: PALETTE[1]}[paid >= 0]
-        _draw_bar(axes, SECOND, row, paid / (dearest or math.inf), colour, format_number(paid))
+        told = format_number(paid) + " each" * (len(owner["names"]) > 1)
+        _draw_bar(axes, SECOND, row, paid / (dearest or math.inf), colour, told)
 
 
 def _draw_bar(axes: Axes, left: float, row: int, part: float, colour: str, label: str) -> None:
@@ -134,12 +147,14 @@ def promised_figure(result: dict[str, Any]) -> Figure | None:
     if not sellers(result):
         return None
     learner = result["learner"]
-    money = measured_money(result)
+    money = measured_money(result) if is_measured(result) else None
     ends = (learner.get("gain") or {}).get("interval") or [learner["surplus"]] * 2
     often = "in nine of ten possible worlds"
     rows = [("forecast before training", learner["surplus"], ends, often, PALETTE[0])]
     top = 0.5
     note = "No model was trained"
+    if asks_nothing(result):
+        note = "Nothing is asked, so nothing is gained or lost"
     if money is not None:
         spread = money["learner_surplus"]
         runs = [spread["q05"], spread["q95"]]

@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
+from unicodedata import bidirectional
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -125,10 +126,13 @@ def add_legend(
 
 
 def shorten(name: str, most: int = 22) -> str:
-    """Cut a name to at most so many letters."""
-    if len(name) <= most:
-        return name
-    return name[: most - 1].rstrip() + "…"
+    """Cut a name to at most so many letters; one written from the right is kept together."""
+    cut = name
+    if len(name) > most:
+        cut = name[: most - 1].rstrip() + "…"
+    if any(bidirectional(letter) in ("R", "AL") for letter in cut):
+        return f"\u2068{cut}\u2069"
+    return cut
 
 
 def make_rows(axes: Axes, count: int) -> None:

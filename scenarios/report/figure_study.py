@@ -19,6 +19,7 @@ from scenarios.report.figure_page import (
     PALETTE,
     WIDTH,
     add_legend,
+    add_note,
     add_panels,
     make_rows,
     new_page,
@@ -39,6 +40,7 @@ LABELS = 1.9
 MOST_ROWS = 40
 MOST_CURVES = 10
 MOST_POINTS = 2000
+BESIDE_LETTERS = 34  # of a line of names in a panel
 MOST_LETTERS = 100  # of a line of the legend
 WIDE = 1000.0  # ratio of means: beyond, amounts are in logarithms even where intervals pass 0
 MARKS = "os^Dv"
@@ -192,8 +194,7 @@ def _draw_along_numbers(
     panels = add_panels(figure, (len(facts), columns), (LEFT, TOP), TALL, **room)
     for axes, fact in zip(panels, facts, strict=True):
         y = _fact_scale(fact, curves)
-        for rank, curve in enumerate(curves):
-            _draw_line(axes, curve, fact, rank, x, y)
+        _draw_lines(axes, curves, fact, x, y)
         x.rule(axes, "x", most=4)
         y.rule(axes, "y", 0.08)
         axes.tick_params(labelsize=7)
@@ -202,20 +203,40 @@ def _draw_along_numbers(
     return figure
 
 
-def _draw_line(axes: Axes, curve: Curve, fact: str, rank: int, x: Scale, y: Scale) -> None:
-    """Draw one curve of a panel, with its band."""
+def _draw_lines(axes: Axes, curves: list[Curve], fact: str, x: Scale, y: Scale) -> None:
+    """Draw the curves of a panel; those that coincide as one, in ink, with the names of all."""
+    ranks = {curve.name: rank for rank, curve in enumerate(curves)}
+    for curve in join_coinciding(curves, [fact]):
+        rank = ranks.get(curve.name)
+        _draw_line(axes, curve, fact, rank, x, y)
+        if rank is None:
+            style: dict[str, Any] = {"va": "top", "fontsize": 7, "color": INK}
+            add_note(
+                axes,
+                0.02,
+                0.99,
+                "\n".join(wrap(f"coincide: {curve.name}", BESIDE_LETTERS)[:2]),
+                **style,
+            )
+
+
+def _draw_line(axes: Axes, curve: Curve, fact: str, rank: int | None, x: Scale, y: Scale) -> None:
+    """Draw one curve of a panel, with its band; without a rank in ink."""
     pairs = zip(curve.at, curve.points, strict=True)
     there = [(at, point.facts[fact]) for at, point in pairs if fact in point.facts]
     there.sort(key=lambda pair: pair[0])
     if not there:
         return
     places = x.place([at for at, _ in there])
-    colour = PALETTE[rank % len(PALETTE)]
     means = y.place(_fact_values(fact, [found.mean for _, found in there]))
-    style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.4, "markersize": 3.5}
-    if rank >= len(PALETTE):
-        style["linestyle"] = (0, (4, 2))
-    axes.plot(places, means, color=colour, marker=MARKS[rank % len(MARKS)], **style)
+    colour = INK
+    style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.4, "markersize": 3.5, "marker": "o"}
+    if rank is not None:
+        colour = PALETTE[rank % len(PALETTE)]
+        style["marker"] = MARKS[rank % len(MARKS)]
+        if rank >= len(PALETTE):
+            style["linestyle"] = (0, (4, 2))
+    axes.plot(places, means, color=colour, **style)
     if all(found.low is not None for _, found in there):
         low, high = (
             _fact_values(fact, [getattr(found, end) for _, found in there])

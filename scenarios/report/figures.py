@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scenarios.output.unfinished import put_file
-from scenarios.report.facts_owners import by_name, by_stake
+from scenarios.report.facts_owners import by_name, by_stake, name_alike
 from scenarios.report.figure_forecast import forecast_figure
 from scenarios.report.figure_lead import promised_figure, sales_figure
 from scenarios.report.figure_page import (
@@ -190,11 +190,14 @@ def settling_figure(
     names = [owner["name"] for owner in there]
     table = table.reindex(columns=names).ffill()
     scale = Scale.over(np.append(table.to_numpy(), curves.get("epsilon", [])))
-    chosen = names
-    if len(names) > COLOURED:
-        chosen = [owner["name"] for owner in by_stake(there, COLOURED)]
-    grey = thin_out([name for name in names if name not in chosen])
-    note = _settling_note(len(table) > 1, len(chosen), len(owners) - len(chosen), len(grey))
+    alike = join_equal({name: table[name].to_numpy(float) for name in names})
+    chosen = list(alike)
+    if len(chosen) > COLOURED:
+        firsts = (owner for owner in there if owner["name"] in alike)
+        chosen = [owner["name"] for owner in by_stake(firsts, COLOURED)]
+    coloured = {name for first in chosen for name in alike[first]}
+    grey = thin_out([name for name in names if name not in coloured])
+    note = _settling_note(len(table) > 1, len(coloured), len(owners) - len(coloured), len(grey))
     figure = new_page(HEIGHT, "How the owners settled", note)
     axes = add_panel(figure, 0.62, 0.82, 4.5, HEIGHT - 1.4)
     rounds = table.index.to_numpy(float)
@@ -210,16 +213,44 @@ def settling_figure(
     _decorate_paths(axes, scale, rounds)
     last = table.iloc[-1]
     ends = [
-        (placed[name].iloc[-1], f"{shorten(name)}\u2002{format_number(last[name])}", colour)
+        (
+            placed[name].iloc[-1],
+            f"{shorten(name_alike(alike[name], 22))}\u2002{format_number(last[name])}",
+            colour,
+        )
         for name, colour in zip(chosen, PALETTE, strict=False)
     ]
     label_ends(axes, rounds[-1], ends)
     return figure
 
 
+def join_equal(values: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+    """Join names whose numbers agree in six digits, each group under its first name.
+
+    >>> join_equal({"A": np.array([1.0, 2.0]), "B": np.array([1.0]), "C": np.array([1.0, 2.0])})
+    {'A': ['A', 'C'], 'B': ['B']}
+    """
+    first: dict[bytes, str] = {}
+    joined: dict[str, list[str]] = {}
+    for name, numbers in values.items():
+        name_of_first = first.setdefault(_round_digits(numbers).tobytes(), name)
+        joined.setdefault(name_of_first, []).append(name)
+    return joined
+
+
+def _round_digits(values: np.ndarray) -> np.ndarray:
+    """Round to six digits; what is nothing beside the others to 0."""
+    size = np.abs(values)
+    usual = float(np.nanmedian(size)) if len(size) else 0.0
+    kept = np.isfinite(values) & (size > 1e-9 * usual)
+    power = 10.0 ** (5 - np.floor(np.log10(np.where(kept, size, 1.0))))
+    rounded = np.round(np.where(kept, values, 0.0) * power) / power + 0.0
+    return np.where(np.isfinite(values), rounded, values)
+
+
 def _settling_note(moves: bool, chosen: int, hidden: int, grey: int) -> str:
     note = "Privacy budget of each owner" + " after each round of moves" * moves
-    if not hidden:
+    if not grey:
         return note
     among = f"{hidden:,}"
     if grey < hidden:
@@ -260,9 +291,13 @@ def payoff_figure(
     owners: rows with name and, where known, epsilon, surplus and epsilon_worth.
     unit: unit of money.
     """
-    shown = most_at_stake(curves, owners)
+    alike = join_equal(
+        {name: _payoffs_of(one) for name, one in curves.groupby("owner", sort=False)}
+    )
+    shown = most_at_stake(curves, [owner for owner in owners if owner["name"] in alike])
     rows_of = {owner["name"]: owner for owner in owners}
     columns = min(3, len(shown))
+    letters = {1: 60}.get(columns, 24)
     rows = -(-len(shown) // columns)
     tall = {1: 2.2}.get(columns, 1.35)
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
@@ -271,7 +306,8 @@ def payoff_figure(
         name: _panel_floor(curve["payoff"].to_numpy(), rows_of[name].get("surplus"))
         for name, curve in kept.items()
     }
-    note = _curves_note(curves, [rows_of[name] for name in shown], len(owners))
+    hidden = len(owners) - sum(len(alike[name]) for name in shown)
+    note = _curves_note(curves, [rows_of[name] for name in shown], len(owners) - hidden, hidden)
     lines = note.count("\n")
     if any(kept[name]["payoff"].min() < floor for name, floor in floors.items()):
         note += "\u2003steep falls are cut off"
@@ -283,7 +319,7 @@ def payoff_figure(
     panels = add_panels(figure, (len(shown), columns), (LEFT, top), tall, **room)
     for axes, name in zip(panels, shown, strict=True):
         _draw_payoff(axes, scale, kept[name], rows_of[name], floors[name])
-        title = shorten(name, {1: 60}.get(columns, 24))
+        title = shorten(name_alike(alike[name], letters), letters)
         axes.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
     for axes in panels[-columns:]:
         axes.set_xlabel(scale.named(BUDGET))
@@ -292,11 +328,14 @@ def payoff_figure(
     return figure
 
 
-def _curves_note(curves: pd.DataFrame, shown: list[dict[str, Any]], count: int) -> str:
+def _payoffs_of(curve: pd.DataFrame) -> np.ndarray:
+    return curve[["epsilon", "payoff"]].to_numpy(float).ravel()
+
+
+def _curves_note(curves: pd.DataFrame, shown: list[dict[str, Any]], count: int, hidden: int) -> str:
     note = CURVES
-    if len(shown) < count:
-        hidden = count - len(shown)
-        note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
+    if hidden:
+        note += f"\nThe {count:,} owners with most money at stake; {hidden:,} are not shown"
     most = curves.groupby("owner")["epsilon"].max()
     if any(read_limit(owner.get("epsilon_worth")) < most[owner["name"]] for owner in shown):
         note += "\nShaded: beyond what is worth buying, the owner's noise hardly matters any more"
@@ -306,10 +345,10 @@ def _curves_note(curves: pd.DataFrame, shown: list[dict[str, Any]], count: int) 
 def most_at_stake(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> list[str]:
     """Name the owners with most money at stake among those with known curves, at most nine."""
     there = set(curves.loc[np.isfinite(curves["payoff"]), "owner"])
-    top = by_stake((owner for owner in owners if owner["name"] in there), PANELS)
-    if len(owners) <= PANELS:
-        top = by_name(top)
-    return [owner["name"] for owner in top]
+    known = [owner for owner in owners if owner["name"] in there]
+    if len(known) > PANELS:
+        return [owner["name"] for owner in by_stake(known, PANELS)]
+    return [owner["name"] for owner in by_name(known)]
 
 
 def _panel_floor(payoff: np.ndarray, settled: float | None) -> float:

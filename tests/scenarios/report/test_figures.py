@@ -247,6 +247,28 @@ def test_where_nothing_is_asked_no_training_is_drawn(tmp_path):
     )
 
 
+def test_owners_who_sell_alike_are_one_row_one_line_and_one_panel(tmp_path):
+    made = result(("North", "West", "South", "East", "Centre"), epsilon=[2.0, 1.0, 2.0, 2.0, 2.0])
+    folder = write(tmp_path / "r", made)
+    for name in ("trajectory", "payoff_curves"):
+        table = read_table(folder / f"{name}.csv")
+        like = table[table["owner"] == "North"]
+        parts = [like.assign(owner=owner) for owner in ("North", "South", "East", "Centre")]
+        pd.concat([table[table["owner"] == "West"], *parts]).to_csv(folder / f"{name}.csv")
+    said = {name: texts(svg) for name, svg in drawn(folder).items()}
+    for name in ("sales", "epsilon_paths", "payoff_curves"):
+        heads = [text.split("\u2002")[0] for text in said[name]]
+        assert any(head.startswith("North") for head in heads) and "West" in heads, name
+        assert not {"North", "South", "East", "Centre"} & set(heads), name
+    assert "400 each" in said["sales"] and not any("not shown" in t for t in said["payoff_curves"])
+
+
+def test_a_name_written_from_the_right_stays_apart_from_its_number(tmp_path):
+    made = result(("North", "מרכז רפואי"), epsilon=[1.0, 2.0])
+    labels = texts(drawn(write(tmp_path / "r", made))["epsilon_paths"])
+    assert "\u2068מרכז רפואי\u2069\u20022" in labels
+
+
 def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
     tiny = {"relative_fitness": -7e-16, "interval": [-7e-16, -7e-16]}
     made = without_questions()
@@ -277,7 +299,7 @@ def test_labels_of_ticks_never_touch(values, inches):
 def test_of_very_many_owners_the_paths_say_how_many_are_drawn_and_how_many_are_not():
     made = result(tuple(f"O{i}" for i in range(700)))
     paths = pd.DataFrame(
-        [{"round": r, "owner": f"O{i}", "epsilon": 1.0 + r} for r in (0, 1) for i in range(600)]
+        [{"round": r, "owner": f"O{i}", "epsilon": 1.0 + r + i} for r in (0, 1) for i in range(600)]
     )
     note = texts(
         draw_figure("epsilon_paths", made, {"trajectory": paths, "payoff_curves": pd.DataFrame()})

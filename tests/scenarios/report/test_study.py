@@ -2,9 +2,10 @@
 
 import pytest
 
-from scenarios.report.facts_study import show_difference, show_interval
+from scenarios.report.facts_study import show_difference, show_interval, shown_facts
+from scenarios.report.figure_page import draw_svg
 from scenarios.report.figure_scale import Scale
-from scenarios.report.figure_study import group_points
+from scenarios.report.figure_study import group_points, study_figure
 from scenarios.report.phrases import render_phrase
 from scenarios.sweeping.answers import Estimate, Point
 from scenarios.sweeping.study import Study
@@ -67,3 +68,30 @@ def test_a_difference_that_is_rounding_reads_as_none():
         point = Point(2, (), {fact: Estimate(1234.0, 1200.0, 1270.0, 5)}, found)
         assert show_difference(fact, point) == told
     assert show_difference(fact, Point(2, (), {}, {})) == "–"
+
+
+def test_curves_that_coincide_in_a_panel_are_one_with_the_names_of_all():
+    table = {"policy.budget": [1, 2], "owners.cost.price": [30, 40]}
+    study = Study.model_validate(
+        {
+            "scenario": "three_insurers",
+            "grid": table,
+            "along": "policy.budget",
+            "show": ["n_owners", "epsilon_max"],
+        }
+    )
+    cells = [Point(1, (1, 30), {}, {}), Point(2, (1, 40), {}, {}), Point(3, (2, 30), {}, {})]
+    cells.append(Point(4, (2, 40), {}, {}))
+    for cell in cells:
+        equal = Estimate(3.0 * cell.values[0], None, None, 1)
+        cell.facts.update(n_owners=equal, epsilon_max=Estimate(cell.values[1], None, None, 1))
+    drawn = draw_svg(study_figure, study, cells, "Prices")
+    assert drawn.count("coincide: price = 30; price = 40") == 1
+    assert ">price = 30<" in drawn and ">price = 40<" in drawn  # the legend has names
+    assert shown_facts(study) == ["n_owners", "epsilon_max"]
+
+
+def test_a_table_shows_the_fact_that_tells_points_of_one_title_apart():
+    made = {"scenario": "three_insurers", "grid": [{"title": ["a"], "seed": [1, 2]}]}
+    study = Study.model_validate(made | {"along": "n_owners", "show": ["epsilon_max"]})
+    assert shown_facts(study) == ["n_owners", "epsilon_max"]

@@ -130,3 +130,12 @@ def test_latex_and_the_page_of_a_comparison_have_the_currency():
         "the learner has 1\N{NO-BREAK SPACE}EUR more" in page
         and "pays 10\N{NO-BREAK SPACE}EUR in all" in page
     )
+
+
+def test_the_table_of_errors_has_no_empty_column(tmp_path, capsys):
+    print_result(result(), tmp_path)
+    trained = capsys.readouterr().out
+    print_result(result(validation=None), tmp_path)
+    untrained = capsys.readouterr().out
+    assert "nine trainings in ten" in trained
+    assert "in nine trainings in ten  " not in untrained and "not trained" in untrained
