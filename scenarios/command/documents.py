@@ -170,7 +170,7 @@ def disclose(
         entry, sources = disclosure.make_entry(content, day, told)
         sources |= disclosure.trace_texts()
         label = disclosure.make_label(content, day, found_audit)
-        made = {
+        made: dict[str, str | bytes] = {
             f"label.{kind.value}": render_document(label, kind.value),
             f"nist_sp_800_226.{kind.value}": render_document(
                 disclosure.make_answers(content, day), kind.value

@@ -19,7 +19,8 @@ FILES = {"": "DejaVuSans.ttf", "B": "DejaVuSans-Bold.ttf", "I": "DejaVuSans-Obli
 MARGIN = 18  # millimetres
 SIZES = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, 6.5)  # points, the largest that keeps to the pages
 MISSING = "\N{WHITE SQUARE}"  # for a character that the font lacks
-BAND = FontFace(fill_color=(227, 238, 246))
+SHADE = (227, 238, 246)  # red, green and blue
+BAND = FontFace(fill_color=SHADE)
 
 
 def render_pdf(document: Document) -> bytes:
@@ -63,7 +64,7 @@ def _lay_out(document: Document, size: float) -> FPDF:
 
 def _write(page: FPDF, text: str, size: float, style: str = "", *, band: bool = False) -> None:
     page.set_font(FONT, style, size)
-    page.set_fill_color(BAND.fill_color)
+    page.set_fill_color(SHADE)
     height = 0.5 * size
     page.multi_cell(
         0, height, _show(text), align="L", fill=band, new_x="LMARGIN", new_y="NEXT", padding=(0, 0)

@@ -59,7 +59,7 @@ def make_memo(content: Content, date: dt.date) -> Document:
     subject = subject_of(content)
     say = partial(_say, content, subject)
     result = _result_of(content)
-    tables = {"money": None, "model": None, "asked": None}
+    tables: dict[str, Table | None] = {"money": None, "model": None, "asked": None}
     if subject == "compare":
         tables["money"] = _alternatives_table(content)
     else:
