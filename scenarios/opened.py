@@ -19,7 +19,7 @@ from scenarios.model_file import MODEL, from_json
 from scenarios.output.manifest import MANIFEST
 from scenarios.report.facts_owners import epsilon_of
 from scenarios.report.figures import FIGURES, draw_figure, read_table
-from scenarios.report.page import write_report
+from scenarios.report.memo import write_pages
 from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_number, money_heading
 from scenarios.runner import run as run_scenario
@@ -184,7 +184,7 @@ class Result:
 
         As ``dpmarket run`` does.
         """
-        saved.save_result(self.raw, Path(folder), write_report, force=force)
+        saved.save_result(self.raw, Path(folder), write_pages, force=force)
         return Path(folder)
 
     def __repr__(self) -> str:

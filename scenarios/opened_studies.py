@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from scenarios.report.comparison_page import (
     alternatives_frame,
     draw_comparison,
     owners_frame,
-    render_memo,
     save_comparison,
 )
 from scenarios.report.design_page import draw_design, save_design
+from scenarios.report.document_formats import render_document
+from scenarios.report.memo import make_memo
 from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.result import to_plain
 from scenarios.schema.scenario import Scenario
@@ -57,7 +59,8 @@ class Comparison:
     @property
     def memo(self) -> str:
         """The outcome in plain words (Markdown)."""
-        return render_memo(self.content)
+        made = make_memo(self.content, dt.datetime.now(dt.UTC).date())
+        return render_document(made, "md").decode()
 
     @check_arguments
     def save(self, folder: str | Path, *, force: bool = False) -> Path:

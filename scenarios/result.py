@@ -30,6 +30,7 @@ CONTENT = "result.json"
 PROTOCOL = "protocol.json"
 NETWORK = "network.graphml"
 REPORT = "report.html"
+MEMO = "memo.html"
 DRAWN = (
     "sales",
     "promised",
@@ -52,7 +53,7 @@ TABLES = (
 )
 # What the run found; the other files are drawn from these.
 FACTS = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, "scenario.toml")
-FILES = (*FACTS, *DRAWINGS, REPORT)
+FILES = (*FACTS, *DRAWINGS, REPORT, MEMO)
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]

@@ -136,7 +136,13 @@ ROOMS = (
     "exchange",
     "scenarios",
 )
-IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}
+IMPORTED_AS = {
+    "scikit_learn": "sklearn",
+    "salib": "SALib",
+    "python_docx": "docx",
+    "fpdf2": "fpdf",
+    "fonttools": "fontTools",
+}
 NOT_FOR_USERS = {"dev"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}

@@ -40,7 +40,7 @@ from learning.privacy.registry import VARIABLE
 from learning.progress import Progress, ignore_progress
 from scenarios.model_file import from_json
 from scenarios.report.figures import read_table
-from scenarios.report.page import write_report
+from scenarios.report.memo import write_pages
 from scenarios.result import load_result, save_result
 from scenarios.runner import run as run_scenario
 from scenarios.schema.scenario import Scenario, sha256
@@ -208,7 +208,7 @@ def settle_market(
         return result
     made = run_scenario(scenario, progress=progress)
     progress("writing the report")
-    save_result(made, market, partial(write_report, result=made.content))
+    save_result(made, market, partial(write_pages, result=made.content))
     return made.content
 
 

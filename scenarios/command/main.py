@@ -40,6 +40,8 @@ COMMANDS = {
     "exchange": "exchange.command.exchange",
     "init": "scenarios.command.init",
     "design": "scenarios.command.studies",
+    "disclose": "scenarios.command.documents",
+    "memo": "scenarios.command.documents",
     "mechanisms": "scenarios.command.mechanisms",
     "need": "scenarios.command.need",
     "reproduce": "reproduction.command",

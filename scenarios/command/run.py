@@ -46,14 +46,14 @@ def run(
         return run_game(scenario, changes, folder, force=force, strict=strict)
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario, allow_code=allow_code)
-    from scenarios.report.page import write_report
+    from scenarios.report.memo import write_pages
     from scenarios.runner import run as run_scenario
     from scenarios.summary.verdict import promises_kept
 
     with changes.placing_faults(scenario), show_stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
-        save_result(result, folder, partial(write_report, result=result.content), force=force)
+        save_result(result, folder, partial(write_pages, result=result.content), force=force)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
@@ -126,7 +126,7 @@ def report(folder: Path) -> None:
     from scenarios.output.folders import write_together
     from scenarios.output.manifest import MANIFEST, write_manifest
     from scenarios.report.figures import draw_figures
-    from scenarios.report.page import write_report
+    from scenarios.report.memo import write_pages
     from scenarios.result import FILES, REPORT, changed_facts, load_result, naming_damage
 
     if (folder / "game.json").is_file():
@@ -136,7 +136,7 @@ def report(folder: Path) -> None:
     else:
         load_result(folder)
         with write_together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
-            write_manifest(new, [*draw_figures(new), write_report(new)])
+            write_manifest(new, [*draw_figures(new), *write_pages(new)])
         if changed := changed_facts(folder):
             print(f"changed by hand since the run: {', '.join(changed)}")
     print(escape_control(str(folder / REPORT)))

@@ -37,6 +37,30 @@ def check_file(out: Path, header: str) -> Path:
     return place
 
 
+def check_new(out: Path, content: bytes, *, force: bool = False) -> Path:
+    """Check that a file may be written: a new one, or one that holds the same.
+
+    Parameters
+    ----------
+    out : what the user named.
+    content : what is to be written.
+    force : whether another file may be replaced.
+
+    Raises
+    ------
+    InputError
+    """
+    place = check_place(out)
+    if not place.parent.is_dir():
+        raise InputError(KEY, "must lie in a folder that exists", out)
+    if os.path.lexists(place) and not (place.is_file() and os.access(place, os.W_OK)):
+        raise InputError(KEY, "must be a file that can be written to", out, REMEDY)
+    if place.is_file() and not force and place.read_bytes() != content:
+        rule = "must be a new file"
+        raise InputError(KEY, rule, f"another file: {out}", f"{REMEDY} --force replaces it.")
+    return place
+
+
 def _is_earlier(place: Path, header: str) -> bool:
     """Test whether a file is empty, or begins with a header, and may be replaced."""
     if not place.is_file() or not os.access(place, os.R_OK | os.W_OK):

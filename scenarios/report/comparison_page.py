@@ -13,11 +13,12 @@ from scenarios.output.unfinished import put_file
 from scenarios.report.facts_owners import epsilon_of, places_listed_first
 from scenarios.report.figure_comparison import comparison_figure
 from scenarios.report.figure_page import draw_svg
+from scenarios.report.memo import write_memo
 from scenarios.report.page import MOST, SHORT, inline_svg, render_page
-from scenarios.result import text_cell
+from scenarios.result import MEMO, text_cell
 
 CONTENT = "comparison.json"
-FILES = (CONTENT, "comparison.csv", "owners.csv", "comparison.svg", "memo.md", "report.html")
+FILES = (CONTENT, "comparison.csv", "owners.csv", "comparison.svg", MEMO, "report.html")
 NESTED = (
     "owners",
     "policy",
@@ -74,11 +75,6 @@ def render_comparison(content: dict[str, Any]) -> str:
     )
 
 
-def render_memo(content: dict[str, Any]) -> str:
-    """Render a comparison as plain text (Markdown)."""
-    return render_page("memo.md.j2", content, content=content)
-
-
 def save_comparison(content: dict[str, Any], folder: Path, *, force: bool = False) -> None:
     """Write a comparison's folder, whole or not at all.
 
@@ -95,5 +91,5 @@ def save_comparison(content: dict[str, Any], folder: Path, *, force: bool = Fals
             safe = frame.map(lambda cell: text_cell(cell) if isinstance(cell, str) else cell)
             put_file(new / name, safe.to_csv(index=False, lineterminator="\n"))
         put_file(new / "comparison.svg", draw_comparison(content))
-        put_file(new / "memo.md", render_memo(content))
+        write_memo(new, CONTENT, content)
         put_file(new / "report.html", render_comparison(content))

@@ -13,12 +13,14 @@ from scenarios.output.unfinished import put_file
 from scenarios.report.facts_owners import places_listed_first
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import draw_svg
+from scenarios.report.memo import write_memo
 from scenarios.report.page import MOST, SHORT, inline_svg, render_page
+from scenarios.result import MEMO
 from scenarios.schema.scenario import name_files_from
 
 CONTENT = "design.json"
 CHOSEN = "chosen.toml"
-FILES = (CONTENT, CHOSEN, "frontier.csv", "design.svg", "report.html")
+FILES = (CONTENT, CHOSEN, "frontier.csv", "design.svg", MEMO, "report.html")
 
 
 def draw_design(content: dict[str, Any]) -> str:
@@ -55,4 +57,5 @@ def save_design(
             put_file(new / CHOSEN, name_files_from(folder, scenario_toml))
         put_file(new / "frontier.csv", frontier.to_csv(index=False, lineterminator="\n"))
         put_file(new / "design.svg", draw_design(content))
+        write_memo(new, CONTENT, content)
         put_file(new / "report.html", render_design(content))

@@ -36,6 +36,7 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
         "validation.csv",
         "payoff_curves.csv",
         "report.html",
+        "memo.html",
         "scenario.toml",
         "manifest.json",
         "figures/sales.svg",

@@ -15,7 +15,7 @@ from market.analysis.welfare import count_votes
 from scenarios.command.studies import split_values
 from scenarios.features.pricing import scale_money
 from scenarios.planning import prepare
-from scenarios.report.comparison_page import render_comparison, render_memo, save_comparison
+from scenarios.report.comparison_page import render_comparison, save_comparison
 from scenarios.report.facts_outcome import alternative_name
 from scenarios.report.phrases import render_lines, render_phrase
 from scenarios.schema.kinds import KINDS
@@ -161,7 +161,7 @@ def test_a_majority_may_have_no_winner():
 def test_the_page_and_the_memo_are_whole(made, tmp_path):
     _, content = made
     page = render_comparison(content)
-    memo = render_memo(content)
+    memo = dpm.Comparison(content).memo
     assert page.count("<svg") == 1 and "cap on ε of 1.0" in page and "<script" not in page
     for row in content["alternatives"]:
         assert alternative_name(row) in memo.lower() or alternative_name(row) in memo

@@ -1,0 +1,332 @@
+"""Disclosure of a result's privacy: a label, answers to guidelines, a registry's entry, a dossier.
+
+Every text is made from the keys that are named as its sources and sees no others, so each can
+be traced. The result says nothing of curator, use or region: these are asked for, or not stated.
+
+Sources: NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees (2025), whose
+    parts the answers follow in our own words; OpenDP, deployments-registry-data,
+    schemas/deployments-schema.yaml.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from learning.errors import InputError
+from learning.phrases import escape_control
+from scenarios.report.document import Document, Section, Table
+from scenarios.report.facts_owners import Content
+from scenarios.report.phrases import render_phrase
+from scenarios.report.wording import format_number
+
+MOST = 12  # claims of the table of a label
+NOT_STATED = "Not stated"
+CLAIMS = "claims[]."
+# A field of the registry's entry -> keys of the result that its value is made of.
+FIELDS = {
+    "dp_variant.variant_name": "claims[].delta",
+    "dp_variant.data_domain": "claims[].unit data.target data.target_range data.features",
+    "dp_variant.unprotected_quantities": (
+        "owners[].records data.public_rows forecast.basis privileged"
+    ),
+    "privacy_loss.privacy_unit": "claims[].unit",
+    "privacy_loss.privacy_unit_details": "claims[].adjacency claims[].overlap",
+    "privacy_loss.privacy_parameters_details": (
+        "claims[].party claims[].epsilon claims[].delta claims[].protects_against"
+    ),
+    "deployment_model.model_name_details": "trust",
+    "deployment_model.actors": "claims[].protects_against claims[].assumes trust",
+    "deployment_model.release_type": "time",
+    "deployment_model.release_type_details": "claims[].rounds time",
+    "deployment_model.data_source_type": "time",
+    "deployment_model.data_source_type_details": "time",
+    "deployment_model.access_type": "claims[].rounds",
+    "deployment_model.access_type_details": "claims[].rounds",
+    "accounting.post_processing": "forecast.algorithm forecast.returned",
+    "accounting.composition": "claims[].rounds claims[].mechanism claims[].overlap",
+    "implementation.preprocessing_and_hyperparameter_tuning": (
+        "forecast.basis data.public_rows protocol.clipping protocol.radius"
+    ),
+    "implementation.mechanisms": "claims[].mechanism claims[].simulation version",
+    "implementation.justification": "forecast.choices equilibrium.converged",
+}
+BASIC = {
+    "basic.name": ("title", "title"),
+    "basic.data_product_type": ("data_product_type", "scenario.learning.loss"),
+    "basic.description": (
+        "description",
+        "claims[].simulation claims[].party data.parameters data.target data.features "
+        "forecast.algorithm validation",
+    ),
+}
+NUMBERS = {"epsilon": "claims[].epsilon", "delta": "claims[].delta"}
+MORE = {
+    "simulated": "claims[].simulation",
+    "epsilon": "claims[].epsilon",
+    "delta": "claims[].delta",
+    "meaning": "claims[].surest claims[].but_for",
+    "utility": "forecast.relative_fitness validation",
+    "bias": "forecast.bias",
+    "security": "version",
+    "exposure": "owners[].records",
+}
+SOURCES = {path.split(".")[-1]: keys for path, keys in FIELDS.items()} | MORE
+LABEL = {
+    "Privacy parameter ε": "epsilon",
+    "Privacy parameter δ": "delta",
+    "Unit of privacy": "privacy_unit",
+    "Adjacent data sets": "privacy_unit_details",
+    "Meaning": "meaning",
+    "Observers and assumptions": "actors",
+    "Who adds the noise": "model_name_details",
+    "Mechanisms": "mechanisms",
+    "Composition": "composition",
+    "Not protected": "unprotected_quantities",
+    "Error of the model": "utility",
+}
+# Parts of the guidelines' pyramid -> texts that answer them.
+NIST = {
+    "Privacy parameter ε": "epsilon delta meaning",
+    "Unit of privacy": "privacy_unit privacy_unit_details",
+    "Variant of differential privacy": "variant_name composition",
+    "Algorithms and mechanisms": "mechanisms post_processing",
+    "Utility and accuracy": "utility justification",
+    "Bias": "bias",
+    "Query model": "access_type_details release_type_details",
+    "Threat model and trust": "actors model_name_details",
+    "Implementation": "preprocessing_and_hyperparameter_tuning",
+    "Mixing with other releases": "unprotected_quantities",
+    "Data security and access control": "security",
+    "Data collection exposure": "exposure",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """Facts of a release that no result holds.
+
+    Parameters
+    ----------
+    curator: who publishes the model; several with commas between.
+    use: what the model is to be used for.
+    region: the region that the data describe, or whose laws apply.
+    sector: the registry's sector, such as Finance.
+    author: who fills out the entry.
+    source: links to what describes the release.
+    """
+
+    curator: str | None = None
+    use: str | None = None
+    region: str | None = None
+    sector: str | None = None
+    author: str | None = None
+    source: str | None = None
+
+
+def pick_keys(content: Content, keys: str) -> dict[str, Any]:
+    """Keep of a result what some keys name, separated by blanks; ``[]`` stands for every row.
+
+    >>> pick_keys({"a": [{"b": 1, "c": 2}], "d": 3}, "a[].b")
+    {'a': [{'b': 1}]}
+    """
+    tree: dict[str, Any] = {}
+    for key in keys.split():
+        node = tree
+        for part in key.replace("[]", ".[]").split("."):
+            node = node.setdefault(part, {})
+    kept: dict[str, Any] = _keep(content, tree)
+    return kept
+
+
+def _keep(value: Any, tree: Mapping[str, Any]) -> Any:
+    if not tree or value is None:
+        return value
+    if "[]" in tree:
+        return [_keep(one, tree["[]"]) for one in value]
+    return {key: _keep(value[key], below) for key, below in tree.items()}
+
+
+def say(content: Content, name: str, keys: str | None = None) -> str:
+    """Render a text of the disclosure from its sources alone."""
+    chosen = pick_keys(content, keys or SOURCES[name])
+    return render_phrase("disclosure", name, chosen)
+
+
+def check_protected(content: Content) -> None:
+    """Refuse a label for what no guarantee covers.
+
+    Raises
+    ------
+    InputError
+        If nothing is claimed, an owner adds no noise, a claim is unbounded, or an owner cheats.
+    """
+    key, remedy = "disclose", "A label states a guarantee, and none holds here."
+    open_owners = [row["name"] for row in content["owners"] if row["epsilon"] is None]
+    if open_owners:
+        rule = "goes with noise at every owner"
+        raise InputError(key, rule, f"{open_owners[0]}, which adds none", remedy)
+    if not content["claims"]:
+        raise InputError(key, "goes with a training under noise", "no claim", remedy)
+    if any(claim["epsilon"] is None for claim in content["claims"]):
+        raise InputError(key, "goes with a finite ε", "a claim that no ε bounds", remedy)
+    for row in content.get("behaviours") or ():
+        if (row.get("exposure") or 0) > 1:
+            rule = "goes with owners who answer as they sold"
+            raise InputError(key, rule, f"exposure {row['exposure']:g}", remedy)
+
+
+def make_entry(
+    content: Content, date: dt.date, stated: Stated
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Make an entry in the form of the registry, and the sources of each of its fields.
+
+    Tier 3 where all of its tier 1 is stated, else 1.
+    """
+    given = {
+        "basic.data_curators": _split(stated.curator),
+        "basic.intended_use": stated.use or NOT_STATED,
+        "basic.data_product_region": stated.region or NOT_STATED,
+    }
+    options = {key: [f"option --{name}"] for key, name in zip(given, ASKED, strict=True)}
+    deployment: dict[str, Any] = {}
+    sources = {}
+    for path, (name, keys) in BASIC.items():
+        _put(deployment, path, say(content, name, keys))
+        sources[path] = keys.split()
+    for path, value in given.items():
+        _put(deployment, path, value)
+    sources |= options
+    _put(deployment, "basic.publication_date", date.isoformat())
+    sources["basic.publication_date"] = ["option --date, or the day that result.json was written"]
+    if stated.sector:
+        _put(deployment, "basic.data_product_sector", stated.sector)
+        sources["basic.data_product_sector"] = ["option --sector"]
+    for path, keys in FIELDS.items():
+        _put(deployment, path, say(content, path.split(".")[-1], keys))
+        sources[path] = keys.split()
+    for name, key in NUMBERS.items():
+        path = f"privacy_loss.privacy_parameters.{name}"
+        worst = max(claim[name] for claim in content["claims"])
+        if worst or name == "epsilon":
+            _put(deployment, path, worst)
+            sources[path] = [key]
+    _put(deployment, "deployment_model.model_name", "Federated")
+    sources["deployment_model.model_name"] = ["owners[].records"]
+    if stated.author:
+        _put(deployment, "administrative.registry_authors", _split(stated.author))
+        sources["administrative.registry_authors"] = ["option --author"]
+        if stated.source:
+            _put(deployment, "administrative.sources", stated.source)
+            sources["administrative.sources"] = ["option --source"]
+    basic = deployment["basic"]
+    complete = stated.curator and stated.use and stated.region
+    entry = {
+        "url_slug": _slug(basic),
+        "status": "Draft",
+        "tier": 3 if complete else 1,
+        "deployment": deployment,
+    }
+    return entry, {f"deployment.{path}": keys for path, keys in sources.items()}
+
+
+ASKED = ("curator", "use", "region")
+
+
+def _split(text: str | None) -> list[str]:
+    parts = escape_control(text or NOT_STATED).split(",")
+    return [part.strip() for part in parts if part.strip()] or [NOT_STATED]
+
+
+def _put(tree: dict[str, Any], path: str, value: Any) -> None:
+    *tables, last = path.split(".")
+    for name in tables:
+        tree = tree.setdefault(name, {})
+    tree[last] = escape_control(value) if isinstance(value, str) else value
+
+
+def _slug(basic: Content) -> str:
+    parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"][:4])
+    return "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
+
+
+def write_yaml(tree: Mapping[str, Any], depth: int = 0) -> str:
+    """Write tables, lists and plain values as YAML, with texts quoted as in JSON."""
+    lines = []
+    for key, value in tree.items():
+        head = "  " * depth + f"{key}:"
+        if isinstance(value, Mapping):
+            lines += [head, write_yaml(value, depth + 1).rstrip("\n")]
+        elif isinstance(value, list):
+            lines += [head, *("  " * depth + f"  - {_quote(one)}" for one in value)]
+        elif key == "url_slug" and re.fullmatch(r"[a-z][a-z0-9-]*", value):
+            lines.append(f"{head} {value}")
+        else:
+            lines.append(f"{head} {_quote(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quote(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and "." not in text:  # 1e-06 is a text to YAML
+        return text.replace("e", ".0e")
+    return text
+
+
+def make_label(content: Content, date: dt.date, audit: Content | None = None) -> Document:
+    """Make a privacy label of one page."""
+    items = [f"{head}: {say(content, name)}" for head, name in LABEL.items()]
+    if audit is not None:
+        items.append("Audit: " + render_phrase("disclosure", "audited", audit))
+    claims = content["claims"]
+    rows = [
+        (
+            claim["party"],
+            format_number(claim["epsilon"], 6),
+            format_number(claim["delta"]),
+            f"{claim['rounds']}",
+        )
+        for claim in claims[:MOST]
+    ]
+    if len(claims) > MOST:
+        rows.append((f"{len(claims) - MOST:,} more claims in dossier.json", "", "", ""))
+    table = Table(("Whose records", "ε", "δ", "Answers"), tuple(rows))
+    return _document(
+        content, date, "Privacy label", (Section("Guarantee", (), tuple(items), table),)
+    )
+
+
+def make_answers(content: Content, date: dt.date) -> Document:
+    """Make answers in the order of the pyramid of NIST SP 800-226, in words of our own."""
+    sections = tuple(
+        Section(head, tuple(say(content, name) for name in names.split()))
+        for head, names in NIST.items()
+    )
+    return _document(content, date, "Answers after NIST SP 800-226", sections)
+
+
+def _document(content: Content, date: dt.date, kind: str, sections: Sequence[Section]) -> Document:
+    digest = content["scenario_sha256"][:12]
+    byline = f"{kind}, {date.isoformat()}. dpmarket {content['version']}, scenario {digest}."
+    return Document(
+        title=content["title"] or "A data market",
+        byline=byline,
+        date=date,
+        notices=(say(content, "simulated"),),
+        lead=(say(content, "epsilon") + " " + say(content, "meaning"),),
+        sections=tuple(sections),
+        pages=1 if kind == "Privacy label" else 2,
+    )
+
+
+def trace_texts() -> dict[str, list[str]]:
+    """Name the sources of each text of label and answers."""
+    label = {f"label: {head}": SOURCES[name].split() for head, name in LABEL.items()}
+    for head, names in NIST.items():
+        keys = " ".join(SOURCES[name] for name in names.split())
+        label[f"nist_sp_800_226: {head}"] = list(dict.fromkeys(keys.split()))
+    return label
