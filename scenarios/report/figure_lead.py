@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from learning.phrases import strength
-from scenarios.report.facts_outcome import measured_money
+from scenarios.report.facts_outcome import knows_value, measured_money
 from scenarios.report.facts_owners import (
     Content,
     by_name,
@@ -130,8 +130,11 @@ def _draw_rest(axes: Axes, row: int, others: Sequence[Content]) -> None:
 
 
 def promised_figure(result: dict[str, Any]) -> Figure | None:
-    """Draw the learner's gain, forecast and measured, on one axis with 0. None: nothing is sold."""
-    if not sellers(result):
+    """Draw the learner's gain, forecast and measured, on one axis with 0.
+
+    None where nothing is sold, or the worth of a better model is unknown.
+    """
+    if not sellers(result) or not knows_value(result):
         return None
     learner = result["learner"]
     money = measured_money(result)
