@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
+MOST = 4  # ranges, of which all ends are combined
 MAY_RANGE = ("learner.value", "owners.cost", "owners.fixed_cost", "policy")
 
 
@@ -77,6 +79,10 @@ class StatedInputs(Feature):
             if value_of(scenario, key) is None:
                 rule = "must name keys that this scenario gives"
                 raise InputError("inputs.assumed", rule, format_value(key), "Leave it out.")
+        if len(scenario.inputs.ranges or {}) > MOST:
+            raise InputError(
+                "inputs.ranges", f"must be at most {MOST}", len(scenario.inputs.ranges)
+            )
         for key, ends in (scenario.inputs.ranges or {}).items():
             _check_range(scenario, key, ends)
 
@@ -126,17 +132,18 @@ def _check_range(scenario: Scenario, key: str, ends: tuple[float, float]) -> Non
 def _answers(run: Run, loop: Loop, ranges: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Rows at the likely values, at each end of each range, and at the worst and best of all."""
     yield _answer("likely", {}, run, loop)
-    worst: dict[str, float] = {}
-    best: dict[str, float] = {}
-    for key, ends in ranges.items():
-        rows = [_answer(key, {key: end}, _settled_at(run, loop, {key: end}), loop) for end in ends]
-        yield from rows
-        ordered = sorted(rows, key=_advantage)
-        worst |= ordered[0]["at"]
-        best |= ordered[-1]["at"]
+    rows = [
+        _answer(key, {key: end}, _settled_at(run, loop, {key: end}), loop)
+        for key, ends in ranges.items()
+        for end in ends
+    ]
+    yield from rows
     if len(ranges) > 1:
-        yield _answer("worst", worst, _settled_at(run, loop, worst), loop)
-        yield _answer("best", best, _settled_at(run, loop, best), loop)
+        for ends in product(*ranges.values()):
+            at = dict(zip(ranges, ends, strict=True))
+            rows.append(_answer("", at, _settled_at(run, loop, at), loop))
+        yield min(rows, key=_advantage) | {"key": "worst"}
+        yield max(rows, key=_advantage) | {"key": "best"}
 
 
 def _advantage(row: Mapping[str, Any]) -> float:

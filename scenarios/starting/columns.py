@@ -37,9 +37,21 @@ OWNER_NAMES = frozenset(OWNERS.split())
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
 NUMBERING = {"id", "ids", "uuid", "guid", "key", "index", "idx", "row", "rownum"}
 
-LATER = frozenset("duration disposition outcome recoveries charges costs".split())
+LATER = frozenset(["duration", "disposition", "outcome", "recoveries", "charges", "costs"])
 PROTECTED = frozenset(
-    "sex gender race ethnicity ethnic religion age nationality disability marital pregnancy".split()
+    [
+        "sex",
+        "gender",
+        "race",
+        "ethnicity",
+        "ethnic",
+        "religion",
+        "age",
+        "nationality",
+        "disability",
+        "marital",
+        "pregnancy",
+    ]
 )
 
 
@@ -144,7 +156,7 @@ class Column:
         if self._beyond:
             return "numbers too large to compute with"
         named = NUMBERING & set(self.words) and (self.is_text or self.is_whole)
-        if self._numbers_rows or (named and len(self.values) > MOST_CATEGORIES):
+        if named or self._numbers_rows:
             return "it names rows or persons"
         # A name without a Latin letter or a digit has no words, and says nothing.
         names_owners = bool(self.words) and set(self.words) <= OWNER_NAMES | BESIDE_OWNER

@@ -83,4 +83,3 @@ def choose_privacy(offers: Mapping[str, Offer]) -> str:
     """Choose the first privacy whose offer is enough; else the one that leaves least error."""
     least = min(offers, key=lambda name: offers[name].bought / offers[name].own)
     return next((name for name, offer in offers.items() if is_enough(offer)), least)
-

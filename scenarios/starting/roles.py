@@ -91,7 +91,10 @@ def find_target(
     called = called_target([one.name for one in able])
     if called is None:
         last = able[-1]
-        if not asks and (last.is_protected or last.name != list(columns)[-1]):
+        names = list(columns)
+        behind = [columns[name] for name in names[names.index(last.name) + 1 :]]
+        unclear = not all(one.name == owner or _owner_likeness(one) for one in behind)
+        if not asks and (last.is_protected or unclear):
             shown = ", ".join(format_value(one.name, 25) for one in able[-3:])
             rule = "must be given: no column is clearly the one to predict"
             remedy = f"Type --target {format_value(last.name)}, say."

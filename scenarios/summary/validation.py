@@ -26,6 +26,7 @@ from scenarios.features.audit import list_conduct
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 from scenarios.summary import market
+from scenarios.summary.break_even import measured_break_even
 from scenarios.summary.verdict import (
     agrees_on_money,
     explain_by_kind,
@@ -34,7 +35,6 @@ from scenarios.summary.verdict import (
     summarise_runs,
     z_score,
 )
-from scenarios.summary.break_even import measured_break_even
 from scenarios.summary.worth import checked_terms_part, fresh_terms_part
 from scenarios.tables.dataset import MarketData
 
