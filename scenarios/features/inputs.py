@@ -58,7 +58,7 @@ class StatedInputs(Feature):
     key = "inputs"
     title = "[inputs]"
     table = Inputs | None
-    example = ("inputs.ranges={'learner.value'=[1.0, 1e6]}",)
+    example = ("inputs.assumed=['policy.kind']",)
     result = "inputs"
     sentence = "inputs.txt.j2"
     topic = Topic("inputs", 9)

@@ -260,7 +260,6 @@ SETTINGS: dict[str, Choice] = {
             "externalities": WELFARE,
             "regulation": WELFARE,
             "participation": WELFARE,
-            "public_good": WELFARE,
             "behaviours": "so that nobody knows what it costs the learner",
             "pricing": "by which no price can be judged",
             "go": "by which no model can be weighed",

@@ -216,8 +216,8 @@ def learner_gain(result: Content) -> float | None:
 def gain_outcome(result: Content) -> str:
     """Name the learner's outcome: gain, loss, even or uncertain.
 
-    It is uncertain where the worth of the model is unknown. A gain is uncertain that one training in twenty, or before training one possible world in
-    twenty, would turn into a loss.
+    It is uncertain where the worth of the model is unknown. A gain is uncertain that one training
+    in twenty, or before training one possible world in twenty, would turn into a loss.
     """
     left = learner_gain(result)
     money = measured_money(result)
