@@ -306,7 +306,7 @@ def welfare_part(run: Run) -> dict[str, Any]:
     return have | dict(zip(BEST, values, strict=True))
 
 
-def sides_part(run: Run) -> dict[str, float | None]:
+def sides_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium: in all, and of the owners, the learner and the treasury."""
     have = run.accounts
     known = run.scenario.learner.knows_value
