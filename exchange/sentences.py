@@ -414,7 +414,9 @@ def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:
     if not content["equilibrium"]["converged"]:
         rest = "the market was not certified to be at rest"
         yield f"{rest}: some owner may gain by selling otherwise"
-    if not content["learner"]["buying_pays"]:
+    if content["learner"]["buying_pays"] is None:
+        yield "what a better model is worth is not stated: whether buying pays is not known"
+    elif not content["learner"]["buying_pays"]:
         yield "by the forecast, buying does not pay the learner"
     checked = content["validation"]
     if checked is None:

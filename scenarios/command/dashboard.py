@@ -45,6 +45,7 @@ def dashboard(
 
     with changes.placing_faults(scenario), show_stages() as progress:
         check_shown(chosen)
+        chosen.learner.check_value("the dashboard")
         prepared = prepare(chosen, progress=progress)
         progress("settling the market")
         put_up(open_screen(Opened(scenario, chosen, prepared)))

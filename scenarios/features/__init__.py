@@ -10,6 +10,7 @@ from scenarios.features.behaviours import Behaviours
 from scenarios.features.contributions import OwnersContributions
 from scenarios.features.externalities import Externalities
 from scenarios.features.go import GoNoGo
+from scenarios.features.inputs import StatedInputs
 from scenarios.features.learners import Learners
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
@@ -44,6 +45,7 @@ FEATURES: dict[str, Feature] = {
     "contributions": OwnersContributions(),
     "withdrawal": Withdrawal(),
     "sizes": SizesAlone(),
+    "inputs": StatedInputs(),
 }
 
 

@@ -138,6 +138,12 @@ def supports_baselines(algorithm: Any) -> bool:
     return bool(algorithm.takes_steps and not algorithm.asks_at_random)
 
 
+def leaves_value_open(scenario: Any) -> bool:
+    """Test whether some learner does not say what a better model is worth."""
+    return not all(one.knows_value for one in (scenario.learner, *(scenario.learners or ())))
+
+
+WELFARE = "without which no welfare is known"
 LOOSE = "what may not be bounded"
 ONCE = "whose claims are of records that are asked about once"
 SETTINGS: dict[str, Choice] = {
@@ -243,6 +249,25 @@ SETTINGS: dict[str, Choice] = {
         title='time.composition = "fresh"',
         excludes={"learning.overlap": ONCE, "data.person": ONCE},
         test=equals("time.composition", "fresh"),
+    ),
+    "learner.value.unknown": Setting(
+        "learner.value.money",
+        "learner.value={per='rmse', money='unknown'}",
+        title='learner.value.money = "unknown"',
+        test=leaves_value_open,
+        excludes={
+            "learners": "beside which several values would be compared",
+            "externalities": WELFARE,
+            "regulation": WELFARE,
+            "participation": WELFARE,
+            "behaviours": "so that nobody knows what it costs the learner",
+            "pricing": "by which no price can be judged",
+            "go": "by which no model can be weighed",
+            "time": "over which no period can be weighed",
+            "contributions": "in units of which answers are paid",
+            "withdrawal": "in units of which a loss is told",
+            "network": WELFARE,
+        },
     ),
     "validation.baselines": Baselines(),
 }

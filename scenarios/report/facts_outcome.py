@@ -189,9 +189,25 @@ def buying_pays(result: Content) -> bool:
     return bool(money["pays"])
 
 
-def learner_gain(result: Content) -> float:
-    """Learner's gain after paying: the mean over trainings, else by the forecast."""
+def knows_value(result: Content) -> bool:
+    """Test whether anybody has said what a better model is worth."""
+    return bool(result["learner"].get("value", 0.0) is not None)
+
+
+def assumes_money(result: Content) -> bool:
+    """Test whether a figure that payments rest on is assumed, and stated by nobody."""
+    assumed = (result.get("inputs") or {}).get("assumed") or ()
+    return any(key.split(".")[0] in ("owners", "policy") for key in assumed)
+
+
+def learner_gain(result: Content) -> float | None:
+    """Learner's gain after paying: the mean over trainings, else by the forecast.
+
+    None where the worth of a better model is unknown.
+    """
     money = measured_money(result)
+    if not knows_value(result):
+        return None
     if money is None:
         return result["learner"]["surplus"]
     return money["learner_surplus"]["mean"]
@@ -200,11 +216,13 @@ def learner_gain(result: Content) -> float:
 def gain_outcome(result: Content) -> str:
     """Name the learner's outcome: gain, loss, even or uncertain.
 
-    A gain is uncertain that one training in twenty, or before training one possible world in
-    twenty, would turn into a loss.
+    It is uncertain where the worth of the model is unknown. A gain is uncertain that one training
+    in twenty, or before training one possible world in twenty, would turn into a loss.
     """
     left = learner_gain(result)
     money = measured_money(result)
+    if left is None:
+        return "uncertain"
     risk = (
         1 - (result["learner"].get("gain") or {}).get("chance_pays", 1.0)
         if money is None

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from learning.phrases import strength
-from scenarios.report.facts_outcome import is_measured, measured_money
+from scenarios.report.facts_outcome import is_measured, knows_value, measured_money
 from scenarios.report.facts_owners import (
     Content,
     asks_nothing,
@@ -143,8 +143,11 @@ def _draw_rest(axes: Axes, row: int, others: Sequence[Content]) -> None:
 
 
 def promised_figure(result: dict[str, Any]) -> Figure | None:
-    """Draw the learner's gain, forecast and measured, on one axis with 0. None: nothing is sold."""
-    if not sellers(result):
+    """Draw the learner's gain, forecast and measured, on one axis with 0.
+
+    None where nothing is sold, or the worth of a better model is unknown.
+    """
+    if not sellers(result) or not knows_value(result):
         return None
     learner = result["learner"]
     money = measured_money(result) if is_measured(result) else None

@@ -36,6 +36,7 @@ from scenarios.schema.fields import (
 from scenarios.schema.kinds import NamedTable, TableCheck
 
 Per = Literal["rmse", "wrong_label", "cost"]
+UNKNOWN = "unknown"
 LABELLED = "wrong_label", "cost"  # those that count decisions between two labels
 MOST_RECORDS = 10**12
 RECORDS = Words("a table of owners and numbers of records, such as {North = 9000, South = 6000}")
@@ -56,7 +57,7 @@ class Terms(Section):
         needs = self.needed()[self.per]
         unit = f"per = {format_value(self.per)}"
         for key, given in self:
-            if key in needs and given is None:
+            if key in needs and given is None and key not in self.left_open:
                 raise InputError(key, f"is required with {unit}", "nothing")
             if key not in ("per", *needs) and given is not None:
                 users = [per for per, keys in self.needed().items() if key in keys]
@@ -70,15 +71,21 @@ class Terms(Section):
         """The keys that each unit needs."""
         raise NotImplementedError
 
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """The needed keys that may be left out after all."""
+        return ()
+
 
 class Worth(Terms):
     """The value of a better model to the learner, in its own terms."""
 
-    money: NonNegative | None = None
-    """Money per unit of root mean squared error, or per wrong label."""
+    money: Literal["unknown"] | NonNegative | None = None
+    """Money per unit of root mean squared error, or per wrong label. Where it is `unknown`, results
+    say from which worth on buying pays, and no gain."""
     cases: Positive | None = None
-    """Number of cases that the model decides; wrong labels and costs are counted over all of
-    them."""
+    """Number of cases that the model decides; wrong labels and costs are counted over all of them.
+    It may be left out where money is `unknown`."""
     false_alarm: Positive | None = None
     """Money lost where the label coded as +1 is decided of a case that has the other."""
     miss: Positive | None = None
@@ -93,9 +100,22 @@ class Worth(Terms):
         }
 
     @property
+    def is_known(self) -> bool:
+        """Test whether money is stated."""
+        return self.money != UNKNOWN
+
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """The number of cases, where money is unknown."""
+        return () if self.is_known else ("cases",)
+
+    @property
     def per_unit(self) -> float:
-        """Money per unit of the measure."""
-        return float((1.0 if self.money is None else self.money) * (self.cases or 1.0))
+        """Money per unit of the measure; 0 where it is unknown."""
+        money = 1.0 if self.money is None else self.money
+        if isinstance(money, str):
+            return 0.0
+        return float(money * (self.cases or 1.0))
 
     @property
     def decisions(self) -> Decisions | None:
@@ -279,6 +299,26 @@ class Buyer(Section):
         None where money counts relative fitness.
         """
         return self.value if isinstance(self.value, Worth) else None
+
+    @property
+    def knows_value(self) -> bool:
+        """Test whether the worth of a better model is stated in money."""
+        return self.worth is None or self.worth.is_known
+
+    def check_value(self, doing: str) -> None:
+        """Refuse what weighs the model's worth in money where that is unknown.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.knows_value:
+            rule = f"must be a number for {doing}, which weighs what the model is worth"
+            remedy = (
+                "State it, as by --set learner.value.money=1000 (of wrong labels, "
+                "learner.value.cases too); a run says from which value on buying pays."
+            )
+            raise InputError("learner.value.money", rule, f'"{UNKNOWN}"', remedy)
 
     @property
     def per_unit(self) -> float:

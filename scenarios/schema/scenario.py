@@ -29,7 +29,7 @@ from scenarios.schema.fields import (
     quote_choices,
     toml_lines,
 )
-from scenarios.schema.kinds import NamedTable
+from scenarios.schema.kinds import KINDS, NamedTable
 from scenarios.schema.learning import Learning, names_with
 from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
 
@@ -240,6 +240,14 @@ class Scenario(Section):
             rule = f"must be {terms}, as learner.value: a market counts in one unit"
             remedy = "Where the model is worth nothing to the learner, money = 0."
             raise InputError("owners.benefit", rule, found, remedy)
+
+        self._check_paid_by_worth()
+
+    def _check_paid_by_worth(self) -> None:
+        """Refuse payments by the worth of a better model where nobody states it."""
+        policy = self.policy.kind
+        if getattr(KINDS["policy"][policy], "pays_for_fitness", False):
+            self.learner.check_value(f"policy.kind = {format_value(policy)}")
 
     def _check_unit(self, per: str, table: str) -> None:
         """Refuse a unit of value that the loss gives no model for."""

@@ -27,6 +27,7 @@ LEAST_KNOWN = 30  # cells of a target
 LEAST_COUNTED = 50  # cells from which numbers are taken for those of rows whatever they are called
 MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
+LEAKS = 0.81  # share of the target's variance (r of 0.9) from which a column is likely a leak
 OWNERS = (
     "owner bank hospital facility insurer institution clinic company firm branch site centre "
     "center provider organisation organization org agency school store shop silo lender laboratory "
@@ -35,6 +36,23 @@ OWNERS = (
 OWNER_NAMES = frozenset(OWNERS.split())
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
 NUMBERING = {"id", "ids", "uuid", "guid", "key", "index", "idx", "row", "rownum"}
+
+LATER = frozenset(["duration", "disposition", "outcome", "recoveries", "charges", "costs"])
+PROTECTED = frozenset(
+    [
+        "sex",
+        "gender",
+        "race",
+        "ethnicity",
+        "ethnic",
+        "religion",
+        "age",
+        "nationality",
+        "disability",
+        "marital",
+        "pregnancy",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +155,8 @@ class Column:
             return "one value only"
         if self._beyond:
             return "numbers too large to compute with"
-        if NUMBERING & set(self.words) or self._numbers_rows:
+        named = NUMBERING & set(self.words) and (self.is_text or self.is_whole)
+        if named or self._numbers_rows:
             return "it names rows or persons"
         # A name without a Latin letter or a digit has no words, and says nothing.
         names_owners = bool(self.words) and set(self.words) <= OWNER_NAMES | BESIDE_OWNER
@@ -148,6 +167,16 @@ class Column:
         if self.is_text and len(self.values) > MOST_CATEGORIES:
             return f"texts of {len(self.values):,} kinds"
         return ""
+
+    @property
+    def known_later(self) -> bool:
+        """Test by its name whether it is likely known only after what is to be predicted."""
+        return bool(LATER & set(self.words))
+
+    @property
+    def is_protected(self) -> bool:
+        """Test by its name whether the law may forbid to judge people by it."""
+        return bool(PROTECTED & set(self.words))
 
     def explains(self, y: Array) -> float:
         """Share of the variance of a target (n_public,) that it explains by itself.

@@ -27,7 +27,8 @@ FINDINGS = {  # what is printed of a draft, and how to overrule it
     "range": "data.bounds",
     "noise": "learning.delta",
     "money": "owners.cost.price, policy.price",
-    "value": "learner.value",
+    "value": "learner.value.money",
+    "protected": "data.features",
 }
 NO_MONEY = "data.features, data.public_rows"
 

@@ -193,8 +193,8 @@ def check_new(out: Path, *, force: bool) -> Path:
     if not place.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
     if os.path.lexists(place) and not (force and place.is_file()):
-        remedy = "Name another one."
+        remedy = "Choose another name with --out FILE."
         if place.is_file():
-            remedy = "Name another one, or take --force to write over it."
+            remedy = "Choose another name with --out FILE, or replace this file with --force."
         raise InputError("--out", "must be a new file", out, remedy)
     return place

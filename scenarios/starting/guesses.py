@@ -100,6 +100,11 @@ class Guesses:
         return any(column.missing > 0 for column in [*used, self.target.column])
 
     @property
+    def protected(self) -> list[str]:
+        """Columns in use that the law may forbid to judge people by, by their names."""
+        return [name for name in self.features.used if self.columns[name].is_protected]
+
+    @property
     def width(self) -> int:
         """Encoded columns that the features become."""
         return sum(self.columns[name].width for name in self.features.used)
@@ -155,13 +160,14 @@ def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
     name = wanted.target or called_target(list(table.columns))
     public, columns = show_public(table, order, first_public(table), name)
     named = wanted.target
-    target = find_target(columns, named, wanted.owner)
+    asks = ask is not None
+    target = find_target(columns, named, wanted.owner, asks=asks)
     if ask is not None and named is None:
         named = ask("Column to predict", target.column.name)
         target = target if named == target.column.name else find_target(columns, named)
     public, columns = show_public(table, order, public, target.column.name)
     while not columns[target.column.name].can_be_target:  # more rows show a third text
-        target = find_target(columns, named, wanted.owner)
+        target = find_target(columns, named, wanted.owner, asks=asks)
         public, columns = show_public(table, order, public, target.column.name)
     target = target._replace(column=columns[target.column.name])
     owner = _owner(columns, wanted, target, ask)

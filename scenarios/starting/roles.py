@@ -14,6 +14,7 @@ from learning.phrases import format_value
 from scenarios.schema.fields import suggest_name
 from scenarios.starting.columns import (
     BESIDE_OWNER,
+    LEAKS,
     MOSTLY,
     OWNER_NAMES,
     SAME,
@@ -57,13 +58,18 @@ def named_column(columns: Columns, name: str, option: str) -> Column:
     return columns[name]
 
 
-def find_target(columns: Columns, wanted: str | None, owner: str | None = None) -> Role:
-    """Find the column to predict: as the user names it, else by its name, else the last possible.
+def find_target(
+    columns: Columns, wanted: str | None, owner: str | None = None, *, asks: bool = False
+) -> Role:
+    """Find the column to predict: as the user names it, else by its name, else the table's last.
+
+    With ``asks`` the user is asked about it, and the last possible one will do for a suggestion.
 
     Raises
     ------
     InputError
-        If no column, or not the one named, holds numbers or two values.
+        If no column, or not the one named, holds numbers or two values; or if none is clearly the
+        one to predict.
     """
     if wanted is not None:
         return Role(_predictable(named_column(columns, wanted, "--target")), "you named it")
@@ -84,7 +90,16 @@ def find_target(columns: Columns, wanted: str | None, owner: str | None = None) 
     able = often or able
     called = called_target([one.name for one in able])
     if called is None:
-        return Role(able[-1], "the last column that can be predicted")
+        last = able[-1]
+        names = list(columns)
+        behind = [columns[name] for name in names[names.index(last.name) + 1 :]]
+        unclear = not all(one.name == owner or _owner_likeness(one) for one in behind)
+        if not asks and (last.is_protected or unclear):
+            shown = ", ".join(format_value(one.name, 25) for one in able[-3:])
+            rule = "must be given: no column is clearly the one to predict"
+            remedy = f"Type --target {format_value(last.name)}, say."
+            raise InputError("--target", rule, f"possible ones, such as {shown}", remedy)
+        return Role(last, "the last column")
     return Role(columns[called], "by its name")
 
 
@@ -186,8 +201,13 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
     able = [one for name, one in columns.items() if name not in taken and name not in left_out]
     y = target_values(target)
     for one in able:
-        if one.explains(y) > SAME:
+        told = one.explains(y)
+        if told > SAME:
             left_out[one.name] = "it gives the target away"
+        elif told > LEAKS:
+            left_out[one.name] = f"alone it tells {told:.0%} of the target: likely a leak"
+        elif one.known_later:
+            left_out[one.name] = "by its name it is known only later"
     while given := _together_the_target([one for one in able if one.name not in left_out], y):
         left_out[given] = "with others it gives the target away"
     used = tuple(one.name for one in able if one.name not in left_out)

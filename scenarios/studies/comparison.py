@@ -200,6 +200,7 @@ def compare(
     def plan(scenario: Scenario) -> Prepared:
         key = planned_on(scenario)
         if key not in plans:
+            scenario.learner.check_value("a comparison")
             plans[key] = prepare(scenario, progress=progress)
         return plans[key]
 

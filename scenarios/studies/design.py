@@ -169,6 +169,7 @@ def design_scenario(
     if not spending > 0:
         raise InputError("--budget", "must be a number above 0", spending)
     each_for_itself(scenario)
+    scenario.learner.check_value("a design")
     prepared = prepare(scenario, progress=progress)
     scenario = prepared.data.in_order(scenario)
     search = Search(prepared, market_game(scenario, *prepared), spending, bool(kinds), optimistic)

@@ -253,6 +253,8 @@ def find_need(
     """
     scenario = fix_price(scenario)
     each_for_itself(scenario)
+    if target.kind == "gain":
+        scenario.learner.check_value("a gain")
     prepared = prepare(scenario, progress=progress)
     progress("searching budgets")
     search = Search(prepared.data.in_order(scenario), prepared, target)

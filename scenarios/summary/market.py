@@ -18,6 +18,7 @@ from scenarios.features.base import rows_of
 from scenarios.features.behaviours import describe_rational
 from scenarios.planning import isolated_as_known
 from scenarios.run import Run
+from scenarios.summary.break_even import break_even_part
 from scenarios.summary.verdict import buying_pays, gain_part, summarise_runs
 from scenarios.summary.worth import past_worth_part, terms_part, worth_columns
 
@@ -28,6 +29,7 @@ BEST = (
     "price_of_anarchy",
     "price_of_anarchy_at_most",
 )
+WEIGHED = "value", "gross_value", "surplus"  # None where the worth of the model is unknown
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
 TRACED = 10_000  # owners whose path is told
@@ -184,6 +186,7 @@ def learner_part(run: Run) -> dict[str, Any]:
         within = participation(run.game, run.epsilon, budget=budget).within_budget
     return {
         **promised,
+        "break_even": break_even_part(run),
         "terms": terms_part(run),
         "remedies": remedies_part(run),
         "past_worth": past_worth_part(run),
@@ -195,10 +198,12 @@ def learner_part(run: Run) -> dict[str, Any]:
 def remedies_part(run: Run) -> list[dict[str, Any]]:
     """Changes under which asking would pay; none where something is asked.
 
-    With several learners none is sought: each would change what the others buy.
+    With several learners none is sought: each would change what the others buy. Nor is one where
+    nobody has said what a better model is worth.
     """
     asks = run.planner.forecast.plan(run.epsilon).asks
-    if run.scenario.learners or (asks and np.any(run.epsilon > 0)):
+    settled = asks and np.any(run.epsilon > 0)
+    if run.scenario.learners or settled or not run.scenario.learner.knows_value:
         return []
     from scenarios.summary.remedies import list_remedies
 
@@ -208,16 +213,20 @@ def remedies_part(run: Run) -> list[dict[str, Any]]:
 def promised_part(run: Run) -> dict[str, Any]:
     """Learner's account as promised, with the distribution of its gain."""
     account = account_part(run)
+    doubt = run.prediction.without_doubt is not None
+    if not run.scenario.learner.knows_value:
+        unknown = dict.fromkeys((*WEIGHED, "gain", "buying_pays"))
+        return account | unknown | {"kinds_in_doubt": doubt}
     gain = gain_part(run.possible_gains(account["payments"]))
     return {
         **account,
         "gain": gain,
-        "kinds_in_doubt": run.prediction.without_doubt is not None,
+        "kinds_in_doubt": doubt,
         "buying_pays": buying_pays(gain, account["surplus"]),
     }
 
 
-def account_part(run: Run) -> dict[str, float]:
+def account_part(run: Run) -> dict[str, Any]:
     """Value of buying over the learner's own rows, as forecast, less payments."""
     game = run.game
     epsilon = run.epsilon
@@ -237,19 +246,28 @@ def money_part(run: Run) -> dict[str, Any]:
     """Value of the trained models in money, measured with non-private access."""
     game = run.game
     have = run.accounts
-    surplus = trained_gains(run)
     reached = np.full(len(game.owners), run.errors.mean())
     gain = game.owners.model_gains(isolated_errors(run), reached)
     benefit = np.where(run.has_model, game.owners.benefit * gain, 0.0)
     had = have.payments - have.costs + have.transfers - have.spillovers
     return {
-        "learner_surplus": summarise_runs(surplus),
-        "pays": bool(surplus.mean() > 0),
-        "chance_of_loss": float(np.mean(surplus < 0)),
+        **learner_money(run),
         "owners": [
             {"name": name, "benefit": gained, "surplus": left}
             for name, gained, left in zip(run.data.names, benefit, had + benefit, strict=True)
         ],
+    }
+
+
+def learner_money(run: Run) -> dict[str, Any]:
+    """Learner's surplus over the trained models; None where the worth of a model is unknown."""
+    if not run.scenario.learner.knows_value:
+        return dict.fromkeys(("learner_surplus", "pays", "chance_of_loss"))
+    surplus = trained_gains(run)
+    return {
+        "learner_surplus": summarise_runs(surplus),
+        "pays": bool(surplus.mean() > 0),
+        "chance_of_loss": float(np.mean(surplus < 0)),
     }
 
 
@@ -277,8 +295,8 @@ def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = sides_part(run)
     # Otherwise a planner would also divide each budget among learners, count what it tells of
-    # others, or choose who stays.
-    if not run.simple:
+    # others, or choose who stays; and what nobody has valued has no best.
+    if not (run.simple and run.scenario.learner.knows_value):
         return have | dict.fromkeys(BEST)
     best = run.optimum
     anarchy: Sequence[float | None] = (None, None)
@@ -288,13 +306,14 @@ def welfare_part(run: Run) -> dict[str, Any]:
     return have | dict(zip(BEST, values, strict=True))
 
 
-def sides_part(run: Run) -> dict[str, float]:
+def sides_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium: in all, and of the owners, the learner and the treasury."""
     have = run.accounts
+    known = run.scenario.learner.knows_value
     return {
-        "total": have.welfare,
+        "total": have.welfare if known else None,
         "owners": float(have.surplus.sum()),
-        "learner": have.worth - float(have.payments.sum()),
+        "learner": have.worth - float(have.payments.sum()) if known else None,
         "treasury": float(have.taxes.sum()),
         "gini": gini(have.surplus),
     }

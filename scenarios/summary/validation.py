@@ -26,6 +26,7 @@ from scenarios.features.audit import list_conduct
 from scenarios.run import Run
 from scenarios.schema.scenario import Scenario
 from scenarios.summary import market
+from scenarios.summary.break_even import measured_break_even
 from scenarios.summary.verdict import (
     agrees_on_money,
     explain_by_kind,
@@ -61,6 +62,7 @@ def validation_part(
         return None
     runs = summarise_runs(run.fitness)
     money = market.money_part(run)
+    money["break_even"] = measured_break_even(run, learner["break_even"])
     explained = explain_difference(runs, predicted, projected=trained.projected)
     z = z_score(runs, predicted["oracle"])
     if trained.stopped:  # the law is of trainings that go on
@@ -76,7 +78,7 @@ def validation_part(
         "agrees": forecast_agrees(runs, predicted["interval"]),
         "money": money,
         "terms": checked_terms_part(run, run.own_fitness),
-        "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
+        "agrees_on_money": money_agrees(money, learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
@@ -85,6 +87,16 @@ def validation_part(
         "baselines": baselines_part(run),
         "lojasiewicz": lojasiewicz_part(run),
     }
+
+
+def money_agrees(money: dict[str, Any], learner: dict[str, Any]) -> bool:
+    """Test the learner's promise: its gain or, where the worth is unknown, the fall of the error.
+
+    A promise that nothing was made of is kept.
+    """
+    if learner["buying_pays"] is not None:
+        return agrees_on_money(money["learner_surplus"], learner)
+    return money["break_even"] is None or bool(money["break_even"]["agrees"])
 
 
 def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:

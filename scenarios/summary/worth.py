@@ -185,19 +185,23 @@ def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
 
 def past_worth_part(run: Run) -> dict[str, Any]:
     """Owners of a run who sell more than is worth buying, as `part_of`."""
-    return part_of(run.game, run.epsilon, worth_columns(run)["epsilon_worth"])
+    known = run.scenario.learner.knows_value
+    return part_of(run.game, run.epsilon, worth_columns(run)["epsilon_worth"], known=known)
 
 
-def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
+def part_of(game: Game, epsilon: Array, worth: Array, *, known: bool) -> dict[str, Any]:
     """Owners who sell more than is worth buying, and the cost and gain of that, money.
 
     Parameters
     ----------
     epsilon, worth : as of `paid_past`.
+    known : whether the worth of a better model is known; else the gain is None.
     """
     past = epsilon > WITHIN * worth
-    gain = 0.0
-    if past.any():
+    gain: float | None = 0.0
+    if not known:
+        gain = None
+    elif past.any():
         enough = np.where(past, worth, epsilon)
         gain = game.value * (game.fitness(enough) - game.fitness(epsilon))
     return {
@@ -241,5 +245,5 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
         "owners": [
             {"name": name, "epsilon": at, "epsilon_worth": enough} for name, at, enough in rows
         ],
-        "past_worth": part_of(game, epsilon, worth),
+        "past_worth": part_of(game, epsilon, worth, known=scenario.learner.knows_value),
     }

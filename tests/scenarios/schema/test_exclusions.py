@@ -36,6 +36,10 @@ OTHER_RULES = {
     ("learning.one_record", "validation.baselines"),
     ("behaviours.dishonest", "behaviours.neighbours"),
     ("policy.user", "policy.whole"),
+    ("public_good", "learner.value.unknown"),
+    ("personal", "learner.value.unknown"),
+    ("owners.benefit", "learner.value.unknown"),
+    ("policy.whole", "learner.value.unknown"),
 }
 # Sums are released under one algorithm, which these say other things of, or name another than.
 WITHOUT_SUMS = (
