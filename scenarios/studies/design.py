@@ -52,7 +52,6 @@ EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
 HOPELESS = 0.5  # of the best gain: a kind that gains less on the survey is not searched finely
-CLOSE_MONEY = 0.01  # relative: offers of one policy that pay nearly the same are one
 SLOW = 12  # owners beyond which policies that settle whole profiles must be named
 
 
@@ -216,7 +215,6 @@ def choose(
     offers = [judge_kind(one, prepared, worth) for one in tried]
     pool = [one for of_kind in offers for one in of_kind]
     other = Attitude(at_least=SAFE) if attitude == EXPECTED else EXPECTED
-    other_picked = pick(pool, other, stated, worth)
     rows = [best_of_kind(of_kind, attitude) for of_kind in offers if of_kind]
     joining: tuple[Joining, ...] = ()
     first = pick(rows, attitude, stated, worth)
@@ -235,6 +233,7 @@ def choose(
         there = replace(there, run=run, beyond=beyond)
         rows = [there if row is one else row for row in rows]
     rows.sort(key=lambda one: -float(attitude.score(one.gains)))
+    other_picked = pick([*pool, *rows], other, stated, worth)
     known = (tuple(tried), tuple(rows), picked, attitude, other, other_picked)
     if picked is None:
         run = carry_out(stated, prepared, training=False)
@@ -565,9 +564,7 @@ def other_part(found: Designed) -> dict[str, Any]:
     if found.other_picked is None:
         return facts | {"name": None, "facts": None, "differs": here is not None}
     one = found.other_picked.chosen
-    differs = here is None or here.name != one.name
-    if here is not None and not differs:
-        differs = abs(here.payments - one.payments) > CLOSE_MONEY * one.payments
+    differs = here not in (one, *found.other_picked.tied)
     return facts | {"name": one.name, "facts": one.facts, "differs": differs}
 
 
