@@ -217,13 +217,14 @@ def choose(
     other = Attitude(at_least=SAFE) if attitude == EXPECTED else EXPECTED
     rows = [best_of_kind(of_kind, attitude) for of_kind in offers if of_kind]
     joining: tuple[Joining, ...] = ()
-    first = pick(rows, attitude, stated, worth)
-    if first is not None:
-        fewer, joining = choose_owners(first.chosen, prepared, search.budget, worth)
-        if fewer is not first.chosen.scenario:
+    if rows:
+        # Fewer owners may pay with a chance with which all of them do not.
+        first = pick(rows, attitude, stated, worth)
+        start = first.chosen if first else best_of_kind(rows, attitude)
+        fewer, joining = choose_owners(start, prepared, search.budget, worth)
+        if fewer is not start.scenario:
             epsilon = settled(market_game(fewer, *prepared), fewer.seed)
-            rows.append(judge(first.chosen.name, fewer, prepared, epsilon))
-    beyond = None
+            rows.append(judge(start.name, fewer, prepared, epsilon))
     while (picked := pick(rows, attitude, stated, worth)) and not picked.chosen.confirmed:
         one = picked.chosen
         run = carry_out(one.scenario, prepared, training=False)
