@@ -21,9 +21,10 @@ from scenarios.report.comparison_page import (
 from scenarios.report.design_page import draw_design, save_design
 from scenarios.report.document_formats import render_document
 from scenarios.report.memo import make_memo
-from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.phrases import render_phrase
 from scenarios.result import to_plain
 from scenarios.schema.scenario import Scenario
+from scenarios.studies.attitude import Attitude
 from scenarios.studies.comparison import Aim, comparison, read_alternatives
 from scenarios.studies.comparison import compare as compare_alternatives
 from scenarios.studies.design import design_part, design_scenario
@@ -132,7 +133,7 @@ class Design:
 
     @property
     def policies(self) -> pd.DataFrame:
-        """A row for each kind of policy at its best, the best for the learner first."""
+        """A row for each alternative, the best for the learner first."""
         rows = [
             {key: value for key, value in row.items() if key != "policy"}
             for row in self["policies"]
@@ -154,7 +155,7 @@ class Design:
         said = (
             render_phrase("design", "answer", self.content),
             render_phrase("design", "what_would_change", self.content),
-            *render_lines("design", "joining", self.content),
+            render_phrase("design", "other", self.content),
         )
         return " ".join(filter(None, said))
 
@@ -179,6 +180,8 @@ def design(
     *,
     policies: Sequence[str] = (),
     budget: float | None = None,
+    at_least: float | None = None,
+    quantile: float | None = None,
     optimistic: bool = False,
     data_folder: str | Path | None = None,
 ) -> Design:
@@ -189,6 +192,8 @@ def design(
     scenario, changes, data_folder: as of `scenarios.opened.run`.
     policies: kinds to try; all usual ones unless given.
     budget: money that may be paid at most; ``learner.budget`` unless given.
+    at_least: least chance that buying pays; the largest expected gain that has it is chosen.
+    quantile: the gain's quantile that is to be largest, in place of the expected gain.
     optimistic: whether the learner counts on the best of several equilibria, and not on the worst.
 
     Raises
@@ -197,7 +202,8 @@ def design(
         On the first rule that the scenario breaks.
     """
     chosen = read_scenario(scenario, as_overrides(changes), data_folder=data_folder)
-    found = design_scenario(chosen, kinds=policies, budget=budget, optimistic=optimistic)
+    told: dict[str, Any] = {"optimistic": optimistic, "attitude": Attitude(at_least, quantile)}
+    found = design_scenario(chosen, kinds=policies, budget=budget, **told)
     return Design(design_part(found, optimistic=optimistic), found.scenario)
 
 

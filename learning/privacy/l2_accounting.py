@@ -43,6 +43,7 @@ WIDEST = 0.02
 MANY = 64  # equal answers beyond which the ends of their sum, of probability 1e-15, count as lost
 LAW = np.polynomial.legendre.leggauss(5)  # nodes and weights within a cell
 STEP = 0.125  # between budgets that a curve is counted at, in log epsilon
+REACH = 6000  # steps counted on each side of epsilon 1, beyond the floating-point range
 AROUND = np.arange(-2, 4)  # counted budgets around one between the third and the fourth of them
 SLACK = 1e-4  # of log ratio, around the bracket by a neighbouring budget
 FAR = 60.0  # largest log ratio looked for
@@ -204,6 +205,7 @@ class FactorCurve:
         self.left = delta - ROUNDING * len(parts)
         self.total_ratio = float(sum(ratio for ratio, _ in parts))
         self.counted: dict[int, float] = {}
+        self.table = np.full(2 * REACH + 1, np.nan)  # of the same, by place
 
     def __call__(self, logs: ArrayLike, derivative: int = 0) -> Array:
         """Interpolate log factor at log epsilon (...), or its slope."""
@@ -225,12 +227,14 @@ class FactorCurve:
 
     def _read_steps(self, places: Array) -> Array:
         """Read the counts at whole steps (...)."""
-        distinct, which = np.unique(places.astype(int), return_inverse=True)
-        for place in distinct.tolist():
-            if place not in self.counted:
-                self.counted[place] = self._count_step(place)
-        found = np.array([self.counted[place] for place in distinct.tolist()])
-        return found[which].reshape(places.shape)
+        at = places.astype(int)
+        found = self.table[at + REACH]
+        missing = np.isnan(found)
+        if not missing.any():
+            return found
+        for place in np.unique(at[missing]).tolist():
+            self.counted[place] = self.table[place + REACH] = self._count_step(place)
+        return self.table[at + REACH]
 
     def _count_step(self, place: int) -> float:
         epsilon = float(np.exp(place * STEP))

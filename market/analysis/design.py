@@ -182,6 +182,7 @@ def explore_policies(
     rng: np.random.Generator,
     points: int = 25,
     precision: float = PRECISE,
+    enough: float = -np.inf,
     **search: Any,
 ) -> Study:
     """Search a family for the feasible policy that is best for the learner, ``Study.best``.
@@ -198,6 +199,7 @@ def explore_policies(
     rng : numpy.random.Generator, drawn from once, so that all policies have the same starts
     points : int, grid points
     precision : float, relative precision of the parameter
+    enough : float, money; a survey that gains less is not narrowed down
     **search : budget, starts, optimistic and bound, as in `evaluate_policy`
 
     Raises
@@ -229,6 +231,9 @@ def explore_policies(
         raise ValueError(f"points must be at least 3; found {points}")
     study = Study(game, family.make, int(rng.integers(2**63)), search, precision=precision)
     study.survey_policies(np.geomspace(family.low, family.high, points).tolist())
+    gained = [one.surplus for one in study.surveyed if one.feasible]
+    if max(gained, default=-np.inf) < enough:
+        return study
     for _ in range(CHECKS):
         _golden_section(study)
         if study.best_is_confirmed():

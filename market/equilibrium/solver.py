@@ -152,6 +152,8 @@ def solve(
 
 def _auto_methods(game: Game) -> list[str]:
     play = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
+    if game.policy.own_choice and not game.owners.benefit.any() and play == "sequential":
+        return [play, "aggregative"]
     return ["aggregative", play] if game.additive and game.forecast_view.few_sums else [play]
 
 

@@ -113,6 +113,8 @@ def design(
     *,
     budget: float | None = None,
     policies: str | None = None,
+    at_least: float | None = None,
+    quantile: float | None = None,
     optimistic: bool = False,
     out: Path | None = None,
     force: Force = False,
@@ -126,6 +128,8 @@ def design(
     ----------
     budget : Money that may be paid at most [default: learner.budget].
     policies K1,K2 : Kinds of policy to try [default: all usual ones].
+    at_least P : Least chance that buying pays; the largest expected gain that has it is chosen.
+    quantile Q : Quantile of the gain to be largest, such as 0.1, in place of the expected gain.
     optimistic : Count on the best of several equilibria, not on the worst.
     out : Folder of the design [default: results/design-NAME, options in its name].
     """
@@ -133,19 +137,27 @@ def design(
     from scenarios.output.names import name_folder
     from scenarios.output.places import check_folder
     from scenarios.report.design_page import CHOSEN, FILES, save_design
+    from scenarios.studies.attitude import Attitude
     from scenarios.studies.design import design_part, design_scenario
 
     changes = Changes(overrides=overrides, data_folder=data_folder)
     told = list(changes.assignments)
-    asked = {"budget": budget, "policies": policies, "optimistic": optimistic or None}
+    asked = {"budget": budget, "policies": policies, "at_least": at_least, "quantile": quantile}
+    asked |= {"optimistic": optimistic or None}
     told += [f"{name}={value}" for name, value in asked.items() if value is not None]
     folder = out or Path("results") / name_folder(scenario, told, before="design-")
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario)
+    attitude = Attitude(at_least, quantile)
     kinds = [kind.strip() for kind in (policies or "").split(",") if policies]
     with changes.placing_faults(scenario), show_stages() as progress:
         found = design_scenario(
-            chosen, kinds=kinds, budget=budget, optimistic=optimistic, progress=progress
+            chosen,
+            kinds=kinds,
+            budget=budget,
+            optimistic=optimistic,
+            attitude=attitude,
+            progress=progress,
         )
         content = design_part(found, optimistic=optimistic)
         progress("writing the report")

@@ -7,7 +7,8 @@ from typing import Any
 
 from learning.terminal import PlainTable, Terminal
 from scenarios.command.console import in_title, say_phrases
-from scenarios.report.facts_outcome import alternative_name, policy_name
+from scenarios.report.facts_design import HEADS, design_cells
+from scenarios.report.facts_outcome import alternative_name
 from scenarios.report.wording import format_number, format_percent
 
 
@@ -45,14 +46,10 @@ def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
     """Print the best of each kind of policy, the offer, whom to ask, the page, and advice."""
     out = Terminal()
     title = in_title(content["title"], content["chosen"])
-    table = PlainTable(title, "policy", "paid", "error", "gain", "will do")
-    for row in content["policies"]:
-        if not row["refused"]:
-            error = format_percent(row["relative_fitness"])
-            feasible = {True: "yes", False: "no"}[bool(row["feasible"])]
-            numbers = format_number(row["payments"]), error, format_number(row["gain"])
-            table.add_row(policy_name(row), *numbers, feasible)
+    table = PlainTable(title, *HEADS)
+    for cells in design_cells(content):
+        table.add_row(*cells)
     out.print(table)
     out.print()
-    say_phrases(out, "design", "answer what_would_change joining not_bought frontier", content)
+    say_phrases(out, "design", "answer what_would_change other not_bought", content)
     out.say(f"\nreport: {folder / 'report.html'}", advice)

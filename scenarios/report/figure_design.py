@@ -38,7 +38,8 @@ def design_figure(content: dict[str, Any]) -> Figure:
     paid = Scale.over(np.array([row["payments"] for row in rows] or [1.0]))
     errors = [*(row["relative_fitness"] for row in rows), content["outside"]]
     error = Scale.over(100 * np.array(errors))
-    names = [policy_name(row) for row in content["policies"] if not row["refused"]]
+    kept = [row for row in content["policies"] if not row["refused"]]
+    names = list(dict.fromkeys(policy_name(row) for row in kept))
     for rank, name in enumerate(names):
         colour = PALETTE[rank % len(PALETTE)]
         mark = MARKS[rank // len(PALETTE) % len(MARKS)]

@@ -29,11 +29,21 @@ from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import change_scenario
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
+from scenarios.studies.attitude import (
+    SAFE,
+    Alternative,
+    Attitude,
+    Pick,
+    best_of_kind,
+    judge,
+    pick,
+)
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 from scenarios.summary.market import account_part
+from scenarios.summary.verdict import chance_above
 from scenarios.summary.worth import past_worth_part, worth_columns
 
-SCHEMA = 1
+SCHEMA = 2
 POINTS = 9  # amounts of money surveyed of each policy
 PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
@@ -41,7 +51,11 @@ SPAN = 1e-3  # the least money surveyed where some owners are left out, as a par
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
+HOPELESS = 0.5  # of the best gain: a kind that gains less on the survey is not searched finely
 SLOW = 12  # owners beyond which policies that settle whole profiles must be named
+
+
+EXPECTED = Attitude()
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,10 @@ class Designed:
     Attributes
     ----------
     tried : every kind, the best first
+    rows : the alternatives to choose among, one of each kind, and of fewer owners
+    picked : the one chosen, and those as good; None where nothing is worth buying
+    attitude : the learner's attitude to risk
+    other, other_picked : another attitude, and what it would choose
     scenario : the scenario as chosen; None where nothing is worth buying
     joining : for each owner, whether to ask it, and what that adds to the learner's gain
     beyond : how the learner would fare that also bought more than is worth buying; None where
@@ -128,6 +146,11 @@ class Designed:
     """
 
     tried: tuple[Tried, ...]
+    rows: tuple[Alternative, ...]
+    picked: Pick | None
+    attitude: Attitude
+    other: Attitude
+    other_picked: Pick | None
     scenario: Scenario | None
     joining: tuple[Joining, ...]
     run: Run = field(repr=False)
@@ -142,6 +165,7 @@ def design_scenario(
     kinds: Sequence[str] = (),
     budget: float | None = None,
     optimistic: bool = False,
+    attitude: Attitude = EXPECTED,
     progress: Progress = ignore_progress,
 ) -> Designed:
     """Search the policies, the owners in equilibrium, for the one by which the learner gains most.
@@ -157,6 +181,7 @@ def design_scenario(
     kinds : names of policies; all that can pay these owners unless given.
     budget : money that may be spent at most; ``learner.budget`` unless given.
     optimistic : whether the learner counts on the best of several equilibria, and not on the worst.
+    attitude : the learner's attitude to risk; the largest expected gain unless given.
 
     Raises
     ------
@@ -180,18 +205,70 @@ def design_scenario(
         less = without_noisiest(scenario, prepared, tried)
         if less is not None:
             tried = try_kinds(search, less, names, progress)
-    for best in tried:
-        if best.gain <= worth:
-            break
-        chosen, joining = choose_owners(best, prepared, spending, worth)
-        run = carry_out(chosen, prepared, training=False, progress=progress)
-        chosen, run, beyond = not_beyond(run, prepared, spending)
+    return choose(search, scenario, tried, attitude, worth)
+
+
+def choose(
+    search: Search, stated: Scenario, tried: Sequence[Tried], attitude: Attitude, worth: float
+) -> Designed:
+    """Choose among the offers tried, and with fewer owners, by an attitude; settle it by a run."""
+    prepared = search.prepared
+    offers = [judge_kind(one, prepared, worth) for one in tried]
+    pool = [one for of_kind in offers for one in of_kind]
+    other = Attitude(at_least=SAFE) if attitude == EXPECTED else EXPECTED
+    rows = [best_of_kind(of_kind, attitude) for of_kind in offers if of_kind]
+    joining: tuple[Joining, ...] = ()
+    if rows:
+        # Fewer owners may pay with a chance with which all of them do not.
+        first = pick(rows, attitude, stated, worth)
+        start = first.chosen if first else best_of_kind(rows, attitude)
+        fewer, joining = choose_owners(start, prepared, search.budget, worth)
+        if fewer is not start.scenario:
+            epsilon = settled(market_game(fewer, *prepared), fewer.seed)
+            rows.append(judge(start.name, fewer, prepared, epsilon))
+    while (picked := pick(rows, attitude, stated, worth)) and not picked.chosen.confirmed:
+        one = picked.chosen
+        run = carry_out(one.scenario, prepared, training=False)
         # What a run settles on may be worse than all that the search met.
-        if account_part(run)["surplus"] > worth:
-            ranked = (best, *(one for one in tried if one is not best))
-            return Designed(ranked, chosen, joining, run, result_of(run), beyond)
-    run = carry_out(scenario, prepared, training=False, progress=progress)
-    return Designed(tuple(tried), None, (), run, result_of(run))
+        scenario, run, beyond = not_beyond(run, prepared, search.budget)
+        there = judge(one.name, scenario, prepared, run.epsilon)
+        there = replace(there, run=run, beyond=beyond)
+        rows = [there if row is one else row for row in rows]
+    rows.sort(key=lambda one: -float(attitude.score(one.gains)))
+    other_picked = pick([*pool, *rows], other, stated, worth)
+    known = (tuple(tried), tuple(rows), picked, attitude, other, other_picked)
+    if picked is None:
+        run = carry_out(stated, prepared, training=False)
+        return Designed(*known, None, (), run, result_of(run))
+    chosen = picked.chosen
+    if {one.name for one in joining if not one.joins} != set(chosen.left_out):
+        joining = list_joining(chosen.scenario, prepared)
+    result = result_of(chosen.run)
+    return Designed(*known, chosen.scenario, joining, chosen.run, result, chosen.beyond)
+
+
+def judge_kind(one: Tried, prepared: Prepared, worth: float) -> list[Alternative]:
+    """Judge the offers of a kind that all owners take part in, at each amount of money surveyed."""
+    if one.study is None or one.scenario is None or one.gain <= worth:
+        return []
+    best = float(one.best.parameters[0])
+    offers = []
+    for design in one.study.surveyed:
+        if design.feasible and design.surplus > worth:
+            offered = scale_money(one.scenario, float(design.parameters[0]) / best)
+            offers.append(judge(one.name, offered, prepared, design.equilibrium.epsilon))
+    return offers
+
+
+def list_joining(scenario: Scenario, prepared: Prepared) -> tuple[Joining, ...]:
+    """List what asking each owner adds, the others of a scenario asked."""
+    whole = market_game(scenario, *prepared)
+    asked = whole.owners.epsilon_max > 0
+    epsilon = settled(whole, scenario.seed)
+    gain, changed = gains_by_change(whole, asked, epsilon, scenario.seed)
+    adds = np.where(asked, gain - changed, np.inf)
+    rows = zip(prepared.data.names, adds.tolist(), asked.tolist(), strict=True)
+    return tuple(Joining(*row) for row in rows)
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
@@ -261,15 +338,22 @@ def try_kinds(
         for variant in getattr(policies.get(kind), "study_variants", Policy.study_variants)()
     ]
     did = count_progress(progress, "trying policies", len(versions))
-    tried = []
+    tried: list[Tried] = []
     for kind, variant in versions:
-        tried.append(try_kind(search, scenario, kind, variant))
+        enough = HOPELESS * max((one.gain for one in tried), default=-np.inf)
+        tried.append(try_kind(search, scenario, kind, variant, enough))
         did(1)
     return sorted(tried, key=lambda one: one.gain, reverse=True)
 
 
-def try_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[str, Any]) -> Tried:
-    """Search the money in one kind of policy.
+def try_kind(
+    search: Search,
+    scenario: Scenario,
+    kind: str,
+    variant: Mapping[str, Any],
+    enough: float = -np.inf,
+) -> Tried:
+    """Search the money in one kind of policy; roughly where that gains less than ``enough``.
 
     A kind that cannot pay these owners is an error only where it was named.
     """
@@ -292,6 +376,7 @@ def try_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[str
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
     options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
+    options["enough"] = enough
     study = explore_money(base, prepared, (low, reach), budget=search.budget, **options)
     return Tried(kind, variant, scale_money(base, float(study.best.parameters[0])), study)
 
@@ -348,7 +433,7 @@ def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario
 
 
 def choose_owners(
-    best: Tried, prepared: Prepared, budget: float, worth: float
+    best: Alternative, prepared: Prepared, budget: float, worth: float
 ) -> tuple[Scenario, tuple[Joining, ...]]:
     """Leave out owners who are better not asked, or take one back, one at a time.
 
@@ -358,12 +443,11 @@ def choose_owners(
     ----------
     worth : a gain below this is none.
     """
-    assert best.scenario is not None
     whole = market_game(best.scenario, *prepared)
     names = prepared.data.names
     able = whole.owners.epsilon_max > 0
     asked = able.copy()
-    epsilon = best.best.equilibrium.epsilon
+    epsilon = best.epsilon
     gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     while (changed_gains - gain).max() > worth:
         at = int(np.argmax(changed_gains - gain))
@@ -442,7 +526,10 @@ def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
         "outside": forecast.outside,
         "buys": found.scenario is not None,
         "optimistic": optimistic,
-        "policies": [policy_row(one, forecast) for one in found.tried],
+        "attitude": found.attitude.part,
+        "most_certain": max((chance_above(one.gains) for one in found.rows), default=0.0),
+        "other_attitude": other_part(found),
+        "policies": policy_rows(found, forecast),
         "frontier": frontier_rows(found.tried, forecast),
         "owners": [join_row(joining.get(name, Joining(name, np.inf, False))) for name in names],
         "beyond_worth": found.beyond and beyond_part(found.beyond),
@@ -472,25 +559,51 @@ def beyond_part(run: Run) -> dict[str, Any]:
     }
 
 
-def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
-    """Make the row of the best of one kind of policy."""
-    if one.study is None or one.scenario is None:
-        return {"kind": one.kind, "name": one.name, "refused": one.refused}
-    best = one.best
-    return {
-        "kind": one.kind,
-        "name": one.name,
-        "refused": "",
-        "policy": one.scenario.policy.model_dump(),
-        "feasible": best.feasible,
-        "certified": best.equilibrium.converged,
-        "at_refusal": best.at_refusal,
-        "relative_fitness": forecast.at(best.equilibrium.epsilon),
-        "payments": best.spending,
-        "gain": best.surplus,
-        "unwilling": int((~best.participation.rational).sum()),
-        "tried": len(one.study.tried),
-    }
+def other_part(found: Designed) -> dict[str, Any]:
+    """What another attitude would choose; ``differs`` where that is another offer."""
+    facts = dict(found.other.part)
+    here = found.picked and found.picked.chosen
+    if found.other_picked is None:
+        return facts | {"name": None, "facts": None, "differs": here is not None}
+    one = found.other_picked.chosen
+    differs = here not in (one, *found.other_picked.tied)
+    return facts | {"name": one.name, "facts": one.facts, "differs": differs}
+
+
+def policy_rows(found: Designed, forecast: FitnessForecast) -> list[dict[str, Any]]:
+    """List the alternatives, the best first, then kinds under which nothing is to be had."""
+    chosen = found.picked and found.picked.chosen
+    tied = found.picked.tied if found.picked else ()
+    rows = []
+    for one in found.rows:
+        facts = {
+            "kind": one.kind,
+            "name": one.name,
+            "refused": "",
+            "reason": "",
+            "policy": one.scenario.policy.model_dump(),
+            "relative_fitness": forecast.at(one.epsilon),
+            "chosen": one is chosen,
+            "as_good": one in tied,
+            "allowed": found.attitude.allows(one.gains),
+        }
+        rows.append(facts | one.facts)
+    shown = {one.name for one in found.rows}
+    return rows + [refused_row(one) for one in found.tried if one.name not in shown]
+
+
+def refused_row(one: Tried) -> dict[str, Any]:
+    """Make the row of a kind under which no offer is to be made, with the reason."""
+    reason = ""
+    if one.study is not None:
+        reason = "nothing to gain"
+        if not one.best.participation.rational.all():
+            reason = "an owner would lose"
+        elif one.best.at_refusal:
+            reason = "a model no better than the learner's own"
+        elif not one.best.feasible:
+            reason = "not certified"
+    return {"kind": one.kind, "name": one.name, "refused": one.refused, "reason": reason}
 
 
 def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:

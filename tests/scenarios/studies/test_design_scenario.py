@@ -14,7 +14,7 @@ from market.analysis.design import evaluate_policy
 from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared, prepare
 from scenarios.report.design_page import render_design
-from scenarios.report.phrases import render_lines, render_phrase
+from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
@@ -69,14 +69,20 @@ def test_the_frontier_holds_no_policy_that_another_beats(found):
             and other["relative_fitness"] < row["relative_fitness"] * (1 - 1e-9)
         ]
         assert not better
-    kept = [row["gain"] for row in content["policies"]]
+    kept = [row["gain"] for row in content["policies"] if "gain" in row]
     assert kept == sorted(kept, reverse=True)
 
 
 def test_in_python(found, tmp_path):
     made = dpm.Design(design_part(found), found.scenario)
-    assert made.policies["gain"].iloc[0] == found.tried[0].gain and made.frontier["efficient"].any()
-    assert "chance that buying pays" in made.answer and made._repr_html_().startswith("<svg")
+    (row,) = [row for row in made["policies"] if row.get("chosen")]
+    learner = found.result["learner"]
+    assert row["payments"] == pytest.approx(learner["payments"])
+    assert row["gain"] == pytest.approx(learner["gain"]["mean"])
+    assert row["chance_pays"] == learner["gain"]["chance_pays"]
+    assert row["error"] == pytest.approx(found.result["errors"]["forecast"]["trained"])
+    assert made.frontier["efficient"].any()
+    assert "the default" in made.answer and made._repr_html_().startswith("<svg")
     assert (
         dpm.load_scenario(made.save(tmp_path / "d") / "chosen.toml").policy == found.scenario.policy
     )
@@ -90,9 +96,8 @@ def test_an_owner_whose_noise_harms_is_not_asked(insurers):
     content = design_part(made)
     assert [owner["joins"] for owner in content["owners"]] == [True, False]
     assert made.run.epsilon[1] == 0 and made.result["learner"]["surplus"] > 0
-    assert any(
-        "owner 2 should not be asked" in line for line in render_lines("design", "joining", content)
-    )
+    (row,) = [row for row in content["policies"] if row.get("chosen")]
+    assert row["left_out"] == ["owner 2"] and "without owner 2" in render_design(content)
 
 
 def test_where_nothing_is_worth_buying_it_says_what_would_help(insurers):
@@ -132,6 +137,8 @@ def test_the_command_writes_a_scenario_that_runs(dpmarket, insurers):
     "arguments, told",
     [
         (("--policies", "barter"), "policy.kind: must be one of"),
+        (("--at-least", "1.5"), "--at-least: must lie between 0 and 1"),
+        (("--at-least", "0.9", "--quantile", "0.1"), "--at-least: must not be given together"),
         (("--budget", "0"), "--budget: must be a number above 0"),
         (("--policies", "user"), "parameters can be filled in"),
     ],
