@@ -38,7 +38,7 @@ MOST_OWNERS = 1000
 MOST_STARTS = 1000
 Start = float | tuple[float, ...] | dict[str, float]
 EACH_START = "Each is one epsilon for all owners, or one per owner."
-WITHOUT_TABLE = "must not look at a model: without a table there is none to forecast"
+WITHOUT_TABLE = "must not depend on a model, because without a table none can be forecast"
 
 
 def _parse_starts(value: Any) -> tuple[Start, ...]:

@@ -355,9 +355,9 @@ class Learning(Section):
         return InputError(f"learning.{key}", f"must be {what} with {where}", found, remedy)
 
     def _goes_with(self, key: str, where: str, found: str = "") -> InputError:
-        """Refusal of a key that goes with something else."""
+        """Refusal of a key that needs something else."""
         found = found or format_value(getattr(self, key))
-        return InputError(f"learning.{key}", f"goes with {where}", found, "Leave it out.")
+        return InputError(f"learning.{key}", f"needs {where}", found, "Leave it out.")
 
     def _check_loss(self) -> None:
         algorithm = self.trains_by
@@ -538,7 +538,7 @@ class Learning(Section):
             why = self._says("accounting")
             if needs_delta(self.mechanism):
                 why = title_of(self.mechanism)
-            rule = f"is needed with {why}, which protects except with a small probability"
+            rule = f"is needed with {why}, whose guarantee may fail with a small probability"
             remedy = "Set it well below one over the records of an owner, such as 1e-6."
             raise InputError("learning.delta", rule, "none", remedy)
 

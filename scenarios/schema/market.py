@@ -60,7 +60,7 @@ class Terms(Section):
                 raise InputError(key, f"is required with {unit}", "nothing")
             if key not in ("per", *needs) and given is not None:
                 users = [per for per, keys in self.needed().items() if key in keys]
-                rule = f"goes with per = {quote_choices(users)}" if users else "has no use here"
+                rule = f"needs per = {quote_choices(users)}" if users else "has no use here"
                 found = f"{format_value(given)} with {unit}"
                 raise InputError(key, rule, found, "Leave it out.")
         return self
@@ -341,7 +341,7 @@ class Market(Section):
         for key, orders in {"damping": at_once, "part": ["partial"]}.items():
             given = getattr(self, key)
             if self.activation not in orders and given is not None:
-                rule = f"applies to activation = {' or '.join(map(format_value, orders))} only"
+                rule = f"needs activation = {' or '.join(map(format_value, orders))}"
                 found = f"{format_value(given)} with activation {format_value(self.activation)}"
                 raise InputError(f"market.{key}", rule, found, "Leave it out.")
             if self.activation in orders and given is None:

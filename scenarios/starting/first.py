@@ -100,7 +100,7 @@ def write_first(
     if wanted.owner is not None and wanted.owners is not None:
         raise InputError(
             "--owners",
-            "goes without --owner",
+            "cannot be used with --owner",
             f"{wanted.owners} beside {wanted.owner!r}",
             "Give one of them.",
         )
@@ -195,6 +195,6 @@ def check_new(out: Path, *, force: bool) -> Path:
     if os.path.lexists(place) and not (force and place.is_file()):
         remedy = "Name another one."
         if place.is_file():
-            remedy = "Name another one, or take --force to write over it."
+            remedy = "Name another one, or use --force to overwrite it."
         raise InputError("--out", "must be a new file", out, remedy)
     return place

@@ -125,7 +125,7 @@ def edit(path, **changes):
         ),
         (
             lambda at, c: edit(at / query_name(3), point=[0.0] * 4),
-            "the question of round 3: must be the one that follows",
+            "the question of round 3: must follow from",
         ),
         (lambda at, c: (at / query_name(1)).unlink(), "question 1: must be there"),
         (
@@ -374,7 +374,7 @@ def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
     assert seen.start_fits is False and seen.crossed is None
     none = small_contract(3, bounds={"start": [0.0] * 4})
     assert judge_on_own_rows(none, np.zeros(4), x, y).start_fits is None
-    with pytest.raises(InputError, match="needs a model of the learner's own"):
+    with pytest.raises(InputError, match="needs the learner's own"):
         judge_on_own_rows(none, np.zeros(4), x, y, kept_aside=True)
     with pytest.raises(InputError, match="must hold 20 rows or more"):
         judge_on_own_rows(none, np.zeros(4), x[:19], y[:19])

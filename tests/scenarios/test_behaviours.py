@@ -258,9 +258,9 @@ def test_those_named_no_share_means_and_the_rest_may_have_a_table_too(path):
         ),
         (
             "behaviours=[{kind='inertial', owners=['Ann']}, {kind='rational', share=0.9}]",
-            "behaviours.share: must leave out the owners who are named: 2 of 3 are left; found 3 owners",
+            "behaviours.share: must leave out the owners that tables name: 2 of 3 are left; found 3 owners",
         ),
-        ("market.rounds=10", "market.rounds: goes with [[behaviours]] that draw"),
+        ("market.rounds=10", "market.rounds: needs [[behaviours]] that draw"),
     ],
 )
 def test_tables_that_mean_nothing_are_refused_in_a_line(path, change, said):

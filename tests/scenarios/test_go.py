@@ -155,7 +155,7 @@ def test_a_refusal_is_about_what_sums_show():
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
         ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
         ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
-        (["learner.margin=0.2"], 'learner.margin: goes with learner.go = "worth_it"'),
+        (["learner.margin=0.2"], 'learner.margin: needs learner.go = "worth_it"'),
         ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
         (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
     ],

@@ -184,7 +184,7 @@ def test_what_rests_on_single_answers_is_refused(given, refused):
 
 
 def test_whom_owners_fear_is_told_apart_under_secure_aggregation_only():
-    with pytest.raises(InputError, match="owners.cost.fears: goes with trust.aggregation"):
+    with pytest.raises(InputError, match="owners.cost.fears: needs trust.aggregation"):
         load("three_insurers", ["owners.cost.fears=colluders"])
 
 

@@ -124,10 +124,10 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
         (("contract.json", "unknown.json", *OWN), "also: is no key that is known"),
         (("other.json", f"shared/{query_name(1)}", *OWN), "holds the account of Alpha"),
         (("other.json", "shared", *OWN), "holds the account of Alpha"),
-        (("edited.json", "shared", *OWN), "must be the very bytes"),
+        (("edited.json", "shared", *OWN), "must be unchanged, byte for byte"),
         (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
         (("contract.json", "nothing.json", *OWN), "No such file"),
-        (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "goes with neither"),
+        (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "cannot be used with"),
         (
             ("contract.json", f"shared/{query_name(1)}", *OWN, "--follow"),
             "must be the exchange's folder",
@@ -196,7 +196,7 @@ def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(ho
     status, _, err = dpmarket("accept", "contract.json", *second("--sold-before"))
     assert (
         status == 2
-        and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
+        and "--max-epsilon: allows at most epsilon = 3 for the same records; found 4" in err
     )
     status, out, _ = dpmarket(
         "accept", "contract.json", *second("--sold-before", "--max-epsilon", "4")

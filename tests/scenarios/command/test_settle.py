@@ -137,15 +137,15 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
     [
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
-        (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
+        (["--public", "a.csv", "--aside", "b.csv"], "--aside: replaces --public"),
         (["--public", "none.csv"], "none.csv"),
         (
             ["--aside", "few.csv"],
-            "--aside: must hold 20 rows or more, as fewer show nothing; found 9",
+            "--aside: must hold at least 20 rows, since fewer show nothing; found 9",
         ),
         (["--aside", "other.csv"], "other.csv: --aside: "),
-        (["--out", "nowhere"], "--out: must be a folder that is there; found nowhere"),
-        (["elsewhere"], "FOLDER: must be a folder that is there; found elsewhere"),
+        (["--out", "nowhere"], "--out: must be a folder that exists; found nowhere"),
+        (["elsewhere"], "FOLDER: must be a folder that exists; found elsewhere"),
         (
             ["--out", "taken"],
             "--out: must be a folder without other files of these names, or with an earlier settlement",
@@ -220,7 +220,7 @@ def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp
     status, _, err = dpmarket(
         "settle", shared / "contract.json", "--statement", "a", "--statement", "a"
     )
-    assert status == 2 and "--statement: must be one for an owner; found two of Alpha" in err
+    assert status == 2 and "--statement: must be one per owner; found two of Alpha" in err
 
 
 @pytest.mark.parametrize("at", range(4))

@@ -249,15 +249,18 @@ def test_places_and_options_that_will_not_do_are_refused_in_one_line(dpmarket, t
     for arguments, said in [
         (
             ("t.csv",),
-            "must be a new file; found t.toml. Name another one, or take --force to write over it.",
+            "must be a new file; found t.toml. Name another one, or use --force to overwrite it.",
         ),
         (("t.csv", "--out", "no/t.toml"), "--out: must lie in a folder that exists"),
         (("t.csv", "--out", tmp_path, "--force"), "--out: must be a new file"),
         (
             ("t.csv", "--owner", "a", "--owners", 3, "--out", "u.toml"),
-            "--owners: goes without --owner",
+            "--owners: cannot be used with --owner",
         ),
-        (("t.csv", "--owners", 150, "--out", "u.toml"), "--owners: must leave each owner two rows"),
+        (
+            ("t.csv", "--owners", 150, "--out", "u.toml"),
+            "--owners: must leave each owner two or more rows",
+        ),
         (("t.csv", "--target", "sale", "--out", "u.toml"), 'Did you mean "sales"?'),
         (
             ("t.csv", "--owner", "sales", "--target", "sales", "--out", "u.toml"),
