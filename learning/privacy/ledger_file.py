@@ -96,7 +96,7 @@ class LedgerFile(Ledger):
     def open(self, budget: Budget) -> Account:
         """Open the account of a finite budget, or return the open one, as `Ledger.open`."""
         if not budget.claimed:
-            rule = f"{budget.owner} must state a finite budget, because without one nothing is guaranteed"
+            rule = f"{budget.owner} must state a finite budget, else nothing is guaranteed"
             raise InputError(self.where, rule, budget.epsilon)
         return super().open(budget)
 

@@ -100,7 +100,7 @@ class LossReports(Choice):
         least = float(budgets.reshape(-1, 2)[:, 0].min())
         if spent >= least:
             rule = f"must be below every budget that an owner may choose, {least:g} here"
-            remedy = "Training gets the rest of the budget. Lower it, or raise the lower end of owners.epsilon."
+            remedy = "Training gets the rest. Lower it, or raise the lower end of owners.epsilon."
             raise InputError("owners.report", rule, f"{spent:g}", remedy)
         if cap is not None and spent >= cap:
             rule = f"must be below regulation.epsilon_cap, {cap:g}"

@@ -121,7 +121,7 @@ def personal_gains(
     """
     width = data.encoder.n_parameters
     if shrinkage(width) == 0:
-        rule = "needs three parameters or more, since with fewer the combination is an owner's own model"
+        rule = "needs three or more parameters: with fewer, an owner keeps its own model"
         raise InputError("owners.personal", rule, f"{width}", "Leave it out.")
     apart = dispersion / float(data.sizes.sum()) + (scenario.owners.spread or 0.0)
     return dispersion / data.sizes, {"shrinkage": shrinkage(width), "apart": apart}

@@ -376,7 +376,7 @@ def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
     assert judge_on_own_rows(none, np.zeros(4), x, y).start_fits is None
     with pytest.raises(InputError, match="needs the learner's own"):
         judge_on_own_rows(none, np.zeros(4), x, y, kept_aside=True)
-    with pytest.raises(InputError, match="must hold 20 rows or more"):
+    with pytest.raises(InputError, match="must hold at least 20 rows"):
         judge_on_own_rows(none, np.zeros(4), x[:19], y[:19])
     with pytest.raises(InputError, match="forecast.optimum: must be above 0"):
         judge_on_own_rows(small_contract(3, forecast={"optimum": 0.0}), np.zeros(4), x, y)

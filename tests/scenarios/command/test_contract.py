@@ -161,7 +161,7 @@ def test_budgets_beyond_an_owners_limits_are_marked(capsys):
     out = said(capsys, changed())
     assert out.count("(beyond limits)") == 1 and "4 (beyond limits)" in out
     assert (
-        "Gamma: dpmarket accept --max-epsilon: lets at most epsilon = 3" in out
+        "Gamma: dpmarket accept --max-epsilon: allows at most epsilon = 3" in out
         and "--max-epsilon 4." in out
     )
     assert "beyond limits" not in said(capsys, changed(), 4.0, None)

@@ -224,7 +224,7 @@ def test_the_same_file_under_a_contract_with_other_columns_is_recognised(house, 
 def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarket):  # noqa: F811
     folder, contract = house
     for name, value, said in (
-        ("--max-epsilon", "1.5", "lets at most epsilon = 1.5"),
+        ("--max-epsilon", "1.5", "allows at most epsilon = 1.5"),
         ("--max-epsilon", "nan", "must be a finite number above 0"),
         ("--max-delta", "-1", "must be a number from 0 to below 1"),
     ):
@@ -234,7 +234,7 @@ def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarke
     status, _, err = dpmarket("answer", "contract.json", "shared", *OWN, "--max-epsilon", "1")
     assert (
         status == 2
-        and "--max-epsilon: lets at most epsilon = 1" in err
+        and "--max-epsilon: allows at most epsilon = 1" in err
         and not list(folder.glob("shared/*answer*"))
     )
     assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0
