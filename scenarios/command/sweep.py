@@ -73,7 +73,7 @@ def sweep(
 def _compute_study(
     file: StudyFile, folder: Path, scheduler: str | None, workers: int | None
 ) -> None:
-    """Compute the cells of a study, write its page and print what it comes to."""
+    """Compute the cells of a study, write its page and print its results."""
     from scenarios.sweeping.sweep import Interrupted, run_sweep
 
     try:

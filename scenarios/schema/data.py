@@ -1,4 +1,4 @@
-"""The [data] table: where records lie, whose they are, and what of them is public."""
+"""The [data] table: the records, their owners, and which of them are public."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Data(Section):
     """The rows of each owner, one after another in the table's order after `order`; or give
     `owner`."""
     owner: Text | None = None
-    """The column that says whose each row is; or give `split`. Under `owners.records` it may say
+    """The column that names each row's owner; or give `split`. Under `owners.records` it may say
     of the learner's own rows whose kind each is of."""
     names: Names | None = None
     """The owners' names, with `split`."""

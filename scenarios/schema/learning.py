@@ -158,7 +158,7 @@ class Learning(Section):
     """Whether `best` compares only noise that an exchange draws exactly: Laplace noise, l2 noise of
     up to 24 numbers and Gaussian noise accounted by zCDP. `dpmarket exchange` sets it."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
-    """Who talks when in asynchronous training."""
+    """The times of answers in asynchronous training."""
 
     @property
     def by_default(self) -> bool:
@@ -223,7 +223,7 @@ class Learning(Section):
     def decided(self) -> tuple[Learning, ...]:
         """Every way to train that is left open by "best"; itself where nothing is open.
 
-        What does not go together is left out.
+        Impossible combinations are left out.
 
         Raises
         ------

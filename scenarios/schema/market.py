@@ -220,7 +220,7 @@ class Owners(Section):
     cost: Annotated[Any, NamedTable("owners.cost")] = Field(
         description="Add a table [owners.cost] with its kind and price."
     )
-    """What privacy costs an owner, by its kind."""
+    """An owner's cost of privacy."""
 
     def listed(
         self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()
@@ -306,7 +306,7 @@ FIRST = "learner"
 
 
 class Market(Section):
-    """In what order owners move, and when the market has settled."""
+    """The order in which owners move, and the rule by which play stops."""
 
     activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
     """In what order owners answer each other."""
@@ -317,7 +317,7 @@ class Market(Section):
     starts: Annotated[int, Ge(1), Le(10_000)] = 16
     """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
-    """Rounds after which a market that has not settled is given up."""
+    """The maximal number of rounds of play."""
     rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
     """Rounds that are played where owners' behaviours draw, 50 unless given; the market is taken to
     be where owners stand after the last."""

@@ -122,7 +122,7 @@ def test_who_behaves_how_on_page_and_console(ring, path):
         "Colluders (name ring, split by_size): acts as one with others, and divides what they have. So do Ann and Bob.",
         "Logit (precision 0, per stake, options 41, against now): chooses what is better more often, and not always.",
         "The learner was not told who acts as one",
-        "Were all owners rational, ",
+        "If all owners were rational, ",
     ):
         assert words in page and words in lines
     assert "Where play stood after 6 rounds is no equilibrium" in page and "Who behaves how" in page
@@ -146,7 +146,7 @@ def test_what_would_be_the_same_were_all_rational_is_said_in_short():
     more = now | {"learner": {"payments": 5.0, "surplus": 3.0}}
     assert (
         render_phrase("behaviours", "against_rational", more)
-        == "Were all owners rational, the learner would have 2 left instead of 3."
+        == "If all owners were rational, the learner would have 2 left instead of 3."
     )
 
 
