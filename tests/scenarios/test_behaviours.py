@@ -125,7 +125,7 @@ def test_who_behaves_how_on_page_and_console(ring, path):
         "If all owners were rational, ",
     ):
         assert words in page and words in lines
-    assert "Where play stood after 6 rounds is no equilibrium" in page and "Who behaves how" in page
+    assert "After 6 rounds play is not at an equilibrium" in page and "Who behaves how" in page
     assert "no equilibrium: no owner can gain more than" in lines and "did not settle" not in page
     alone = run(load(path / "s.toml"), training=False).content
     assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(

@@ -67,8 +67,8 @@ def test_what_owners_have_in_common_on_page_and_console(common):
     page = render(common.content, {}, "")
     lines = "\n".join(summary_lines(common.content))
     for words in (
-        "Owners have something in common",
-        "Had they nothing in common",
+        "The owners' data are correlated",
+        "Without correlation",
         "promise to an owner covers that",
     ):
         assert words in page and words in lines

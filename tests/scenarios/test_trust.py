@@ -103,10 +103,10 @@ def test_sentences_say_whose_word_is_taken(result):
     alone = result | {
         "trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}
     }
-    assert "nothing is promised: with trust.colluders = 1" in render_phrase(
+    assert "there is no guarantee; with trust.colluders = 1" in render_phrase(
         "trust", "between_owners", alone
     )
-    assert "nothing is promised to anybody" in render_phrase("trust", "between_owners", alone)
+    assert "no guarantee is left for anybody" in render_phrase("trust", "between_owners", alone)
     assert (
         "3 owners make together" in render_phrase("trust", "terminal", alone)
         and not render_phrase("trust", "terminal", {})

@@ -70,7 +70,7 @@ def test_a_union_on_page_and_console(united):
     page = render(united.content, {}, "")
     lines = "\n".join(summary_lines(united.content))
     for words in (
-        "Ann and Bob choose their privacy budgets as one, the union North",
+        "Ann and Bob choose their privacy budgets together, as union North",
         "in equal parts",
     ):
         assert words in page and words in lines

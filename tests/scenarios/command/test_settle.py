@@ -44,7 +44,7 @@ def test_an_exchange_is_settled_from_its_folder(dpmarket, shared):
     status, out, err = dpmarket("settle", shared / "contract.json")
     assert (status, err) == (0, "")
     assert (
-        "2 owners of 3 answered all 2 questions: 12.50 EUR of the 15.00 EUR promised is to be paid."
+        "2 owners of 3 answered all 2 questions: 12.50 EUR of the 15.00 EUR agreed is to be paid."
         in out
     )
     assert f"report: {shared / 'settlement.html'}" in out
@@ -128,7 +128,7 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         "settle", shared / "contract.json", "--aside", tmp_path / "public.csv"
     )
     assert (
-        status == 0 and "80 rows kept aside" in out and "Neither model has seen these rows" in out
+        status == 0 and "80 rows kept aside" in out and "Neither model was fitted to these rows" in out
     )
 
 

@@ -17,7 +17,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
     [
         (
             (),
-            ("from 60 public rows how good a model", "by the exact law", "trained 5 times", "under Laplace noise, 10 numbers each time",
+            ("from 60 public rows the model", "by an exact formula", "trained 5 times", "under Laplace noise, 10 numbers each time",
              "sells, 0.1 to 10, for one record. No record leaves."),
             ("delta", "formula", "report"),
         ),
