@@ -229,7 +229,7 @@ def test_where_it_cannot_be_told_what_was_used_no_amounts_are_named(folder, cont
     assert content["owners"][0]["epsilon_given"] == 2.0 and content["told"] == []
     text = plain(settlement_page(content))
     assert (
-        "These files do not show which answers were used." in text
+        "These files do not show which answers were used" in text
         and "Nobody delivered" not in text
         and "too late" not in text
     )

@@ -119,14 +119,14 @@ def test_who_behaves_how_on_page_and_console(ring, path):
     page = " ".join(render(ring.content, {}, "").split())
     lines = " ".join("\n".join(summary_lines(ring.content)).split())
     for words in (
-        "Colluders (name ring, split by_size): acts as one with others, and divides what they have. So do Ann and Bob.",
-        "Logit (precision 0, per stake, options 41, against now): chooses what is better more often, and not always.",
-        "The learner was not told who acts as one",
+        "Ann and Bob: colluders (name ring, split by_size) (acts as one with others, and divides what they have).",
+        "logit (precision 0, per stake, options 41, against now) (chooses what is better more often, and not always).",
+        "The learner did not know who colludes",
         "If all owners were rational, ",
     ):
         assert words in page and words in lines
     assert "After 6 rounds play is not at an equilibrium" in page and "Who behaves how" in page
-    assert "no equilibrium: no owner can gain more than" in lines and "did not settle" not in page
+    assert "no equilibrium: no owner can gain more than" in lines and "did not reach" not in page
     alone = run(load(path / "s.toml"), training=False).content
     assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(
         summary_lines(alone)
@@ -153,7 +153,7 @@ def test_what_would_be_the_same_were_all_rational_is_said_in_short():
 def test_who_does_not_answer_as_sold_is_told():
     rows = [{"cheats": ["Ann"]}, {"cheats": []}]
     assert render_phrase("behaviours", "cheating", {"behaviours": rows, "owners": [{}] * 10}) == (
-        "1 of 10 owners (Ann) does not answer as sold, as the simulator alone knows."
+        "1 of 10 owners (Ann) does not answer as sold. Only the simulator knows this."
     )
     assert (
         render_phrase("behaviours", "cheating", {"behaviours": rows[1:], "owners": [{}]})

@@ -75,7 +75,7 @@ def test_a_union_on_page_and_console(united):
     ):
         assert words in page and words in lines
     euros = united.content | {"scenario": united["scenario"] | {"currency": "EUR"}}
-    assert re.search(r"have together, \S+\sEUR, ", render(euros, {}, ""))
+    assert re.search(r"ogether they have \S+\sEUR, ", render(euros, {}, ""))
     assert "Who acts together" in page and "no owner, or union, can gain more than" in lines
 
 

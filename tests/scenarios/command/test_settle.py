@@ -98,7 +98,7 @@ def test_a_file_that_was_altered_is_named_with_status_3(dpmarket, shared):
         status == 3
         and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
     )
-    assert "Something does not fit" in (shared / "settlement.html").read_text()
+    assert "Some files are inconsistent" in (shared / "settlement.html").read_text()
 
 
 def test_an_exchange_without_a_model_is_settled_only_when_asked(dpmarket, tmp_path):
@@ -128,7 +128,9 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         "settle", shared / "contract.json", "--aside", tmp_path / "public.csv"
     )
     assert (
-        status == 0 and "80 rows kept aside" in out and "Neither model was fitted to these rows" in out
+        status == 0
+        and "80 rows kept aside" in out
+        and "Neither model was fitted to these rows" in out
     )
 
 

@@ -77,7 +77,7 @@ def test_a_whole_exchange_in_one_sentence(whole):
     text = read(whole | {"own_rows": seen(0.38, 0.02)})
     assert "All 3 owners answered all 2 questions: 15.00 EUR is to be paid." in text
     assert "computed again from the answers, the model is the one that was made" in text
-    assert "pure differential privacy" in text and "The claims are no simulation" in text
+    assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
         "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
         in text
@@ -139,13 +139,13 @@ def test_ledgers_in_words(whole):
         "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2"
         in said
     )
-    assert "No statement of Alpha and Gamma." in said and "who holds a ledger can forge it" in said
+    assert "No statement of Alpha and Gamma." in said and "An owner can forge its ledger" in said
 
 
 def test_nothing_delivered_nobody_paid(tmp_path):
     contract = small_contract(2, names=("Only",))
     content = content_of(tmp_path / "shared", contract, missing={("Only", 1)})
-    assert "Nobody delivered anything: of the 5.00 promised, nothing is to be paid." in read(
+    assert "Nobody delivered anything, so nothing of the 5.00 agreed is to be paid." in read(
         content
     )
     one = content_of(tmp_path / "other", small_contract(1, names=("Only",)))
@@ -185,7 +185,10 @@ def test_what_was_told_of_answers_and_joint_claims_are_said(whole):
         whole | {"told": [told, told | {"kind": "late"}], "claims": [*whole["claims"], joint]}
     )
     assert text.count("Beta's answer to question 2 is longer than it may be.") == 1
-    assert "Of a record that several owners hold, all their answers together: ε of up to 9." in text
+    assert (
+        "For a record that several owners hold, all their answers together have an ε of up to 9."
+        in text
+    )
 
 
 def test_the_picture_shows_what_rows_show_beside_the_forecast(whole):
