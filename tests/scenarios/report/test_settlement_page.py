@@ -96,7 +96,7 @@ def test_what_was_not_delivered_is_not_paid_and_said(partial):
         in text
     )
     assert (
-        "Beta delivered 2 of 3 answers; none to question 3; 66.7 % of what its answers were to spend."
+        "Beta delivered 2 of 3 answers; none to question 3; this is 66.7 % of its planned spending."
         in text
     )
     assert (
@@ -121,7 +121,7 @@ def on_rows(whole, part):
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
     assert "so few rows show only differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
-    assert "does not agree with the forecast" in on_rows(whole, seen(0.1, 0.01))
+    assert "disagrees with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
         "error is 38 % below" in favoured
@@ -172,7 +172,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, but only 2 are asked. Whoever answers all of them is paid in full"
+        "A budget covers 4 answers, but the learner asks only 2. An owner that gives them all is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""

@@ -111,7 +111,7 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
     )
     assert (
         render_phrase("time", "shown", made)
-        == "All else here is of period 3 of 3; what is promised holds over all of them."
+        == "Everything else here is for period 3 of 3. Privacy claims hold over all periods."
     )
     assert "period 2 of 3, the last in which anybody was asked anything" in render_phrase(
         "time", "shown", content(shown=2)
