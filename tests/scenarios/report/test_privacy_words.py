@@ -130,7 +130,9 @@ def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():
         text.count(who) == 3 for who in LOOKERS
     )
     assert "has one for each kind of observer" in text
-    assert text.count("an owner that sold ε = 3.21 has ε = 9.5") == 2  # at the top and beside the promises
+    assert (
+        text.count("an owner that sold ε = 3.21 has ε = 9.5") == 2
+    )  # at the top and beside the promises
     assert "very weak, all but certain" in text  # at 9.5, not at 3.21
     assert (
         render_phrase("privacy", "weaker_than_sold", CASES["best"])
