@@ -67,7 +67,7 @@ def test_what_owners_have_in_common_on_page_and_console(common):
     page = render(common.content, {}, "")
     lines = "\n".join(summary_lines(common.content))
     for words in (
-        "The owners' data are correlated",
+        "data are correlated",
         "Without correlation",
         "promise to an owner covers that",
     ):

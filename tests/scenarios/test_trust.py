@@ -98,7 +98,7 @@ def test_a_result_tells_each_claim_and_what_it_rests_on(result):
 
 
 def test_sentences_say_whose_word_is_taken(result):
-    assert "any 2 of them make up all of it" in render_phrase("trust", "together", result)
+    assert "any 2 of them suffice" in render_phrase("trust", "together", result)
     assert "as long as nobody colludes" in render_phrase("trust", "between_owners", result)
     alone = result | {
         "trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}

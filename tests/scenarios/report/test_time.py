@@ -113,7 +113,7 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
         render_phrase("time", "shown", made)
         == "Everything else here is for period 3 of 3. Privacy claims hold over all periods."
     )
-    assert "period 2 of 3, the last in which anybody was asked anything" in render_phrase(
+    assert "period 2 of 3, the last in which the learner asked anybody" in render_phrase(
         "time", "shown", content(shown=2)
     )
     assert "spends its budget once" in render_phrase(
