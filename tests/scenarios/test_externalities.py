@@ -69,7 +69,7 @@ def test_what_owners_have_in_common_on_page_and_console(common):
     for words in (
         "data are correlated",
         "Without correlation",
-        "promise to an owner covers that",
+        "privacy claim covers this",
     ):
         assert words in page and words in lines
     assert "What others&#39; sales tell" in page or "What others' sales tell" in page
