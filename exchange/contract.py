@@ -254,14 +254,14 @@ def parse_contract(raw: bytes, where: str) -> Contract:
     """
     content = parse_canonical(raw, where)
     if content.get("format") == OLDER:
-        remedy = "Make the contract anew of the market's result, and have it signed."
+        remedy = "Make a new contract from the market's result, and have it signed."
         found = f"{OLDER}, of an earlier dpmarket"
         raise InputError(f"{where}: format", f"must be {CONTRACT}", found, remedy)
     contract = parse_message(Contract, raw, where)
     check_columns(contract.columns, len(contract.bounds.start), where)
     _check_consistency(contract, where)
     if not same_claims(contract.claims, compute_claims(contract)):
-        rule = "must be what follows from the other terms"
+        rule = "must follow from the other terms"
         remedy = f"It was made by dpmarket {contract.program}; all parties need one version."
         raise InputError(f"{where}: claims", rule, "other claims", remedy)
     return contract
@@ -302,10 +302,10 @@ def _check_consistency(contract: Contract, where: str) -> None:
         rule = f"must be one of {', '.join(ALGORITHMS)}, or {SUMS} with bounds on sums"
         raise InputError(f"{where}: training.algorithm", rule)
     if (columns.target.labels is not None) != contract.coordinates.loss.labels:
-        rule = "must be two labels where the loss takes such, and a number elsewhere"
+        rule = "must be two labels if the loss needs labels, and a number otherwise"
         raise InputError(f"{where}: columns.target", rule)
     if columns.person is None and contract.bounds.rows_per_person > 1:
-        rule = "must name the column that says whose a row is, where one person may have several"
+        rule = "must name the column of persons if one person may have several rows"
         raise InputError(f"{where}: columns.person", rule, "none")
     if columns.person in (*columns.numbers.names, *columns.categories.names, columns.target.name):
         raise InputError(f"{where}: columns.person", "must be a column of its own")
@@ -317,13 +317,13 @@ def _check_sums(contract: Contract, where: str) -> None:
     if agreed.algorithm != SUMS:
         raise InputError(f"{where}: training.algorithm", f"must be {SUMS} with bounds on sums")
     if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
-        rule = "must have one question, which the whole budget covers, where owners release sums"
+        rule = "must have one question, paid by the whole budget, if owners release sums"
         raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")
     sizes = np.array([owner.records for owner in contract.owners])
     if not np.allclose(contract.weights, sizes / sizes.sum(), rtol=TOLERANCE, atol=0):
-        rule = "must have weights in proportion to records, as sums of all records have"
+        rule = "must have weights in proportion to records if owners release sums"
         raise InputError(f"{where}: owners", rule, "others")
     width = len(contract.bounds.start)
     if width > WIDEST_MODEL:
-        rule = f"must have at most {WIDEST_MODEL} parameters where owners release sums"
+        rule = f"must have at most {WIDEST_MODEL} parameters if owners release sums"
         raise InputError(f"{where}: bounds.start", rule, width)

@@ -192,5 +192,5 @@ def _read_question(path: Path, contract: Contract) -> Query:
 def _check_name(path: Path, name: str) -> None:
     """Refuse a message under another name: one under two names would count twice."""
     if path.name != name:
-        rule = f"must have the name that goes with its content, {name}"
+        rule = f"must have the name that its content requires, {name}"
         raise InputError(str(path), rule, path.name)

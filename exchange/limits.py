@@ -59,8 +59,8 @@ def exceeded_limits(limits: tuple[float, float], spent: tuple[float, float]) -> 
     found = []
     for name, limit, value in zip(("epsilon", "delta"), limits, spent, strict=True):
         if value > limit * (1 + ROUNDING):
-            rule = f"lets at most {name} = {limit:g} be sold of the same records"
-            remedy = f"Where the owner agrees to more: --max-{name} {round_up(value)}."
+            rule = f"allows at most {name} = {limit:g} for the same records"
+            remedy = f"If the owner agrees to more: --max-{name} {round_up(value)}."
             found.append(InputError(f"--max-{name}", rule, f"{value:.6g}", remedy))
     return found
 

@@ -246,7 +246,7 @@ def parse_message(form: type[Parsed], raw: bytes, where: str) -> Parsed:
     with naming_fault(where):
         message = _adapter(form).validate_json(raw)
     if message.raw != raw:
-        rule = "must have its numbers as this program writes them"
+        rule = "must have numbers in the form that this program writes"
         raise InputError(where, rule, "others, such as 1 for 1.0")
     return message
 

@@ -58,11 +58,11 @@ def parse_canonical(raw: bytes, where: str) -> dict[str, Any]:
         content = None
     if not isinstance(content, dict):
         rule = "must be a JSON object, UTF-8, as this program writes it"
-        raise InputError(where, rule, "something else or a part of one")
+        raise InputError(where, rule, "something else, or a part of such a file")
     if not same:
-        rule = "must be the very bytes that were written"
+        rule = "must be unchanged, byte for byte"
         found = "a text that was edited or formatted"
-        raise InputError(where, rule, found, "Ask for the file as it was written.")
+        raise InputError(where, rule, found, "Get the original file again.")
     return content
 
 
@@ -175,7 +175,7 @@ def check_place(out: Path, key: str = "--out") -> Path:
             if path.name == "..":
                 os.stat(path)
             if path.is_symlink() and not path.exists():
-                raise InputError(key, rule, f"{path}, a link to nothing", REMEDY)
+                raise InputError(key, rule, f"{path}, a broken link", REMEDY)
         place = Path(os.path.realpath(out))
         above = next((parent for parent in place.parents if os.path.lexists(parent)), place)
         for part in place.relative_to(above).parts:

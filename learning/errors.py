@@ -121,7 +121,7 @@ def explain_fault(error: Exception) -> InputError | None:
         rule = f"is too large, or too near 0, to compute with ({error})"
         return InputError("a number", rule, remedy="Bring those of the scenario closer to 1.")
     if isinstance(error, UnicodeEncodeError):
-        return InputError("a text", "must be of whole characters", "half of a pair of UTF-16")
+        return InputError("a text", "must consist of whole characters", "half of a pair of UTF-16")
     if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # for a path
         return InputError("a path", "must have no NUL character")
     return None

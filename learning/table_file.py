@@ -79,7 +79,7 @@ def find_dialect(content: bytes, key: str) -> tuple[str, list[str]]:
     text = content.removeprefix(BYTE_ORDER_MARK)
     cuts = {delimiter: rows for delimiter in DELIMITERS if (rows := _first_rows(text, delimiter))}
     if not cuts:
-        raise InputError(key, "must be CSV, CSV.gz or Parquet", "no rows that can be told apart")
+        raise InputError(key, "must be CSV, CSV.gz or Parquet", "no separate rows")
 
     def preference(delimiter: str) -> tuple[bool, int]:
         widths = [len(row) for row in cuts[delimiter]]

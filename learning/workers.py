@@ -209,6 +209,6 @@ def _result(client: Any, future: Any) -> Any:
         remedy = "Install the same version of dpmarket there."
         raise InputError(KEY, "must have this program", error, remedy) from None
     except (KilledWorker, CancelledError, CommClosedError):
-        rule = "must live until they are done"
+        rule = "must run until their work is done"
         remedy = "Give them more memory, or start fewer."
         raise InputError(KEY, rule, "workers that were ended", remedy) from None

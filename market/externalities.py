@@ -311,7 +311,7 @@ def spillover_game(game: Game, common: Externalities) -> Game:
         A correlation that these owners' data could not have, or a policy of whole profiles.
     """
     if not game.policy.additive:
-        rule = "must be left out where the policy settles whole profiles of budgets"
+        rule = "cannot be used with a policy that computes all budgets at once"
         remedy = "Take another policy, such as proportional or marginal."
         raise InputError("externalities", rule, "it", remedy)
     owners = game.owners

@@ -90,7 +90,7 @@ def from_json(path: Path) -> HandedOver:
         content = json.loads(read_bytes(path))
         if content["schema"] != SCHEMA or content["loss"]["name"] not in LOSSES:
             found = f"schema {content['schema']!r:.20}, loss {content['loss']['name']!r:.40}"
-            rule = f"must be of schema {SCHEMA} and of a loss that is known here"
+            rule = f"must have schema {SCHEMA} and a known loss"
             raise InputError(str(path), rule, found)
         labels = content["target"]["labels"]
         encoder = read_encoder(content)

@@ -252,7 +252,7 @@ def load_result(folder: Path) -> dict[str, Any]:
         content = {}
     schema = content.get("schema")
     if schema != SCHEMA or not content.get("owners"):
-        rule = f"must hold the result of a market in {CONTENT}, of schema {SCHEMA}"
+        rule = f"must hold a market's result in {CONTENT}, with schema {SCHEMA}"
         found = "no owners"
         if schema != SCHEMA:
             found = f"schema {schema!r:.20}"

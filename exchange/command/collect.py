@@ -54,8 +54,10 @@ def collect(
     for name in accept or []:
         agreed.owner(name)
     if follow and close and agreed.missing.hours is None:
-        rule = "goes with --follow only where the contract gives owners hours"
-        raise InputError("--close", rule, "none", "Give --close alone, when it is time.")
+        rule = "can be used with --follow only if the contract sets hours for answers"
+        raise InputError(
+            "--close", rule, "none", "Use --close alone when you want to close the round."
+        )
     given = answers or []
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)

@@ -58,7 +58,7 @@ def contract(
     """
     if source == SHOW:
         if file is None:
-            raise InputError("CONTRACT", "must be named", "", "Say dpmarket contract show FILE.")
+            raise InputError("CONTRACT", "must be named", "", "Use dpmarket contract show FILE.")
         from exchange.contract import read_contract
 
         print_contract(read_contract(file), limits.max_epsilon, limits.max_delta)
@@ -88,7 +88,7 @@ def write_contract(made: Contract, out: Path, *, force: bool) -> None:
     place = check_place(out)
     if place.exists() and not force and read_bytes(place) != made.raw:
         rule = "must be a new file, or the same contract"
-        remedy = "Name another one; --force writes over it."
+        remedy = "Name another one, or use --force to overwrite it."
         raise InputError("--out", rule, f"another file: {out}", remedy)
     write_atomically(place, made.raw)
 

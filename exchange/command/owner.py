@@ -91,7 +91,7 @@ def check_following(query: Path, others: dict[str, bool]) -> None:
     """Refuse, with an InputError, to follow what is no folder, or options that answer once."""
     for name, given in others.items():
         if given:
-            raise InputError("--follow", "goes with neither --dry-run nor --out", name)
+            raise InputError("--follow", "cannot be used with --dry-run or --out", name)
     if not query.is_dir():
         raise InputError("QUERY", "must be the exchange's folder with --follow", str(query))
 

@@ -74,7 +74,7 @@ def read_statements(contract: Contract, paths: Sequence[Path]) -> list[Statement
         statement = read_statement(path)
         owner = contract.owner(statement.owner).name
         if owner in found:
-            raise InputError("--statement", "must be one for an owner", f"two of {owner}")
+            raise InputError("--statement", "must be one per owner", f"two of {owner}")
         found[owner] = statement
     return list(found.values())
 
@@ -90,8 +90,8 @@ def judge_model(
     if model is None:
         return None
     if public and aside:
-        remedy = "Rows kept aside tell more: name them alone."
-        raise InputError("--aside", "takes the place of --public", "both", remedy)
+        remedy = "Use --aside alone: rows kept back are the better test."
+        raise InputError("--aside", "replaces --public", "both", remedy)
     path = aside or public
     assert path is not None
     rows = read_public_records(path, contract, "--aside" if aside else "--public")
@@ -127,7 +127,7 @@ def check_folder(folder: Path, key: str) -> None:
     from learning.canonical import parse_canonical, read_bytes
 
     if not folder.is_dir():
-        raise InputError(key, "must be a folder that is there", folder)
+        raise InputError(key, "must be a folder that exists", folder)
     with suppress(InputError):
         earlier = parse_canonical(read_bytes(folder / SETTLEMENT), SETTLEMENT)
         if earlier.get("format") == FORMAT:

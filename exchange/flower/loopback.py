@@ -181,7 +181,7 @@ def configure_link(at: Loopback) -> None:
         command = ["flwr", "supernode", "register", f"{key}.pub", CONNECTION, "--name", owner]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
-            rule = "must be a node's key that the SuperLink takes"
+            rule = "must be a node's key that the SuperLink accepts"
             raise InputError(str(key), rule, done.stderr[-200:])
 
 
@@ -281,4 +281,4 @@ def run_over_flower(
         if not (folder / MODEL).is_file():
             rule = "must carry the exchange to its end"
             log = at.work / "relay.log"
-            raise InputError("flower", rule, "a relay that ended", f"See {log}.")
+            raise InputError("flower", rule, "a relay that stopped", f"See {log}.")

@@ -48,14 +48,14 @@ def missing_rule(
     if rule not in ("wait", "without"):
         raise InputError("--missing", 'must be "wait" or "without"', repr(rule))
     if waits and at_least not in (None, owners):
-        key_rule = "goes with --missing without: else all must answer"
+        key_rule = "needs --missing without: otherwise all must answer"
         remedy = "Leave it out, or set --missing without."
         raise InputError("--at-least", key_rule, at_least, remedy)
     if at_least is not None and not 1 <= at_least <= owners:
-        key_rule = f"must be from 1 to {owners}, the owners that answer"
+        key_rule = f"must be from 1 to {owners}, the number of owners that answer"
         raise InputError("--at-least", key_rule, at_least)
     if hours is not None and waits:
-        key_rule = "goes with --missing without: "
+        key_rule = "needs --missing without: "
         key_rule += "a question whose time is over is neither answered nor asked again"
         found = f"{hours:g} with --missing wait"
         raise InputError("--hours", key_rule, found, "Leave it out.")
@@ -95,7 +95,7 @@ def contract_from_result(
     protocol = read_protocol(folder)
     place = str(folder / PROTOCOL)
     if records is not None and not (visible_name(records) and len(records) <= LONGEST_NAME):
-        rule = f"must be a name that can be seen, of at most {LONGEST_NAME} characters"
+        rule = f"must be a name with visible characters, at most {LONGEST_NAME} characters"
         raise InputError("--records", rule, f"{len(records)} characters")
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
@@ -122,7 +122,7 @@ def _check_released(made: Contract) -> None:
         except InputError:
             raise
         except ValueError as error:
-            rule = "must get noise that can be released"
+            rule = "must have noise that can be drawn exactly"
             raise InputError(f"owners.{name}", rule, str(error)) from None
 
 
@@ -174,10 +174,10 @@ def _explain_none(folder: Path, result: Mapping[str, Any]) -> InputError:
     """Explain a result without a protocol."""
     place = str(folder)
     if not any(read_limit(owner["epsilon"]) > 0 for owner in result["owners"]):
-        rule = "must be a result in which somebody sells"
-        return InputError(place, rule, "one in which nobody does")
+        rule = "must be a result in which an owner sells"
+        return InputError(place, rule, "one in which no owner sells")
     if result["forecast"].get("step_size") == 0:
-        rule = "must be a result in which something is asked"
+        rule = "must be a result in which the learner asks owners"
         found = "one in which no answer is worth its noise, and the learner keeps its own model"
         return InputError(place, rule, found)
     return InputError(place, f"must hold {PROTOCOL}", "a result of an earlier version", AGAIN)

@@ -123,7 +123,7 @@ def admit_answers(answers: Mapping[Path, Answer], folder: Path) -> list[str]:
             admitted.append(name)
         elif read_bytes(folder / name) != answer.raw:
             rule = f"must be {answer.owner}'s one answer to round {answer.round}"
-            remedy = "Ask its owner which it gave, and take the other one away."
+            remedy = "Ask the owner which one it sent, and remove the other."
             raise InputError(str(path), rule, f"another one in {folder / name}", remedy)
     return admitted
 
@@ -227,7 +227,7 @@ def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | 
     for path in (folder / name for name in names):
         if (user := path.stat().st_uid) != os.getuid():
             remedy = "If it is yours, run this as that user. "
-            remedy += "If not, take it away, and let others write answers only."
+            remedy += "If not, remove it, and let others write answers only."
             rule = "must be a file of the learner's own"
             raise InputError(str(path), rule, f"one of user {user}", remedy)
 
@@ -235,7 +235,7 @@ def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | 
 def _check_time(query: Query, now: datetime) -> None:
     """Refuse to go on without owners whose time to answer is not over."""
     if query.until is not None and not query.has_expired(now):
-        rule = "must wait until the time that owners were given is over"
+        rule = "must wait until the owners' time to answer is over"
         raise InputError("--close", rule, query.until)
 
 
@@ -245,7 +245,7 @@ def _check_model(folder: Path, closing: Closing | None) -> None:
     if closing is None:
         raise InputError(str(place), f"must have its {CLOSING} beside it", "none", STANDS)
     if sha256_digest(read_bytes(place)) != closing.model:
-        rule = "must be the one that the exchange ended with"
+        rule = "must be the one with which the exchange ended"
         raise InputError(str(place), rule, "another one", STANDS)
 
 

@@ -297,7 +297,7 @@ def _check_end(
 ) -> None:
     """Refuse to leave out owners where the contract waits; and a closing of another question."""
     if close and contract.missing.rule != "without":
-        rule = "must be left out where the contract waits for everybody"
+        rule = "must be left out if the contract waits for all owners"
         raise InputError("--close", rule, f'missing.rule "{contract.missing.rule}"')
     if closing is not None and not closes_exchange(closing, contract, queries):
         rule = "must be of this contract and its last question"
@@ -321,7 +321,7 @@ def _check_question(query: Query, expected: Query) -> None:
     if not (same_width and np.allclose(point, expected.point, rtol=SAME, atol=SAME**2)):
         wrong.append("point")
     if wrong:
-        rule = "must be the one that follows from the contract and the answers before"
+        rule = "must follow from the contract and the earlier answers"
         remedy = f"Somebody changed it, or an answer before it. {UNTOUCHED}"
         raise InputError(_place(query.round), rule, f"another {' and '.join(wrong)}", remedy)
 

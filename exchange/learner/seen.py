@@ -87,7 +87,7 @@ def judge_on_own_rows(
     started = bool(np.any(start))
     _check_rows(contract, theta, y, "--aside" if kept_aside else "--public")
     if kept_aside and not started:
-        rule = "needs a model of the learner's own to compare with"
+        rule = "needs the learner's own model to compare with"
         remedy = "Name the rows that the learner's own model is fitted to, as --public."
         raise InputError("--aside", rule, "none", remedy)
     promise = contract.forecast
@@ -106,10 +106,10 @@ def judge_on_own_rows(
 
 def _check_rows(contract: Contract, theta: Array, y: Array, option: str) -> None:
     if len(y) < LEAST:
-        rule = f"must hold {LEAST} rows or more, as fewer show nothing"
+        rule = f"must hold at least {LEAST} rows, since fewer show nothing"
         raise InputError(option, rule, len(y))
     if not contract.forecast.optimum > 0:
-        rule = "must be above 0 for errors to be counted in it"
+        rule = "must be above 0 because errors are fractions of it"
         remedy = "Leave --public and --aside out."
         raise InputError("forecast.optimum", rule, contract.forecast.optimum, remedy)
     width = len(contract.bounds.start)

@@ -337,7 +337,7 @@ def _money_part(given: Sequence[Delivery]) -> dict[str, float | None]:
     """
     promised = round_to_cent(sum(one.payment for one in given))
     if not np.isfinite(promised):
-        remedy = "Agree in a larger currency unit."
+        remedy = "Use a larger unit of money."
         raise InputError("owners: payment", "must sum to a number", "more than any", remedy)
     amounts = [one.paid for one in given if one.paid is not None]
     if len(amounts) < len(given):

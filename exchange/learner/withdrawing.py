@@ -33,8 +33,8 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         the model, or nobody else has.
     """
     if contract.sums is None:
-        rule = "must be of sums, which can be left out again"
-        gradients = "gradients, each asked where the answers before it led"
+        rule = "must use sums, which can be removed from the model later"
+        gradients = "gradients, each of which depends on the answers before it"
         raise InputError("CONTRACT", rule, gradients, "Make a new exchange without the owner.")
     closing = find_closing(folder)
     if closing is None or not has_model(folder):
@@ -49,7 +49,7 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
             raise InputError("--owner", "must have sums in the model", f"none of {name}")
     kept = {name: answer for name, answer in used.items() if name not in names}
     if not kept:
-        rule = "must leave the sums of somebody"
+        rule = "must leave the sums of at least one owner"
         remedy = "Without any the learner has its own model."
         raise InputError("--owner", rule, "everybody", remedy)
     phi = gather_sums(contract, kept).step()

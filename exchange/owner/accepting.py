@@ -186,7 +186,7 @@ def _check_original(own: Accepted, ledger: LedgerFile, entries: Sequence[Accepte
             continue
         if LedgerFile(place).identity == own.ledger:
             remedy = "Use that one, and put the copy away: "
-            remedy += "each of them would answer as if the other had not."
+            remedy += "with both, each would answer without counting the other's answers."
             found = f"a copy of {place}"
             raise InputError(ledger.where, "must be the ledger itself", found, remedy)
 
@@ -212,5 +212,5 @@ def _check_only_account(own: Accepted, others: Sequence[Accepted]) -> None:
     contract = f'contract {other.contract[:SHOWN]} ({other.owner} for "{other.data}")'
     found = f"nearly the same accepted under {contract} in {other.path}"
     remedy = "Use that ledger and contract; "
-    remedy += "or say dpmarket accept --sold-before, and what both spend adds up."
+    remedy += "or use dpmarket accept --sold-before, which adds up both budgets."
     raise InputError(own.path, rule, found, remedy)

@@ -150,7 +150,7 @@ def check_still_open(party: Party, query: Query, folder: Path) -> None:
     if not party.has_charged(query):
         rule = "must be of a round that is open: "
         rule += f"the learner went on to question {later.round} without {party.name}"
-        remedy = "Nothing was charged: the answer would not be used, nor paid."
+        remedy = "Nothing was charged, because the answer would not be used or paid."
         raise InputError("query.round", rule, query.round, remedy)
 
 
@@ -171,7 +171,7 @@ def _write_charged(path: Path, raw: bytes) -> None:
         write_atomically(path, raw)
     except InputError as error:
         remedy = "The answer is charged and kept: "
-        remedy += "asked again, the same bytes are given, and nothing more is spent."
+        remedy += "if asked again, the program gives the same bytes and spends nothing more."
         raise InputError(error.key, error.rule, error.found, remedy) from None
 
 

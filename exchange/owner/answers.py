@@ -68,7 +68,7 @@ def find_account(contract: Contract, name: str, ledger: LedgerFile) -> Account |
     account_name = f'the account of {budget.owner} for "{budget.data}"'
     rule = f"holds {account_name} under {_contract_words(account.budget.bounds)}"
     remedy = "Answer under the contract that was accepted. "
-    remedy += "Other terms on the same records are another budget, which adds up."
+    remedy += "Other terms on the same records are a second budget, which adds to the first."
     found = ", ".join([_contract_words(budget.bounds), *others])
     raise InputError(ledger.where, rule, found, remedy)
 
@@ -80,7 +80,7 @@ def _check_capitals(budget: Budget, accounts: list[Account], ledger: LedgerFile)
         if [part.casefold() for part in account.budget.key] == folded:
             rule = "must differ by more than capitals from every name "
             rule += "that the ledger keeps records under"
-            remedy = "One name for the same records; another for others."
+            remedy = "Use one name for the same records, and another name for other records."
             found = f'"{budget.data}" beside "{account.budget.data}"'
             raise InputError(ledger.where, rule, found, remedy)
 

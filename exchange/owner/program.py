@@ -88,14 +88,14 @@ def answer_once(party: Party, place: Path, out: Path | None) -> None:
     """Answer the question at a place, and print what was done."""
     query, folder = find_question(party.contract, place)
     if query is None:
-        remedy = "With --follow it is waited for."
+        remedy = "Use --follow to wait for it."
         raise InputError(str(place), "must hold a question", "none", remedy)
     check_still_open(party, query, folder)
     path = out or folder / answer_name(query.round, party.name)
     written = write_answer(party, query, path)
     if not written.is_new:
         rule = f"is answered once, and {party.name} has answered it"
-        remedy = "Nothing was spent. Where that file is lost, the same bytes are given again."
+        remedy = "Nothing was spent. If that file is lost, the program writes the same bytes again."
         raise InputError(str(place), rule, str(path), remedy)
     Terminal().say(answer_words(party.contract, party.name, written))
 

@@ -105,7 +105,7 @@ def check_agreed(
     if left_out:
         found += f", {left_out:,} of them beyond the most of one person"
     rule = f"must hold the {agreed:,} records that the contract names for {format_value(owner)}"
-    remedy = "Name the table that was agreed on."
+    remedy = "Name the agreed table."
     raise InputError(f"{path}: {OPTION}", rule, found, remedy)
 
 

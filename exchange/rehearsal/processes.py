@@ -83,9 +83,9 @@ def has_ended_well(program: Program, process: subprocess.Popen[bytes]) -> bool:
     status = process.poll()
     if status is None or status in program.well:
         return status is not None
-    remedy = f"All it said is in {program.log}."
+    remedy = f"Its output is in {program.log}."
     found = describe_ending(program, status)
-    raise InputError(program.who, "must end its part well", found, remedy)
+    raise InputError(program.who, "must finish without an error", found, remedy)
 
 
 @contextmanager

@@ -202,7 +202,7 @@ def settle_market(
     if market.exists():
         result = load_result(market)
         if result["scenario_sha256"] != sha256(scenario):
-            rule = "must be new, empty, or hold a rehearsal of this very scenario"
+            rule = "must be new, empty, or hold a rehearsal of this scenario"
             found = f"another scenario's in {folder}"
             raise InputError("--out", rule, found, "Name another folder.")
         return result

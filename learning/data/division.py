@@ -148,14 +148,14 @@ def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
 def large_enough(taken: Mapping[str, Held], min_records: int, key: str) -> dict[str, Held]:
     """Select owners with ``min_records`` records; one without any is an error at ``key``."""
     if not taken:
-        raise InputError(key, "needs at least one owner", "none", "Say whose the rows are.")
+        raise InputError(key, "needs at least one owner", "none", "Give data.split or data.owner.")
     empty = [name for name, rows in taken.items() if not len(rows)]
     if empty and min_records == 1:
         raise InputError(
             key,
             "every owner needs a record",
             f"none for {empty[0]!r} beside public and held-out rows",
-            "Take its rows out of the table.",
+            "Remove this owner's rows from the table.",
         )
     kept = {name: rows for name, rows in taken.items() if len(rows) >= min_records}
     if not kept:

@@ -90,7 +90,7 @@ class OwnerUnseen:
 
 def no_record() -> InputError:
     """Error to raise where a record is needed and none is here."""
-    rule = "leaves out what needs records: it states how many each owner has"
+    rule = "states numbers of records only, so nothing that needs the records can be computed"
     remedy = "Give a table with the owners' rows, and data.split or data.owner."
     return InputError("owners.records", rule, "no record of any owner", remedy)
 

@@ -35,7 +35,7 @@ def public_range(
     if not len(public):
         raise InputError(
             f"data.bounds.{name}",
-            "a range must be public, and there is neither a bound nor a public row",
+            "needs a public range, but there is neither a bound nor a public row",
             remedy=f"Add {name} = [low, high] under [data.bounds], or set data.public_rows.",
         )
     values = columns[name][public].astype(float)

@@ -230,7 +230,7 @@ def step_sizes(problem: Problem, settings: Settings, horizon: int) -> Array:
 
 def diverging_error(settings: Settings) -> InputError:
     """Error to raise where training diverges under every plan."""
-    rule = "must be short enough for training not to diverge"
+    rule = "must be small enough that training does not diverge"
     return InputError("learning.step_size", rule, settings.step_size, "Lower it.")
 
 
@@ -286,7 +286,7 @@ def with_printed_step(
     if step is None:
         algorithm = f'algorithm "{settings.algorithm}" and steps that fall so'
         rule = f'must be a number or "optimal" with {algorithm}'
-        raise InputError("learning.step_size", rule, "printed", "The paper leaves it open.")
+        raise InputError("learning.step_size", rule, "printed", "The paper does not state one.")
     return replace(inputs, settings=replace(settings, step_size=step))
 
 

@@ -388,5 +388,5 @@ def check_imperfect(fitness: TrainingCost, mean_square: float) -> None:
     """
     if fitness.optimum <= 1e-12 * max(1.0, mean_square):
         rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
-        advice = "Leave out the feature that gives it away."
+        advice = "Leave out the feature that determines the target."
         raise InputError("data.target", rule, "a perfect model", advice)

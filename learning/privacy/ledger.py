@@ -82,7 +82,9 @@ class Budget(Declaration):
 
     def check(self) -> None:
         if not visible_name(self.owner):
-            raise InputError("budget.owner", "must be a name that can be seen", f'"{self.owner}"')
+            raise InputError(
+                "budget.owner", "must be a name with visible characters", f'"{self.owner}"'
+            )
 
     @property
     def limited(self) -> bool:
@@ -366,7 +368,7 @@ class Ledger:
             stated = ", ".join(f"{name} {format_value(old[name])}" for name in differ)
             found = ", ".join(f"{name} {format_value(new[name])}" for name in differ)
             rule = f"the account of {account.budget.owner} is of {stated}"
-            remedy = "Answers at two prices are not counted together."
+            remedy = "One account cannot hold answers at two prices."
             raise InputError(self.where, rule, found, remedy)
         return account
 
@@ -393,7 +395,7 @@ class Ledger:
             found = f"number {first}"
             if first is None:
                 found = "no number, where each answer has a price of its own"
-            raise InputError(self.where, rule, found, "An answer is given once, and in its turn.")
+            raise InputError(self.where, rule, found, "Answers are given once each, in order.")
 
     def _check_lifetime(self, account: Account, asked: Container[Key], purpose: str) -> None:
         """Refuse the first answer on an account if the owner's limit would be exceeded."""

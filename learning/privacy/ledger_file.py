@@ -96,7 +96,7 @@ class LedgerFile(Ledger):
     def open(self, budget: Budget) -> Account:
         """Open the account of a finite budget, or return the open one, as `Ledger.open`."""
         if not budget.claimed:
-            rule = f"{budget.owner} must state a finite budget: without one nothing is claimed"
+            rule = f"{budget.owner} must state a finite budget, else nothing is guaranteed"
             raise InputError(self.where, rule, budget.epsilon)
         return super().open(budget)
 
@@ -166,7 +166,7 @@ class LedgerFile(Ledger):
                 self._read_line(json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             self._accounts.clear()
-            remedy = "Nothing is answered on it. Use the version of dpmarket that wrote it."
+            remedy = "No answer was given. Use the version of dpmarket that wrote it."
             rule = "must be a ledger of this version"
             raise InputError(self.where, rule, "other content", remedy) from None
 

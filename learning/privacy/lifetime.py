@@ -99,7 +99,7 @@ class Lifetime:
         """
         known = [visible_name(name) for name in self.names]
         if visible_name(owner) not in known:
-            rule = "must know what each owner may spend over all trainings"
+            rule = "must hold each owner's budget for all trainings"
             raise InputError("ledger", rule, f"nothing of {owner}")
         limits = np.broadcast_to(np.asarray(self.limit, dtype=float), len(self.names))
         limit = float(limits[known.index(visible_name(owner))])

@@ -112,7 +112,7 @@ def candidate_mechanisms(name: str, settings: NoiseSettings) -> list[Mechanism]:
         if not (name == BEST and settings.exact) or _is_drawn_exactly(mechanism, settings)
     ]
     if not found:
-        rule = f'must be one that goes with the algorithm and accounting "{accounting}"'
+        rule = f'must support the algorithm and accounting "{accounting}"'
         raise InputError("learning.mechanism", rule, f'"{name}"')
     return found
 

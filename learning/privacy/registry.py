@@ -252,6 +252,6 @@ def user_folder() -> Path:
     try:
         data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     except RuntimeError:
-        rule = "must name a folder where the user has no home"
+        rule = "must name a folder if the user has no home folder"
         raise InputError(VARIABLE, rule, "none") from None
     return Path(data) / "dpmarket"

@@ -220,7 +220,7 @@ def _price_lattices(
         if noise.spent <= budget:
             return noise
         scale *= 1 + 2.0**-50
-    rule = f"must get noise that is certified to spend {budget:.3g} on moments and score"
+    rule = f"must have a noise scale certified to spend {budget:.3g} on moments and score"
     raise InputError("release.mechanism", rule, f"no such scale near {scale:.3g}")
 
 

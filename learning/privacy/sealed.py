@@ -98,7 +98,7 @@ def locked_file(path: Path, noun: str = "a ledger") -> Iterator[None]:
             os.close(handle)
     except OSError as error:
         rule = f"must be {noun} that can be read and written"
-        remedy = "Nothing may be answered on it."
+        remedy = "No answer may be given from it."
         raise InputError(str(path), rule, error.strerror, remedy) from None
 
 

@@ -158,7 +158,7 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
         if measurement(scale, norm, vectors).map(distance) <= budget:
             return float(scale)
         scale *= 1 + 2.0**-50
-    rule = f"must get noise that is certified to spend {budget:.3g} at a distance of {distance:.3g}"
+    rule = f"needs a noise scale certified to spend {budget:.3g} at distance {distance:.3g}"
     raise InputError("release.mechanism", rule, f"no such scale near {scale:.3g}")
 
 

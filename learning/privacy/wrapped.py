@@ -305,7 +305,7 @@ class Trust(Declaration):
     def check(self) -> None:
         if self.colluders and not self.secure:
             rule = (
-                'goes with trust.aggregation = "secure": under "local" no owner\'s noise '
+                'needs trust.aggregation = "secure": under "local" no owner\'s noise '
                 "rests on another's"
             )
             raise InputError("trust.colluders", rule, self.colluders, "Leave it out.")

@@ -72,7 +72,7 @@ class Competition:
         if not names:
             raise InputError("learners", "a market needs at least one learner", "none")
         if len(set(names)) < len(names):
-            raise InputError("learners", "each needs a name of its own", names)
+            raise InputError("learners", "must have different names", names)
         shape = (len(self.owners), len(names))
         links = np.ones(shape, dtype=bool) if self.links is None else np.array(self.links)
         if links.shape != shape or not np.isin(links, (0, 1)).all():

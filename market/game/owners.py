@@ -77,8 +77,8 @@ class Owners:
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
         if np.any(np.isinf(np.asarray(self.epsilon_max, dtype=float))):
-            rule = "a best response is searched on a finite interval"
-            remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
+            rule = "must be finite, since best responses are searched on an interval"
+            remedy = "Give a finite upper end. A profile with epsilon = inf can still be evaluated."
             raise InputError("owners.epsilon_max", rule, "inf", remedy)
         for name in COLUMNS:
             given = getattr(self, name)
@@ -88,7 +88,7 @@ class Owners:
         if wrong.any():
             at = int(np.argmax(wrong))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
-            rule = "the interval must run from its smaller to its larger end"
+            rule = "must be an interval from a smaller to a larger number"
             raise InputError("owners.epsilon", rule, found)
         asked = ("value", "marginal_cost", "tax", "untaxed")
         check_methods(self.cost, asked, "Make it a subclass of market.costs.Cost.")

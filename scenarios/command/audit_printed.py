@@ -36,7 +36,7 @@ def print_audit(found: Audit) -> None:
         out.say(render_phrase("audit", "nothing", found.asks))
     out.say(
         list_names("not attacked, but checked", found.not_attacked),
-        list_names("add no noise, so nothing is promised about their records", found.without_noise),
+        list_names("add no noise, so their records have no guarantee", found.without_noise),
     )
     if found.unseen:
         out.say("this audit cannot see:", *(f"  {one}" for one in found.unseen))

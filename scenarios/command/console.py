@@ -115,7 +115,7 @@ def print_forecast(
     oracle = part["oracle"]
     pooled = "trained on the pooled records at other noise"
     if part["kind"] == "exact":
-        pooled = "the same law on the pooled records"
+        pooled = "the same formula on the pooled records"
     error = ""
     if oracle and oracle["std_error"]:
         error = f"+- {format_percent(oracle['std_error'])} (std. error)"
@@ -140,5 +140,5 @@ def print_forecast(
         render_phrase("model", "published_bound", part),
         render_phrase("model", "may_bind", part),
         render_phrase("privacy", "unlike_owners", part),
-        *(f"{name} adds no noise: nothing is promised about its records" for name in open_owners),
+        *(f"{name} adds no noise: its records have no guarantee" for name in open_owners),
     )

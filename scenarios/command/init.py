@@ -33,7 +33,7 @@ def init(
     ----------
     table TABLE : A table, CSV (gzipped or not) or Parquet.
     target COLUMN : The column to predict.
-    owner COLUMN : The column that says whose each row is.
+    owner COLUMN : The column that names each row's owner.
     owners : Share the rows out at random to so many owners.
     out FILE : The scenario to write [default: the table's name, .toml, here].
     force : Write over a file that is there.

@@ -1,4 +1,4 @@
-"""`dpmarket mechanisms`: ways to buy privacy from owners whose costs are their own secret."""
+"""`dpmarket mechanisms`: ways to buy privacy from owners with private costs."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0) -> np.ndarray
     if not all(value == np.inf or is_budget(value) for value in values):
         raise InputError("--epsilon", f"{BUDGET_RULE}, or be inf", found)
     if ((values > 0) & (values <= spent)).any():
-        rule = f"must be above owners.report, {spent:g}, which is spent before, or 0"
+        rule = f"must be 0, or above owners.report, {spent:g}, which is spent first"
         raise InputError("--epsilon", rule, found)
     if len(values) not in (1, n_owners):
         rule = f"must have one number, or one per owner ({n_owners})"

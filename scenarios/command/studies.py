@@ -1,4 +1,4 @@
-"""Commands that settle several markets: rules side by side, and the search for an offer."""
+"""Commands that compute several markets: a comparison of rules, and the search for an offer."""
 
 from __future__ import annotations
 

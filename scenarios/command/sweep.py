@@ -60,7 +60,7 @@ def sweep(
     from scenarios.sweeping.sweep import default_folder
 
     if scheduler is not None and workers is not None:
-        rule = "goes without --scheduler, whose workers are taken"
+        rule = "cannot be used with --scheduler, which has workers of its own"
         raise InputError("--workers", rule, workers, "Leave it out.")
     file = read_study(study, overrides or [], allow_code=allow_code, data_folder=data_folder)
     folder = out or default_folder(file.name, overrides or [])
@@ -73,7 +73,7 @@ def sweep(
 def _compute_study(
     file: StudyFile, folder: Path, scheduler: str | None, workers: int | None
 ) -> None:
-    """Compute the cells of a study, write its page and print what it comes to."""
+    """Compute the cells of a study, write its page and print its results."""
     from scenarios.sweeping.sweep import Interrupted, run_sweep
 
     try:
@@ -85,7 +85,7 @@ def _compute_study(
         print(f"interrupted: {stopped}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     if len(swept.failures) == swept.table.num_rows:
-        rule = "must have a cell that can be computed"
+        rule = "must have at least one cell that can be computed"
         raise InputError(file.name, rule, swept.failures[0].rstrip("."))
     from scenarios.report.study_page import save_study_page
 

@@ -124,7 +124,7 @@ def by_arrival(scenario: Scenario, time: Time, data: MarketData) -> tuple[Market
 def check_values(time: Time, values: list[str]) -> None:
     """Refuse missing values of the column of arrivals, and more of them than periods."""
     if "" in values:
-        rule = "must be told of every record of an owner"
+        rule = "must have a value for every record of an owner"
         raise InputError("time.arrived", rule, "a missing cell", "Fill it in.")
     if len(values) > time.periods:
         rule = f"must take at most time.periods = {time.periods} values, one for each period"

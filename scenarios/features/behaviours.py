@@ -54,9 +54,7 @@ class Behaviours(Feature):
         """Refuse a number of rounds where no behaviour draws."""
         draws = any(make_declared(table).draws for table in scenario.behaviours or ())
         if scenario.market.rounds is not None and not draws:
-            rule = (
-                "goes with [[behaviours]] that draw, such as inertial; others play until they rest"
-            )
+            rule = "needs [[behaviours]] that draw at random, such as inertial; others play to rest"
             remedy = "Leave it out, or set market.max_rounds."
             raise InputError("market.rounds", rule, scenario.market.rounds, remedy)
 
@@ -93,7 +91,7 @@ class Behaviours(Feature):
         shared = sum(count_shares(tables, len(names)))
         if named + shared > len(names):
             left = f"{len(names) - named} of {len(names)} are left"
-            rule = f"must leave out the owners who are named: {left}"
+            rule = f"must leave out the owners that tables name: {left}"
             raise InputError("behaviours.share", rule, f"{shared} owners", "Lower it.")
         for behaviour, numbers in assign_behaviours(tables, names, scenario.seed):
             behaviour.check_group(len(numbers))

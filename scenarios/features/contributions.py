@@ -79,7 +79,7 @@ class OwnersContributions(Feature):
             raise InputError("learning.start", rule, "zero")
         if scenario.data.check_rows < 2:
             rule = f"must be 2 or more with {self.title}, which are measured on these rows"
-            remedy = "Several times the public rows tell contributions apart."
+            remedy = "Set it to several times the number of public rows."
             raise InputError("data.check_rows", rule, scenario.data.check_rows, remedy)
 
     def change_game(self, scenario: Scenario, game: Game) -> Game:

@@ -174,19 +174,19 @@ class GoNoGo(Feature):
         """Refuse a margin where nothing is decided."""
         if scenario.learner.margin != type(scenario.learner).model_fields["margin"].default:
             found = f"{scenario.learner.margin:g}"
-            raise InputError("learner.margin", f"goes with {self.title}", found, "Leave it out.")
+            raise InputError("learner.margin", f"needs {self.title}", found, "Leave it out.")
 
     def check(self, scenario: Scenario) -> None:
         """Refuse trainings without released sums, and learners without public rows."""
         if not scenario.ways:
-            rule = f'must be "one_step" with {self.title}, by whose released sums it is decided'
+            rule = f'must be "one_step" with {self.title}, because its released sums decide'
             found = format_value(scenario.learning.algorithm)
             raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
         if scenario.policy.kind == OTHERWISE:
             rule = f"must pay in proportion to one parameter with {self.title}"
             raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
         if not scenario.data.public_rows:
-            rule = "needs public rows: else the learner has no model of its own to keep"
+            rule = "needs public rows: otherwise the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:

@@ -56,7 +56,7 @@ class Networks(Feature):
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse owners who see their neighbours without a network of sight."""
         if sees_neighbours(scenario):
-            rule = "needs [network.sight] for owners who see their neighbours alone"
+            rule = "needs [network.sight] for owners who see only their neighbours"
             raise InputError("behaviours", rule, "none", 'Add it, such as kind = "ring".')
 
     def check(self, scenario: Scenario) -> None:
@@ -64,7 +64,7 @@ class Networks(Feature):
         if not scenario.network.sight:
             self.check_unused(scenario)
         elif not sees_neighbours(scenario):
-            rule = "goes with [[behaviours]] of owners who look at it, such as neighbours"
+            rule = "needs [[behaviours]] of owners who look at others, such as neighbours"
             found = f"kind = {format_value(scenario.network.sight.kind)}"
             raise InputError("network.sight", rule, found, "Add one, or leave it out.")
 

@@ -38,7 +38,7 @@ class PersonalModels(Feature):
     def check(self, scenario: Scenario) -> None:
         """Refuse personal models that nobody wants, or of another loss or unit."""
         if not scenario.owners.wants_model:
-            rule = "needs owners.benefit: else a better model is worth nothing to owners"
+            rule = "needs owners.benefit: otherwise a better model is worth nothing to owners"
             raise InputError(self.key, rule, "no benefit", "Set owners.benefit, or leave it out.")
         if not scenario.learning.objective.quadratic:
             rule = f"must be {quote_choices([LOSS])} with {self.title}"
@@ -53,9 +53,7 @@ class PersonalModels(Feature):
         spread = scenario.owners.spread
         counted = scenario.learning.objective.quadratic and scenario.data.public_rows
         if spread and not (counted and scenario.data.order == "as_is"):
-            rule = (
-                'goes with owners.personal, or data.order = "as_is", public rows and squared loss'
-            )
+            rule = 'needs owners.personal, or data.order = "as_is", public rows and squared loss'
             raise InputError("owners.spread", rule, f"{spread:g}", "Leave it out.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:

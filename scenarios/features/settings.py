@@ -100,7 +100,7 @@ class LossReports(Choice):
         least = float(budgets.reshape(-1, 2)[:, 0].min())
         if spent >= least:
             rule = f"must be below every budget that an owner may choose, {least:g} here"
-            remedy = "Training gets the rest: lower it, or raise the lower end of owners.epsilon."
+            remedy = "Training gets the rest. Lower it, or raise the lower end of owners.epsilon."
             raise InputError("owners.report", rule, f"{spent:g}", remedy)
         if cap is not None and spent >= cap:
             rule = f"must be below regulation.epsilon_cap, {cap:g}"
@@ -128,7 +128,7 @@ class Baselines(Choice):
         if all(supports_baselines(algorithm) for algorithm in used):
             return
         supported = [name for name, one in ALGORITHMS.items() if supports_baselines(one)]
-        rule = f"goes with algorithm = {quote_choices(supported)}"
+        rule = f"needs algorithm = {quote_choices(supported)}"
         found = f"algorithm {format_value(scenario.learning.algorithm)}"
         raise InputError("validation.baselines", rule, found, "Leave it out.")
 

@@ -48,13 +48,13 @@ class SizesAlone(Feature):
     def check(self, scenario: Scenario) -> None:
         """Refuse keys that divide a table which holds no owner's rows."""
         data = scenario.data
-        told = "is told by owners.records, and the table holds the learner's rows alone"
+        told = "must be left out with owners.records: the table holds the learner's rows only"
         for key in ("split", "names", "workers"):
             given = getattr(data, key)
             if given is not None:
                 raise InputError(f"data.{key}", told, format_value(given), "Leave it out.")
         if data.holdout:
-            rule = "must be 0 with owners.records: data.check_rows keeps rows of the learner aside"
+            rule = "must be 0 with owners.records: data.check_rows keeps back rows of the learner"
             raise InputError("data.holdout", rule, format_value(data.holdout))
         if not data.public_rows:
             rule = "must be above 0 with owners.records: the forecast is made from these rows"

@@ -83,7 +83,7 @@ def write_together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]
             written = [name for name in names if not _is_same(new / name, folder / name)]
             _move_together(new, folder, written)
     except OSError as error:
-        remedy = "What was there is kept: free some space, and give the same command again."
+        remedy = "The earlier files are kept. Free some space, and give the same command again."
         raise InputError(str(folder), WRITABLE, error.strerror or error, remedy) from None
 
 

@@ -94,6 +94,6 @@ def load_game(folder: Path) -> dict[str, Any]:
         content = None
     known = isinstance(content, dict) and content.get("schema") == SCHEMA
     if not known or "equilibria" not in content:
-        rule = f"must hold what play of a game came to in {CONTENT}, of schema {SCHEMA}"
+        rule = f"must hold a game's result in {CONTENT}, with schema {SCHEMA}"
         raise InputError(str(folder), rule, "none", "Make one with dpmarket run.")
     return content

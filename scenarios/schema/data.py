@@ -1,4 +1,4 @@
-"""The [data] table: where records lie, whose they are, and what of them is public."""
+"""The [data] table: the records, their owners, and which of them are public."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Data(Section):
     """The rows of each owner, one after another in the table's order after `order`; or give
     `owner`."""
     owner: Text | None = None
-    """The column that says whose each row is; or give `split`. Under `owners.records` it may say
+    """The column that names each row's owner; or give `split`. Under `owners.records` it may say
     of the learner's own rows whose kind each is of."""
     names: Names | None = None
     """The owners' names, with `split`."""
@@ -118,7 +118,7 @@ class Data(Section):
     def _check_names(self) -> None:
         count = len(self.split or ())
         if self.names is not None and self.split is None:
-            rule = "goes with split; with owner, the column's values are the names"
+            rule = "needs data.split; with data.owner, the names are the column's values"
             raise InputError("data.names", rule, format_value(self.names))
         if self.names is not None and len(self.names) != count:
             rule = f"must name as many owners as split has sizes, {count}"
@@ -128,7 +128,7 @@ class Data(Section):
         """Refuse one check row alone and, unless only that is asked, those without public rows."""
         if self.check_rows == 1 or (self.check_rows and not self.public_rows and not alone):
             why = "whose model is tried on them too"
-            rule = f"must be 0, or 2 or more beside data.public_rows, {why}"
+            rule = f"must be 0, or at least 2 in addition to data.public_rows, {why}"
             found = f"{self.check_rows} beside {self.public_rows} public rows"
             raise InputError("data.check_rows", rule, found)
 
@@ -146,11 +146,11 @@ class Data(Section):
         rows = self.rows_per_person
         if self.person is None:
             if rows is not None:
-                rule = "goes with data.person"
+                rule = "needs data.person"
                 raise InputError("data.rows_per_person", rule, rows, "Leave it out.")
             return
         if self.unit != "one record":
-            rule = "goes without data.person, the unit itself"
+            rule = "must be left out with data.person, which is the unit"
             raise InputError("data.unit", rule, format_value(self.unit), "Leave it out.")
         if self.person in (self.target, self.owner):
             rule = "must differ from target and owner"

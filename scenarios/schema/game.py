@@ -38,7 +38,7 @@ MOST_OWNERS = 1000
 MOST_STARTS = 1000
 Start = float | tuple[float, ...] | dict[str, float]
 EACH_START = "Each is one epsilon for all owners, or one per owner."
-WITHOUT_TABLE = "must not look at a model: without a table there is none to forecast"
+WITHOUT_TABLE = "must not depend on a model, because without a table none can be forecast"
 
 
 def _parse_starts(value: Any) -> tuple[Start, ...]:
@@ -60,14 +60,14 @@ def _parse_starts(value: Any) -> tuple[Start, ...]:
 
 
 class GameOwners(Section):
-    """Who plays: how many records each has, what it may choose, what that costs it."""
+    """The players: each one's number of records, possible budgets and cost of privacy."""
 
     records: Annotated[Any, NamedPerOwnerRule(1, whole=True)] = Field(
         description="Give the records of each owner."
     )
     """Records of each owner: a list, a table by name, or one number for all who are named."""
     names: Names | None = None
-    """What they are called: owner 1, owner 2 ... unless given here or in `records`."""
+    """Names of the owners: owner 1, owner 2 ... unless given here or in `records`."""
     epsilon: Budgets = Field(
         description="Give the lowest and highest privacy budget, such as [0.001, 5.0]."
     )
@@ -75,7 +75,7 @@ class GameOwners(Section):
     fixed_cost: Annotated[Any, NamedPerOwnerRule()] = 0.0
     """Money lost by sharing at all."""
     cost: Annotated[Any, NamedTable("owners.cost")] | None = None
-    """What privacy costs an owner, by its kind; e^ε, as in the thesis's games, unless given."""
+    """An owner's cost of privacy; e^ε, as in the thesis's games, unless given."""
 
     @model_validator(mode="after")
     def _named(self) -> GameOwners:
@@ -113,7 +113,7 @@ class GamePlay(Section):
     activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
     """In what order owners answer each other."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
-    """Rounds after which play that has not come to rest is given up."""
+    """The maximal number of rounds of play."""
     tol: Positive = 1e-9
     """Play rests when no owner moves by more than this part of its ε."""
 

@@ -74,7 +74,7 @@ def read_law(text: str, key: str = "--costs") -> CostLaw:
     name, _, rest = text.partition(":")
     if name not in COST_LAWS:
         remedy = suggest_name(name, list(COST_LAWS))
-        raise InputError(key, "must be a known law of costs", repr(name), remedy)
+        raise InputError(key, "must be a known distribution of costs", repr(name), remedy)
     known = list(field_types(COST_LAWS[name]))
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):

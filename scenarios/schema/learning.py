@@ -158,7 +158,7 @@ class Learning(Section):
     """Whether `best` compares only noise that an exchange draws exactly: Laplace noise, l2 noise of
     up to 24 numbers and Gaussian noise accounted by zCDP. `dpmarket exchange` sets it."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
-    """Who talks when in asynchronous training."""
+    """The times of answers in asynchronous training."""
 
     @property
     def by_default(self) -> bool:
@@ -223,7 +223,7 @@ class Learning(Section):
     def decided(self) -> tuple[Learning, ...]:
         """Every way to train that is left open by "best"; itself where nothing is open.
 
-        What does not go together is left out.
+        Impossible combinations are left out.
 
         Raises
         ------
@@ -355,9 +355,9 @@ class Learning(Section):
         return InputError(f"learning.{key}", f"must be {what} with {where}", found, remedy)
 
     def _goes_with(self, key: str, where: str, found: str = "") -> InputError:
-        """Refusal of a key that goes with something else."""
+        """Refusal of a key that needs something else."""
         found = found or format_value(getattr(self, key))
-        return InputError(f"learning.{key}", f"goes with {where}", found, "Leave it out.")
+        return InputError(f"learning.{key}", f"needs {where}", found, "Leave it out.")
 
     def _check_loss(self) -> None:
         algorithm = self.trains_by
@@ -538,7 +538,7 @@ class Learning(Section):
             why = self._says("accounting")
             if needs_delta(self.mechanism):
                 why = title_of(self.mechanism)
-            rule = f"is needed with {why}, which protects except with a small probability"
+            rule = f"is needed with {why}, whose guarantee may fail with a small probability"
             remedy = "Set it well below one over the records of an owner, such as 1e-6."
             raise InputError("learning.delta", rule, "none", remedy)
 

@@ -211,9 +211,9 @@ def read_scenario(
     tables = home_expanded(folder).absolute() if folder else None
     raw = read_file(path)
     if is_game(raw):
-        rule = "must be a market with records, under [data], for this"
+        rule = "must be a market with records, under [data], for this command"
         found = "a game without a table"
-        raise InputError(str(path), rule, found, "Settle it with dpmarket run.")
+        raise InputError(str(path), rule, found, "Use dpmarket run.")
     return ScenarioFile(str(path), raw, path.resolve().parent, tables, allow_code)
 
 

@@ -61,7 +61,7 @@ class Terms(Section):
                 raise InputError(key, f"is required with {unit}", "nothing")
             if key not in ("per", *needs) and given is not None:
                 users = [per for per, keys in self.needed().items() if key in keys]
-                rule = f"goes with per = {quote_choices(users)}" if users else "has no use here"
+                rule = f"needs per = {quote_choices(users)}" if users else "has no use here"
                 found = f"{format_value(given)} with {unit}"
                 raise InputError(key, rule, found, "Leave it out.")
         return self
@@ -240,7 +240,7 @@ class Owners(Section):
     cost: Annotated[Any, NamedTable("owners.cost")] = Field(
         description="Add a table [owners.cost] with its kind and price."
     )
-    """What privacy costs an owner, by its kind."""
+    """An owner's cost of privacy."""
 
     def listed(
         self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()
@@ -346,7 +346,7 @@ FIRST = "learner"
 
 
 class Market(Section):
-    """In what order owners move, and when the market has settled."""
+    """The order in which owners move, and the rule by which play stops."""
 
     activation: Annotated[str, one_known(lambda: ACTIVATIONS)] = "sequential"
     """In what order owners answer each other."""
@@ -357,7 +357,7 @@ class Market(Section):
     starts: Annotated[int, Ge(1), Le(10_000)] = 16
     """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
-    """Rounds after which a market that has not settled is given up."""
+    """The maximal number of rounds of play."""
     rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
     """Rounds that are played where owners' behaviours draw, 50 unless given; the market is taken to
     be where owners stand after the last."""
@@ -381,7 +381,7 @@ class Market(Section):
         for key, orders in {"damping": at_once, "part": ["partial"]}.items():
             given = getattr(self, key)
             if self.activation not in orders and given is not None:
-                rule = f"applies to activation = {' or '.join(map(format_value, orders))} only"
+                rule = f"needs activation = {' or '.join(map(format_value, orders))}"
                 found = f"{format_value(given)} with activation {format_value(self.activation)}"
                 raise InputError(f"market.{key}", rule, found, "Leave it out.")
             if self.activation in orders and given is None:

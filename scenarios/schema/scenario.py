@@ -215,7 +215,7 @@ class Scenario(Section):
         for key, given in (("labels", data.labels), ("positive", data.positive)):
             if given is not None and not self.learning.labels:
                 labelled = names_with(LOSSES, "labels")
-                rule = f"goes with loss {labelled}, whose target is one of two values"
+                rule = f"needs loss {labelled}, for a target with two values"
                 found = f"{format_value(given)} with {loss}"
                 raise InputError(f"data.{key}", rule, found, "Leave it out.")
         if data.target in data.bounds and self.learning.labels:
@@ -237,7 +237,7 @@ class Scenario(Section):
             if worth is not None:
                 terms = f"a table with per = {format_value(worth.per)}"
             found = "a number" if asked is None else f"per = {format_value(asked)}"
-            rule = f"must be {terms}, as learner.value: a market counts in one unit"
+            rule = f"must be {terms}, as learner.value: a market uses one unit"
             remedy = "Where the model is worth nothing to the learner, money = 0."
             raise InputError("owners.benefit", rule, found, remedy)
 
@@ -263,7 +263,7 @@ class Scenario(Section):
             rule = f"must be {quote_choices(LABELLED)} with {loss}"
             raise InputError(f"{table}.per", rule, format_value(per))
         if learning.regularisation > 0:
-            rule = f"must be 0 with {table} per rmse: the charge for large parameters is no error"
+            rule = f"must be 0 with {table} per rmse: a penalty on large parameters is not an error"
             raise InputError("learning.regularisation", rule, learning.regularisation)
 
     def _check_claimed_cost(self) -> None:
@@ -272,7 +272,7 @@ class Scenario(Section):
         printed = self.owners.cost_at == "claimed" and learning.accounting == "printed"
         if printed and learning.horizon == OPTIMAL:
             rule = 'must be a number of rounds with owners.cost_at = "claimed"'
-            remedy = "Set it: what such noise gives depends on it."
+            remedy = "Set it, because this noise's guarantee depends on it."
             raise InputError("learning.horizon", rule, format_value(OPTIMAL), remedy)
 
     def in_order_of(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Scenario:
@@ -323,7 +323,7 @@ class Scenario(Section):
     def _check_overlap(self, n_owners: int) -> None:
         """Refuse an overlap of more owners than there are."""
         if self.learning.overlap > n_owners:
-            rule = f"must be at most {n_owners}, the owners that a record can sit with"
+            rule = f"must be at most {n_owners}, the number of owners that can hold a record"
             raise InputError("learning.overlap", rule, f"{self.learning.overlap}")
 
     def to_toml(self, *, absolute: bool = False) -> str:

@@ -121,7 +121,7 @@ def personal_gains(
     """
     width = data.encoder.n_parameters
     if shrinkage(width) == 0:
-        rule = "needs three parameters or more, below which the combination is an owner's own model"
+        rule = "needs three or more parameters: with fewer, an owner keeps its own model"
         raise InputError("owners.personal", rule, f"{width}", "Leave it out.")
     apart = dispersion / float(data.sizes.sum()) + (scenario.owners.spread or 0.0)
     return dispersion / data.sizes, {"shrinkage": shrinkage(width), "apart": apart}
@@ -141,7 +141,7 @@ def check_costs(owners: Owners) -> None:
         at = int(np.argmax(beyond))
         found = f"{most[at]:.3g} for {owners.names[at]} at epsilon = {owners.epsilon_max[at]:g}"
         rule = f"must be at most {HIGHEST_COST:g} at the highest privacy budget"
-        raise InputError("owners.cost", rule, found, "Lower owners.epsilon, or what privacy costs.")
+        raise InputError("owners.cost", rule, found, "Lower owners.epsilon or the cost of privacy.")
 
 
 def count_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
@@ -183,8 +183,8 @@ def check_fears(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> None
         return
     if np.isinf(feared_budget(scenario, mechanism, n_owners)(epsilon=np.array([1.0]))).any():
         rule = (
-            f'must be "learner" with {mechanism.label} noise made by owners none of whose '
-            "parts may be known"
+            f'must be "learner" with {mechanism.label} noise that owners make together, of which '
+            "no part may become known"
         )
         found = format_value(scenario.owners.cost.fears)
         raise InputError("owners.cost.fears", rule, found, "Or set trust.colluders to 1.")

@@ -100,7 +100,7 @@ def write_first(
     if wanted.owner is not None and wanted.owners is not None:
         raise InputError(
             "--owners",
-            "goes without --owner",
+            "cannot be used with --owner",
             f"{wanted.owners} beside {wanted.owner!r}",
             "Give one of them.",
         )

@@ -116,7 +116,7 @@ def _predictable(column: Column) -> Column:
     if shown:
         kind = {True: "texts", False: "numbers"}[column.is_text]
         found = f"{len(column.values):,} {kind} in column {format_value(column.name)}: {shown}"
-    rule = "must hold numbers or two values, by the public rows, and not number the rows"
+    rule = "must hold numbers or two values, on the public rows, and must not be row numbers"
     raise InputError("--target", rule, found, "Name another column.")
 
 

@@ -133,7 +133,7 @@ def share_by_chance(table: Table, owners: int, public: int) -> Holders:
     each = (private - int(_holdout(table) * private)) // owners
     if each < 2:
         found = f"{owners:,} for {private:,} rows that are not public"
-        raise InputError("--owners", "must leave each owner two rows or more", found, "Lower it.")
+        raise InputError("--owners", "must leave each owner two or more rows", found, "Lower it.")
     names = [f"Owner {i + 1}" for i in range(owners)]
     sizes = [each] * owners
     rng = row_shuffler(SEED)

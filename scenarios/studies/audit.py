@@ -123,14 +123,13 @@ def prepare_audit(
         If there are several learners and no budgets, or if nothing bounds a record's gradient.
     """
     if scenario.learners and budgets is None:
-        rule = "must be left out of an audit, which looks at what one learner sees"
+        rule = "must be left out of an audit, which tests what one learner sees"
         found = f"{len(scenario.learners)} more"
         raise InputError("learners", rule, found, "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)
     if np.isinf(planner.coordinates.gradient_bound):
         rule = (
-            "must bound a record's gradient for an audit: without a ball nothing is claimed, "
-            "and nothing can be refuted"
+            "must bound a record's gradient for an audit: without a ball there is no claim to test"
         )
         raise InputError("learning.theta_max", rule, "none")
     if budgets is not None:

@@ -250,11 +250,11 @@ def check_comparable(wanted: Sequence[Alternative]) -> None:
     if len(set(names)) < len(wanted):
         raise InputError("compare", "needs alternatives that differ", ", ".join(names))
     if any(one.scenario.time for one in wanted):
-        rule = "must be left out of a comparison, which looks at one period"
+        rule = "must be left out of a comparison, which has one period"
         raise InputError("time", rule, "[time]", "Leave it out.")
     currencies = sorted({str(one.scenario.currency or "none") for one in wanted})
     if len(currencies) > 1:
-        rule = "must be the same under all alternatives: money is compared"
+        rule = "must be the same in all alternatives, so that money can be compared"
         raise InputError("currency", rule, ", ".join(currencies))
 
 
@@ -264,7 +264,7 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
         return None
     if one.scenario.learners:
         rule = (
-            "must be left out where the money of a policy is set: what one learner pays moves "
+            "must be left out where the money of a policy is set: one learner's payments change "
             "what the others buy"
         )
         remedy = "Give each learner its policy, and compare without an aim."

@@ -307,8 +307,8 @@ def each_for_itself(scenario: Scenario) -> None:
     for key in ("behaviours", "unions", "learners", "externalities", "time"):
         if getattr(scenario, key):
             rule = (
-                "must be left out of a search for a policy: rational owners, each for itself, "
-                "one learner, one period"
+                "must be left out of a search for a policy, which needs rational owners, "
+                "each for itself, one learner and one period"
             )
             remedy = (
                 "Compare policies instead: dpmarket compare SCENARIO --vary "

@@ -83,7 +83,7 @@ def make_target(
         raise InputError(f"--{kind}", rule, amount)
     sure = SURE if chance is None else float(chance)
     if not 0 < sure < 1:
-        raise InputError("--chance", "must lie between 0 and 1, both left out", sure)
+        raise InputError("--chance", "must be above 0 and below 1", sure)
     return Target(kind, amount, sure)
 
 
@@ -198,7 +198,7 @@ def target_measure(scenario: Scenario, prepared: Prepared, target: Target) -> Me
     if scenario.learning.labels:
         return prepared.planner.measure(Decisions())
     if scenario.learning.regularisation > 0:
-        rule = "must be 0 with --error: the charge for large parameters is no error"
+        rule = "must be 0 with --error: a penalty on large parameters is not an error"
         found = scenario.learning.regularisation
         raise InputError("learning.regularisation", rule, found, "Or give --fitness.")
     return prepared.planner.measure()
@@ -348,7 +348,9 @@ def not_reached(search: Search, tried: list[Way]) -> InputError:
     bound = "at most" if target.kind == "gain" else "at least"
     rule = f"must be {bound} {loss} to be reached with a chance of {sure}"
     found = f"{show(target.amount)}, which is reached with {format_percent(most.chance, 2)} at best"
-    return InputError(f"--{target.kind}", rule, found, "Ask for less, or a lower --chance.")
+    easier = "smaller" if target.kind == "gain" else "larger"
+    remedy = f"Ask for a {easier} {target.kind}, or a lower --chance."
+    return InputError(f"--{target.kind}", rule, found, remedy)
 
 
 def need_part(search: Search, alone: Way, ways: list[Way]) -> dict[str, Any]:

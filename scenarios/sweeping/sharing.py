@@ -86,7 +86,7 @@ def _result(future: Future[list[Done]]) -> list[Done]:
     try:
         return future.result()
     except BrokenExecutor:
-        rule = "must live until they are done"
+        rule = "must run until their work is done"
         remedy = (
             "What is done is kept: start the same command again, with fewer --workers if "
             "memory is short."

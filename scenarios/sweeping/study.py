@@ -259,7 +259,7 @@ def read_study(
     for change in overrides:
         key = change.partition("=")[0].strip()
         if key in study.keys:
-            rule = "must be of no key that varies in the study"
+            rule = "must not set a key that varies in the study"
             raise InputError(f"--set {key}", rule, change, "Change the study.")
     named = folder / home_expanded(study.scenario)
     given = named if named.is_file() else study.scenario
@@ -326,7 +326,7 @@ def _check_keys(study: Study, name: str) -> None:
     for place, key in enumerate(study.keys):
         if key in study.keys[:place] or key in fixed:
             where = "[set] and varies" if key in fixed else "two places"
-            raise InputError(f"{name}: {key}", "must be given once", f"it stands in {where}")
+            raise InputError(f"{name}: {key}", "must be given once", f"it in {where}")
 
 
 def _check_shown(study: Study, name: str) -> None:

@@ -233,7 +233,7 @@ def _check_shared_out(scenario: Scenario) -> None:
     """Refuse workers where sums do not stand for the records."""
     if scenario.data.workers is None:
         return
-    rule = "goes with what sums over an owner's records tell"
+    rule = "needs settings that use sums over an owner's records only"
     remedy = "Leave it out."
     if scenario.owners.report:
         found = f"owners.report = {scenario.owners.report:g}"
@@ -243,7 +243,7 @@ def _check_shared_out(scenario: Scenario) -> None:
         found = (
             f"{learning.loss} loss, algorithm {learning.algorithm}, clipping {learning.clipping}"
         )
-        remedy = "Leave it out, or take squared loss and an algorithm that asks for sums."
+        remedy = "Leave it out, or use squared loss and an algorithm that asks for sums."
         raise InputError("data.workers", rule, found, remedy)
 
 

@@ -138,7 +138,7 @@ def settle_features(
         return Features(LINEAR, fit_kind(scenario, table, LINEAR, public))
     loss = scenario.learning.objective
     if not loss.linear:
-        rule = "goes with a linear model; a network makes features of its own"
+        rule = "needs a linear model, since a network makes its own features"
         raise InputError("learning.features", rule, stated, "Leave it out.")
     if not len(public):
         rule = "must be above 0 where kinds of features are compared on them"

@@ -147,7 +147,7 @@ def test_the_same_records_in_a_second_ledger_are_refused_unless_said_and_then_ad
     ) == (2.5, 0.0)
     check_records(second, NAME, held, book)
     check_records(first, NAME, own(), ledger(tmp_path))  # the first goes on: the second was said
-    with pytest.raises(InputError, match="--max-epsilon: lets at most epsilon = 3 .* found 3.5"):
+    with pytest.raises(InputError, match="--max-epsilon: allows at most epsilon = 3 .* found 3.5"):
         accept_contract(
             sold(1.0, title="third"),
             NAME,

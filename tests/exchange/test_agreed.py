@@ -306,7 +306,7 @@ def test_an_opened_result_is_saved_with_its_protocol(plain, tmp_path):
     ("arguments", "found"),
     [
         (("never", 3), 'must be "wait" or "without"'),
-        (("wait", 3, 2), "goes with --missing without"),
+        (("wait", 3, 2), "needs --missing without"),
         (("without", 3, 4), "must be from 1 to 3"),
         (("without", 3, 2, 0.0), "must be a minute at least"),
         (("without", 3, 2, float("nan")), "must be a minute at least"),

@@ -272,15 +272,15 @@ def test_altered_files_are_refused_and_left_as_they_are(laid, dpmarket):  # noqa
             MODEL,
             b'"basis": "public"',
             b'"basis": "oracle"',
-            "must be the one that the exchange ended with",
+            "must be the one with which the exchange ended",
         ),
         (
             query_name(2),
             b'"round": 2',
             b'"round": 3',
-            "must have the name that goes with its content",
+            "must have the name that its content requires",
         ),
-        (query_name(1), b"point", b"dot", "must be the very bytes that were written"),
+        (query_name(1), b"point", b"dot", "must be unchanged, byte for byte"),
         (
             query_name(2),
             latest_query(folder, contract).previous.encode(),

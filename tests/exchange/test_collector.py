@@ -74,7 +74,7 @@ def test_it_waits_for_everybody_who_is_asked():
         and waiting.query is QUERIES[0]
         and waiting.phi is None
     )
-    with pytest.raises(InputError, match="--close: must be left out where the contract waits"):
+    with pytest.raises(InputError, match="--close: must be left out if the contract waits"):
         collect_answers(CONTRACT, QUERIES[:1], ANSWERS[1:2], close=True)
 
 

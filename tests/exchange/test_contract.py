@@ -52,7 +52,7 @@ def test_what_changes_nothing_of_what_is_carried_out_may_be_said():
         ({"noise__delta": 1e-9}, "c: noise: must be the mechanism"),
         ({"training__algorithm": "asynchronous"}, "training.algorithm: must be one of"),
         ({"training__algorithm": "magic"}, "training.algorithm: must be one of"),
-        ({"columns__target__labels": ["0", "1"]}, "columns.target: must be two labels where"),
+        ({"columns__target__labels": ["0", "1"]}, "columns.target: must be two labels if"),
         ({"columns__person": "kind"}, "columns.person: must be a column of its own"),
         ({"columns__written": {}}, "columns.written: must name every column of numbers"),
     ],
@@ -66,5 +66,5 @@ def test_a_contract_that_says_what_is_not_done_is_refused(changes, found):
 def test_claims_must_be_those_that_follow():
     content = json.loads(CONTRACT.raw)
     content["claims"][0]["epsilon"] *= 0.5
-    with pytest.raises(InputError, match="c: claims: must be what follows from the other terms"):
+    with pytest.raises(InputError, match="c: claims: must follow from the other terms"):
         parse_contract(encode_canonical(content), "c")

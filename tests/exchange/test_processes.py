@@ -57,7 +57,7 @@ def test_one_that_fails_is_told_in_a_line_with_its_log_and_the_others_are_ended(
     )
     with pytest.raises(InputError) as error:
         run_all([program(tmp_path, "learner", WAITS), program(tmp_path, "North", line)])
-    assert str(error.value).startswith("North: must end its part well; found " + told)
+    assert str(error.value).startswith("North: must finish without an error; found " + told)
     assert str(tmp_path / "North.txt") in str(error.value) and "\n" not in str(error.value)
     assert len(kept) == 2 and all(process.returncode is not None for process in kept)
 

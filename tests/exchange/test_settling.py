@@ -125,7 +125,7 @@ def edit(path, **changes):
         ),
         (
             lambda at, c: edit(at / query_name(3), point=[0.0] * 4),
-            "the question of round 3: must be the one that follows",
+            "the question of round 3: must follow from",
         ),
         (lambda at, c: (at / query_name(1)).unlink(), "question 1: must be there"),
         (
@@ -229,7 +229,7 @@ def test_where_it_cannot_be_told_what_was_used_no_amounts_are_named(folder, cont
     assert content["owners"][0]["epsilon_given"] == 2.0 and content["told"] == []
     text = plain(settlement_page(content))
     assert (
-        "These files do not show which answers were used." in text
+        "These files do not show which answers were used" in text
         and "Nobody delivered" not in text
         and "too late" not in text
     )
@@ -374,9 +374,9 @@ def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
     assert seen.start_fits is False and seen.crossed is None
     none = small_contract(3, bounds={"start": [0.0] * 4})
     assert judge_on_own_rows(none, np.zeros(4), x, y).start_fits is None
-    with pytest.raises(InputError, match="needs a model of the learner's own"):
+    with pytest.raises(InputError, match="needs the learner's own"):
         judge_on_own_rows(none, np.zeros(4), x, y, kept_aside=True)
-    with pytest.raises(InputError, match="must hold 20 rows or more"):
+    with pytest.raises(InputError, match="must hold at least 20 rows"):
         judge_on_own_rows(none, np.zeros(4), x[:19], y[:19])
     with pytest.raises(InputError, match="forecast.optimum: must be above 0"):
         judge_on_own_rows(small_contract(3, forecast={"optimum": 0.0}), np.zeros(4), x, y)

@@ -364,7 +364,7 @@ def test_a_withdrawal_is_to_the_last_bit_a_collection_that_never_had_the_owner(g
 
 
 def test_a_withdrawal_is_refused_where_it_is_not_possible(tmp_path):
-    with pytest.raises(InputError, match="must be of sums, which can be left out again"):
+    with pytest.raises(InputError, match="must use sums, which can be removed"):
         withdraw_owners(small_contract(1), tmp_path, ["Beta"])
     contract = sums_contract(rule="without")
     (folder := tmp_path / "sums").mkdir()
@@ -378,7 +378,7 @@ def test_a_withdrawal_is_refused_where_it_is_not_possible(tmp_path):
     for names, rule in (
         (["Beta"], "must have sums in the model; found none of Beta"),
         (["Delta"], "must be an owner of the contract"),
-        (["Alpha", "Gamma"], "must leave the sums of somebody"),
+        (["Alpha", "Gamma"], "must leave the sums of at least one owner"),
     ):
         with pytest.raises(InputError, match=rule):
             withdraw_owners(contract, folder, names)
@@ -443,7 +443,7 @@ def test_weights_that_sums_do_not_have_are_refused():
 def test_sums_of_too_many_parameters_are_refused_when_they_are_read(monkeypatch):
     raw = sums_contract().raw
     monkeypatch.setattr(contracts, "WIDEST_MODEL", 3)
-    with pytest.raises(InputError, match="at most 3 parameters where owners release sums; found 4"):
+    with pytest.raises(InputError, match="at most 3 parameters if owners release sums; found 4"):
         parse_contract(raw, "contract.json")
 
 

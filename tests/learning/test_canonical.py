@@ -75,7 +75,7 @@ def test_keys_in_any_order_have_one_digest():
         (b'"round": 1', b'"round": 0', "round: "),
         (b'"round": 1', b'"round": true', "round: "),
         (b"0.1", b'"0.1"', "point.0"),
-        (b"0.1", b"1", "numbers as this program writes them"),
+        (b"0.1", b"1", "numbers in the form that this program writes"),
         (b' "until": null\n', b' "until": "soon"\n', "UTC time"),
         (b'"a",\n  "b"', b'"a",\n  "a"', "once"),
         (b"dpmarket query 1", b"dpmarket query 2", "format"),

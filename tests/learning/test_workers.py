@@ -136,7 +136,7 @@ def test_workers_that_are_gone_before_the_end_are_told(monkeypatch):
         assert next(results) == 0
         cluster.scale(0)
         said = refused(lambda: list(results))
-    assert "data.workers: must live until they are done; found workers that were ended" in said
+    assert "data.workers: must run until their work is done; found workers that were ended" in said
 
 
 PROCESSES = """
@@ -172,7 +172,7 @@ if __name__ == "__main__":
         ([], "[0, 1, 2, 3, 4, 5] True"),
         (
             ["always"],
-            "data.workers: must live until they are done; found workers that were ended. ",
+            "data.workers: must run until their work is done; found workers that were ended. ",
         ),
     ],
 )

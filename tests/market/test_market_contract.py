@@ -307,11 +307,11 @@ def test_who_shares_nothing_has_no_benefit():
         ),
         (
             {"epsilon_min": [0, 9, 0]},
-            "owners.epsilon: .* smaller to its larger end; found \\[9, 5\\] for B.",
+            "owners.epsilon: .* a smaller to a larger number; found \\[9, 5\\] for B.",
         ),
         (
             {"epsilon_max": np.inf},
-            "owners.epsilon_max: a best response is searched on a finite interval; found inf.",
+            "owners.epsilon_max: must be finite, since best responses are searched on an interval; found inf.",
         ),
         ({"benefit": -2}, "owners.benefit: must be a number of at least 0, .*; found -2."),
         (

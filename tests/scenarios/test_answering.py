@@ -225,7 +225,7 @@ def test_other_aggregations_are_rehearsed_and_named_in_report_and_result(path):
         ),
         (
             ["learning.aggregation=median", "learning.algorithm=weighted"],
-            'goes with algorithm = "synchronous", "averaged"',
+            'needs algorithm = "synchronous", "averaged"',
         ),
         (
             ["learning.weights=observed", "learning.algorithm=weighted"],

@@ -119,14 +119,14 @@ def test_who_behaves_how_on_page_and_console(ring, path):
     page = " ".join(render(ring.content, {}, "").split())
     lines = " ".join("\n".join(summary_lines(ring.content)).split())
     for words in (
-        "Colluders (name ring, split by_size): acts as one with others, and divides what they have. So do Ann and Bob.",
-        "Logit (precision 0, per stake, options 41, against now): chooses what is better more often, and not always.",
-        "The learner was not told who acts as one",
-        "Were all owners rational, ",
+        "Ann and Bob: colluders (name ring, split by_size) (acts as one with others, and divides what they have).",
+        "logit (precision 0, per stake, options 41, against now) (chooses what is better more often, and not always).",
+        "The learner did not know who colludes",
+        "If all owners were rational, ",
     ):
         assert words in page and words in lines
-    assert "Where play stood after 6 rounds is no equilibrium" in page and "Who behaves how" in page
-    assert "no equilibrium: no owner can gain more than" in lines and "did not settle" not in page
+    assert "After 6 rounds play is not at an equilibrium" in page and "Who behaves how" in page
+    assert "no equilibrium: no owner can gain more than" in lines and "did not reach" not in page
     alone = run(load(path / "s.toml"), training=False).content
     assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(
         summary_lines(alone)
@@ -146,14 +146,14 @@ def test_what_would_be_the_same_were_all_rational_is_said_in_short():
     more = now | {"learner": {"payments": 5.0, "surplus": 3.0}}
     assert (
         render_phrase("behaviours", "against_rational", more)
-        == "Were all owners rational, the learner would have 2 left instead of 3."
+        == "If all owners were rational, the learner would have 2 left instead of 3."
     )
 
 
 def test_who_does_not_answer_as_sold_is_told():
     rows = [{"cheats": ["Ann"]}, {"cheats": []}]
     assert render_phrase("behaviours", "cheating", {"behaviours": rows, "owners": [{}] * 10}) == (
-        "1 of 10 owners (Ann) does not answer as sold, as the simulator alone knows."
+        "1 of 10 owners (Ann) does not answer as sold. Only the simulator knows this."
     )
     assert (
         render_phrase("behaviours", "cheating", {"behaviours": rows[1:], "owners": [{}]})
@@ -258,9 +258,9 @@ def test_those_named_no_share_means_and_the_rest_may_have_a_table_too(path):
         ),
         (
             "behaviours=[{kind='inertial', owners=['Ann']}, {kind='rational', share=0.9}]",
-            "behaviours.share: must leave out the owners who are named: 2 of 3 are left; found 3 owners",
+            "behaviours.share: must leave out the owners that tables name: 2 of 3 are left; found 3 owners",
         ),
-        ("market.rounds=10", "market.rounds: goes with [[behaviours]] that draw"),
+        ("market.rounds=10", "market.rounds: needs [[behaviours]] that draw"),
     ],
 )
 def test_tables_that_mean_nothing_are_refused_in_a_line(path, change, said):

@@ -99,7 +99,7 @@ def test_they_are_told(content):
             'validation.baselines=["plane"]',
             'a list of "weighted", "plain", "central" or "nonprivate"',
         ),
-        ('validation.baselines=["plain"]', "goes with algorithm = "),
+        ('validation.baselines=["plain"]', "needs algorithm = "),
     ],
 )
 def test_what_is_refused(change, rule, tmp_path):

@@ -82,7 +82,7 @@ def test_both_on_page_and_console(paid):
         "was expected",
         "When owner 2 withdraws",
         "the payment is returned",
-        "What was released stays released",
+        "Released answers stay released",
     ):
         assert words in page
         assert words in lines

@@ -67,9 +67,9 @@ def test_what_owners_have_in_common_on_page_and_console(common):
     page = render(common.content, {}, "")
     lines = "\n".join(summary_lines(common.content))
     for words in (
-        "Owners have something in common",
-        "Had they nothing in common",
-        "promise to an owner covers that",
+        "data are correlated",
+        "Without correlation",
+        "privacy claim covers this",
     ):
         assert words in page and words in lines
     assert "What others&#39; sales tell" in page or "What others' sales tell" in page

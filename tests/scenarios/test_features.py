@@ -170,7 +170,7 @@ def test_labels_are_told_apart_by_kinds_too(scenario):
     [
         (("data.public_rows=0",), "", "learning.features|public_rows: must be above 0"),
         (("learning.features=spline",), "", "learning.features"),
-        ((), 'loss = "network"\nhidden = 3\nregularisation = 0.01', "learning.features: goes with"),
+        ((), 'loss = "network"\nhidden = 3\nregularisation = 0.01', "learning.features: needs"),
         (("data.public_rows=60", "learning.features=bins"), "", "data.public_rows: must be 5 per"),
     ],
 )

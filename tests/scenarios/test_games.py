@@ -179,8 +179,8 @@ def test_a_command_that_needs_records_refuses_a_game_in_one_line(
         command[0], "thesis_game", *command[1:], capsys=capsys, monkeypatch=monkeypatch
     )
     assert status == 2 and errors.count("\n") == 1
-    assert errors.endswith("must be a market with records, under [data], for this; found a game without a table. "
-                           "Settle it with dpmarket run.\n")  # fmt: skip
+    assert errors.endswith("must be a market with records, under [data], for this command; found a game without a table. "
+                           "Use dpmarket run.\n")  # fmt: skip
 
 
 def test_a_scenario_file_that_lacks_its_data_is_none(tmp_path):
@@ -226,7 +226,7 @@ def test_equal_starts_that_lead_nowhere_are_told_by_their_own_numbers():
     [
         (
             "policy.kind=marginal",
-            "policy.kind: must not look at a model: without a table there is none to forecast",
+            "policy.kind: must not depend on a model, because without a table none can be forecast",
         ),
         (
             "market.starts=[9.0]",

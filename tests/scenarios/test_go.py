@@ -48,7 +48,7 @@ def test_a_model_that_costs_more_than_it_brings_is_not_handed_over():
     assert go["surplus"] > go["surplus_always"] and go["surplus"] > -100
     lines = "\n".join(summary_lines(result.content))
     page = render(result.content, {}, "")
-    for words in ("it does not buy the model, and nobody is paid", "are prevented"):
+    for words in ("it does not buy the model, and nobody is paid", "the rule prevents"):
         assert words in lines and words in page
     assert not differing("result.json", result.content)[0]
 
@@ -155,7 +155,7 @@ def test_a_refusal_is_about_what_sums_show():
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
         ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
         ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
-        (["learner.margin=0.2"], 'learner.margin: goes with learner.go = "worth_it"'),
+        (["learner.margin=0.2"], 'learner.margin: needs learner.go = "worth_it"'),
         ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
         (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
     ],

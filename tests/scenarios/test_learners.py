@@ -111,7 +111,7 @@ def test_learners_on_page_and_console(contest):
     page = render(contest.content, {}, "")
     lines = "\n".join(summary_lines(contest.content))
     for words in (
-        "Two learners buy from the same owners: the first",
+        "Two learners buy from the same owners. This page",
         "and Rival",
         "against all learners together",
     ):

@@ -259,7 +259,7 @@ def test_page_and_figure_show_the_network(contest):
         ),
         (
             [SIGHT % "ring"],
-            r"network\.sight: goes with \[\[behaviours\]\] of owners who look at it",
+            r"network\.sight: needs \[\[behaviours\]\] of owners who look at others",
         ),
         ([NEIGHBOURS], r"behaviours: needs \[network\.sight\]"),
         (

@@ -82,7 +82,7 @@ def test_who_has_left_on_page_and_console(free):
     for words in (
         "owner 2 has left, and would lose",
         "by coming back",
-        "Had all been bound to stay",
+        "If all owners had to stay",
     ):
         assert words in page and words in lines
 

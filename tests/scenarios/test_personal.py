@@ -86,8 +86,8 @@ def test_a_stated_spread_lowers_the_chance_that_buying_pays(asked):
     ("changes", "message"),
     [
         (["owners.personal=true"], "owners.personal: needs owners.benefit"),
-        (["owners.spread=0.1"], "owners.spread: goes with owners.personal"),
-        (["owners.spread=0.1", "data.order=as_is", "data.public_rows=0"], "owners.spread: goes"),
+        (["owners.spread=0.1"], "owners.spread: needs owners.personal"),
+        (["owners.spread=0.1", "data.order=as_is", "data.public_rows=0"], "owners.spread: needs"),
         (["owners.spread=-1"], "owners.spread: must be"),
         (
             [

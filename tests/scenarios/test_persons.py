@@ -215,7 +215,7 @@ def test_an_audit_replaces_persons(path):
         (["data.person=y"], "data.person: must differ from target and owner"),
         (["data.person=bank"], "data.person: must differ from target and owner"),
         (["data.features=['name', 'x']"], "data.features: must not contain the person column"),
-        (["data.unit=a year"], "data.unit: goes without data.person"),
+        (["data.unit=a year"], "data.unit: must be left out with data.person"),
         (["data.rows_per_person=0"], "data.rows_per_person: must be"),
         (["data.person=nme"], 'data.person: must name a column of the table; found "nme"'),
         (["owners.report=0.05"], "data.rows_per_person: must be 1 with owners.report"),
@@ -247,5 +247,5 @@ def test_what_is_not_counted_is_refused(path, sets, told):
 
 def test_rows_of_a_person_go_with_a_person(path):
     (path.parent / "none.toml").write_text(SCENARIO.replace('person = "name"\n', ""))
-    with pytest.raises(InputError, match="data.rows_per_person: goes with data.person"):
+    with pytest.raises(InputError, match="data.rows_per_person: needs data.person"):
         load(path.parent / "none.toml")

@@ -132,7 +132,7 @@ def test_what_is_said_of_it(path, golden):
         | {"near": None, "at_end": True, "path": [found["path"][0] | {"selling": 0}]}
     }
     assert render_phrase("pricing", "against_best", missed).endswith(
-        "No price posted came within 1 % of that."
+        "No price came within 1 % of this profit."
     )
     assert (
         " Nobody sold anything at any price. That is an end of the range it was given, 0.1 to 1,000: a"

@@ -78,7 +78,7 @@ def test_the_learner_grows_them_where_that_promises_a_better_model(folder):
 @pytest.mark.parametrize(
     ("algorithm", "changes", "told"),
     [
-        ("weighted", ("learning.growth=2",), "goes with algorithm = "),
+        ("weighted", ("learning.growth=2",), "needs algorithm = "),
         ("asynchronous", ("learning.growth=optimal",), "whose owners answer in every round"),
         (
             "sgd2",

@@ -94,7 +94,7 @@ TOLD = [
     (("learner.value={per='rmse'}",), "learner.value.money: is required"),
     (
         ("learner.value={per='rmse', money=1, cases=2}",),
-        'learner.value.cases: goes with per = "wrong_label" or "cost"',
+        'learner.value.cases: needs per = "wrong_label" or "cost"',
     ),
     (
         ("learner.value={per='rmse', monney=1}",),

@@ -98,15 +98,15 @@ def test_a_result_tells_each_claim_and_what_it_rests_on(result):
 
 
 def test_sentences_say_whose_word_is_taken(result):
-    assert "any 2 of them make up all of it" in render_phrase("trust", "together", result)
+    assert "any 2 of them suffice" in render_phrase("trust", "together", result)
     assert "as long as nobody colludes" in render_phrase("trust", "between_owners", result)
     alone = result | {
         "trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}
     }
-    assert "nothing is promised: with trust.colluders = 1" in render_phrase(
+    assert "there is no guarantee; with trust.colluders = 1" in render_phrase(
         "trust", "between_owners", alone
     )
-    assert "nothing is promised to anybody" in render_phrase("trust", "between_owners", alone)
+    assert "no guarantee is left for anybody" in render_phrase("trust", "between_owners", alone)
     assert (
         "3 owners make together" in render_phrase("trust", "terminal", alone)
         and not render_phrase("trust", "terminal", {})
@@ -184,7 +184,7 @@ def test_what_rests_on_single_answers_is_refused(given, refused):
 
 
 def test_whom_owners_fear_is_told_apart_under_secure_aggregation_only():
-    with pytest.raises(InputError, match="owners.cost.fears: goes with trust.aggregation"):
+    with pytest.raises(InputError, match="owners.cost.fears: needs trust.aggregation"):
         load("three_insurers", ["owners.cost.fears=colluders"])
 
 

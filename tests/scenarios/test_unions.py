@@ -70,12 +70,12 @@ def test_a_union_on_page_and_console(united):
     page = render(united.content, {}, "")
     lines = "\n".join(summary_lines(united.content))
     for words in (
-        "Ann and Bob choose their privacy budgets as one, the union North",
+        "Ann and Bob choose their privacy budgets together, as union North",
         "in equal parts",
     ):
         assert words in page and words in lines
     euros = united.content | {"scenario": united["scenario"] | {"currency": "EUR"}}
-    assert re.search(r"have together, \S+\sEUR, ", render(euros, {}, ""))
+    assert re.search(r"ogether they have \S+\sEUR, ", render(euros, {}, ""))
     assert "Who acts together" in page and "no owner, or union, can gain more than" in lines
 
 

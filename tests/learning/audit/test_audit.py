@@ -334,7 +334,7 @@ def test_the_command(dpmarket, write):
     status, out, err = dpmarket(*arguments)
     assert status == 0 and err == "" and out.count("not refuted") == 3 and "(one record)" in out
     status, out, _ = dpmarket(*arguments, "--epsilon", "inf,1")
-    assert status == 0 and out.count("not refuted") == 2 and "nothing is promised" in out
+    assert status == 0 and out.count("not refuted") == 2 and "have no guarantee" in out
     split = f"data.split={[3 + i for i in range(10, 0, -1)]}"  # ten owners, eight audited
     status, out, _ = dpmarket(*arguments, "--epsilon", "20", "--set", split)
     rows = [line.split()[1] for line in out.splitlines() if line.startswith("owner ")]

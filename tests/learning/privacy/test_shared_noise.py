@@ -100,7 +100,7 @@ def test_what_cannot_be_made_together_is_refused():
         SharedNoise(Laplace(overlap=2), 3)
     with pytest.raises(InputError, match="trust.colluders: must be below the 3"):
         SharedNoise(Laplace(), 3, 3)
-    with pytest.raises(InputError, match="trust.colluders: goes with"):
+    with pytest.raises(InputError, match="trust.colluders: needs"):
         Trust(colluders=1)
 
 

@@ -414,7 +414,7 @@ def test_what_cannot_be():
         InputError, match="learners: a market needs at least one learner; found none"
     ):
         Competition(owners, ())
-    with pytest.raises(InputError, match="learners: each needs a name of its own"):
+    with pytest.raises(InputError, match="learners: must have different names"):
         Competition(owners, (x, x))
     with pytest.raises(
         InputError, match="links: must be true or false for 4 owners and 2 learners"

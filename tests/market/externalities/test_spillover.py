@@ -183,6 +183,6 @@ def test_what_owners_cannot_have_in_common(given, message):
         common = Externalities(**given)
         common.correlation_of(2 if common.correlation == [[1.0, 2.0], [2.0, 1.0]] else 3)
     with pytest.raises(
-        InputError, match="externalities: must be left out where the policy settles whole profiles"
+        InputError, match="externalities: cannot be used with a policy that computes all budgets"
     ):
         spillover_game(market(Linear(1.0), Shapley(), 3, forecast=None), Externalities(0.5))

@@ -448,7 +448,7 @@ def test_the_command_compares_mechanisms(dpmarket, tmp_path):
     [
         (
             ["--costs", "unifrm"],
-            "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?",
+            "--costs: must be a known distribution of costs; found 'unifrm'. Did you mean \"uniform\"?",
         ),
         (
             ["--costs", "uniform:lo=1"],

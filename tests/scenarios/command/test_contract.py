@@ -81,7 +81,7 @@ def test_a_contract_is_not_written_over_another(result, dpmarket, tmp_path):
         (("show", "."), "must be a file; found a folder"),
         (("nowhere",), "must be a result folder"),
         (("r", "--missing", "never"), 'must be "wait" or "without"'),
-        (("r", "--hours", 3), "goes with --missing without"),
+        (("r", "--hours", 3), "needs --missing without"),
         (("r", "--out", "no/such/folder"), "No such file or directory"),
     ],
 )
@@ -161,7 +161,7 @@ def test_budgets_beyond_an_owners_limits_are_marked(capsys):
     out = said(capsys, changed())
     assert out.count("(beyond limits)") == 1 and "4 (beyond limits)" in out
     assert (
-        "Gamma: dpmarket accept --max-epsilon: lets at most epsilon = 3" in out
+        "Gamma: dpmarket accept --max-epsilon: allows at most epsilon = 3" in out
         and "--max-epsilon 4." in out
     )
     assert "beyond limits" not in said(capsys, changed(), 4.0, None)
@@ -202,7 +202,7 @@ def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, pe
     assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
     claims = [claim | {"unit": words} for claim in made.claims]
     forged = encode_canonical(json.loads(made.raw) | {"claims": claims})
-    with pytest.raises(InputError, match="claims: must be what follows from the other terms"):
+    with pytest.raises(InputError, match="claims: must follow from the other terms"):
         parse_contract(forged, "c")
 
 
@@ -213,6 +213,6 @@ def test_a_contract_of_the_earlier_form_is_refused_with_a_remedy():
     }
     del content["remark"]
     with pytest.raises(
-        InputError, match="c: format: must be dpmarket contract 2; .*Make the contract anew"
+        InputError, match="c: format: must be dpmarket contract 2; .*Make a new contract"
     ):
         parse_contract(encode_canonical(content), "c")

@@ -124,10 +124,10 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
         (("contract.json", "unknown.json", *OWN), "also: is no key that is known"),
         (("other.json", f"shared/{query_name(1)}", *OWN), "holds the account of Alpha"),
         (("other.json", "shared", *OWN), "holds the account of Alpha"),
-        (("edited.json", "shared", *OWN), "must be the very bytes"),
+        (("edited.json", "shared", *OWN), "must be unchanged, byte for byte"),
         (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
         (("contract.json", "nothing.json", *OWN), "No such file"),
-        (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "goes with neither"),
+        (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "cannot be used with"),
         (
             ("contract.json", f"shared/{query_name(1)}", *OWN, "--follow"),
             "must be the exchange's folder",
@@ -196,7 +196,7 @@ def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(ho
     status, _, err = dpmarket("accept", "contract.json", *second("--sold-before"))
     assert (
         status == 2
-        and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
+        and "--max-epsilon: allows at most epsilon = 3 for the same records; found 4" in err
     )
     status, out, _ = dpmarket(
         "accept", "contract.json", *second("--sold-before", "--max-epsilon", "4")
@@ -224,7 +224,7 @@ def test_the_same_file_under_a_contract_with_other_columns_is_recognised(house, 
 def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarket):  # noqa: F811
     folder, contract = house
     for name, value, said in (
-        ("--max-epsilon", "1.5", "lets at most epsilon = 1.5"),
+        ("--max-epsilon", "1.5", "allows at most epsilon = 1.5"),
         ("--max-epsilon", "nan", "must be a finite number above 0"),
         ("--max-delta", "-1", "must be a number from 0 to below 1"),
     ):
@@ -234,7 +234,7 @@ def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarke
     status, _, err = dpmarket("answer", "contract.json", "shared", *OWN, "--max-epsilon", "1")
     assert (
         status == 2
-        and "--max-epsilon: lets at most epsilon = 1" in err
+        and "--max-epsilon: allows at most epsilon = 1" in err
         and not list(folder.glob("shared/*answer*"))
     )
     assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0

@@ -44,7 +44,7 @@ def test_an_exchange_is_settled_from_its_folder(dpmarket, shared):
     status, out, err = dpmarket("settle", shared / "contract.json")
     assert (status, err) == (0, "")
     assert (
-        "2 owners of 3 answered all 2 questions: 12.50 EUR of the 15.00 EUR promised is to be paid."
+        "2 owners of 3 answered all 2 questions: 12.50 EUR of the 15.00 EUR agreed is to be paid."
         in out
     )
     assert f"report: {shared / 'settlement.html'}" in out
@@ -98,7 +98,7 @@ def test_a_file_that_was_altered_is_named_with_status_3(dpmarket, shared):
         status == 3
         and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
     )
-    assert "Something does not fit" in (shared / "settlement.html").read_text()
+    assert "Some files are inconsistent" in (shared / "settlement.html").read_text()
 
 
 def test_an_exchange_without_a_model_is_settled_only_when_asked(dpmarket, tmp_path):
@@ -128,7 +128,9 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         "settle", shared / "contract.json", "--aside", tmp_path / "public.csv"
     )
     assert (
-        status == 0 and "80 rows kept aside" in out and "Neither model has seen these rows" in out
+        status == 0
+        and "80 rows kept aside" in out
+        and "Neither model was fitted to these rows" in out
     )
 
 
@@ -137,15 +139,15 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
     [
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
-        (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
+        (["--public", "a.csv", "--aside", "b.csv"], "--aside: replaces --public"),
         (["--public", "none.csv"], "none.csv"),
         (
             ["--aside", "few.csv"],
-            "--aside: must hold 20 rows or more, as fewer show nothing; found 9",
+            "--aside: must hold at least 20 rows, since fewer show nothing; found 9",
         ),
         (["--aside", "other.csv"], "other.csv: --aside: "),
-        (["--out", "nowhere"], "--out: must be a folder that is there; found nowhere"),
-        (["elsewhere"], "FOLDER: must be a folder that is there; found elsewhere"),
+        (["--out", "nowhere"], "--out: must be a folder that exists; found nowhere"),
+        (["elsewhere"], "FOLDER: must be a folder that exists; found elsewhere"),
         (
             ["--out", "taken"],
             "--out: must be a folder without other files of these names, or with an earlier settlement",
@@ -220,7 +222,7 @@ def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp
     status, _, err = dpmarket(
         "settle", shared / "contract.json", "--statement", "a", "--statement", "a"
     )
-    assert status == 2 and "--statement: must be one for an owner; found two of Alpha" in err
+    assert status == 2 and "--statement: must be one per owner; found two of Alpha" in err
 
 
 @pytest.mark.parametrize("at", range(4))

@@ -115,7 +115,7 @@ def test_another_policy_another_behaviour_another_order(tab):
     tab.run("document.querySelector('.control.moved .back').click()")
     tab.wait(lambda: "Aurora Health 1.66" in tab.chart("paths"))
     tab.slide("behaviour", 1)
-    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in tab.text(".answer")
+    assert "If all owners were rational, they would sell ε of 0.384 to 1.66." in tab.text(".answer")
     tab.slide("share", 3)
     assert "behaviours=" in tab.text(".source .command")
 

@@ -74,7 +74,7 @@ def test_a_market_that_does_not_settle_says_so(screen, changed):
 def test_owners_who_are_not_rational_are_told_apart_from_a_market_that_fails(screen):
     moved = screen.moved("behaviour", stop(screen, "behaviour", "logit"))
     assert "not all are rational" in render_part("standing", moved.played, moved.now)
-    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in render_part(
+    assert "If all owners were rational, they would sell ε of 0.384 to 1.66." in render_part(
         "answer", moved.played, moved.now
     )
 

@@ -17,19 +17,19 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
     [
         (
             (),
-            ("from 60 public rows how good a model", "by the exact law", "trained 5 times", "under Laplace noise, 10 numbers each time",
+            ("from 60 public rows the model", "by an exact formula", "trained 5 times", "under Laplace noise, 10 numbers each time",
              "sells, 0.1 to 10, for one record. No record leaves."),
-            ("delta", "formula", "report"),
+            ("delta", "paper's formula", "report"),
         ),
         (("learning.algorithm=adassp", *GAUSSIAN), ("by rehearsing", "delta = 1e-6", "answers once"), ("each time",)),
         (("learning.accounting=printed", "learning.algorithm=weighted", "learning.regularisation=0.1", *GAUSSIAN),
-         ("spend, by a paper's formula (the run says what the noise truly gives), the epsilon",), ()),
+         ("spend, by a paper's formula (the run computes the guarantee of this noise), the epsilon",), ()),
         (("learning.theta_max=none", "learning.gradient_bound=3"),
-         ("spend, if no record's gradient is larger than the 3 given (the run says what the noise truly gives),",), ()),
+         ("spend, if no record's gradient is larger than the 3 given (the run computes the guarantee of this noise),",), ()),
         (("owners.report=0.05",), ("0.05 of it on a report of its losses",), ()),
-        (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise that forecasts best",), ()),
+        (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise with the best forecast",), ()),
         (("learning.mechanism=best", "learning.algorithm=best"),
-         ("rehearses 4 ways to train", "averaged, sgd2, adassp or one_step asks, whichever promises"), ("delta",)),
+         ("rehearses 4 ways to train", "averaged, sgd2, adassp or one_step asks, whichever has the best forecast"), ("delta",)),
     ],
 )  # fmt: skip
 def test_what_leaves_each_owner_is_told(dpmarket, write, changes, said, unsaid):

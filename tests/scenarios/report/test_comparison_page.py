@@ -35,7 +35,7 @@ def test_a_difference_that_is_rounding_is_told_as_none():
     }
     content = compared(alternative(), alternative(name="b"), differences=[change])
     assert render_phrase("comparison", "against_first", content) == (
-        "B instead of a: the learner has as much by the forecast (0 in nine worlds in ten); owners "
+        "B instead of a: the learner has as much by the forecast (0 in 90 % of possible worlds); owners "
         "have as much; the treasury takes as much; all together have as much."
     )
     assert "5 (forecast), as much as under b." in render_phrase("comparison", "best", content)

@@ -99,7 +99,7 @@ def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
     text = plain(told(made))
     assert text.count(f"strong, {plain(format_percent(0.74396))} sure") == 3 and "59.5" not in text
     assert (
-        "A record may sit with 3 owners (κ). Whoever sees all their answers learns as much of it as at ε = 1.07"
+        "Up to 3 owners (κ) may hold the same record. Against an observer of all their answers its ε is 1.07"
         in text
     )
     assert "Cedar Life one record replace one record at all of up to 3 owners 1.07 0 2" in text
@@ -129,8 +129,10 @@ def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():
     assert text.count("as MP prints it") == len(case["claims"]) == 6 and all(
         text.count(who) == 3 for who in LOOKERS
     )
-    assert "has one against each kind of onlooker" in text
-    assert text.count("ε is 9.5 where 3.21 was sold") == 2  # at the top and beside the promises
+    assert "has one for each kind of observer" in text
+    assert (
+        text.count("an owner that sold ε = 3.21 has ε = 9.5") == 2
+    )  # at the top and beside the promises
     assert "very weak, all but certain" in text  # at 9.5, not at 3.21
     assert (
         render_phrase("privacy", "weaker_than_sold", CASES["best"])
@@ -149,7 +151,7 @@ def test_an_unbounded_promise_is_shown_as_one():
     claims = [claim | {"epsilon": None} for claim in CASES["printed"]["claims"]]
     text = told(CASES["printed"] | {"claims": claims})
     assert (
-        "ε is ∞ where 3.21 was sold" in text
+        "an owner that sold ε = 3.21 has ε = ∞" in text
         and "shared without protection" in text
         and "∞ 1 × 10⁻⁶ 4" in text
     )

@@ -77,14 +77,14 @@ def test_a_whole_exchange_in_one_sentence(whole):
     text = read(whole | {"own_rows": seen(0.38, 0.02)})
     assert "All 3 owners answered all 2 questions: 15.00 EUR is to be paid." in text
     assert "computed again from the answers, the model is the one that was made" in text
-    assert "pure differential privacy" in text and "The claims are no simulation" in text
+    assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
         "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
         in text
     )
     assert (
         "error is 38 % below" in text
-        and "the forecast was 40 % below (30 to 45 %). That agrees" in text
+        and "the forecast was 40 % below (30 to 45 %). This agrees" in text
     )
     assert "as was agreed" in text and "No owner has handed in a statement" in text
 
@@ -92,25 +92,25 @@ def test_a_whole_exchange_in_one_sentence(whole):
 def test_what_was_not_delivered_is_not_paid_and_said(partial):
     text = read(partial)
     assert (
-        "1 owner of 3 answered all 3 questions: 10.00 EUR of the 15.00 EUR promised is to be paid."
+        "1 owner of 3 answered all 3 questions: 10.00 EUR of the 15.00 EUR agreed is to be paid."
         in text
     )
     assert (
-        "Beta delivered 2 of 3 answers; none to question 3; 66.7 % of what its answers were to spend."
+        "Beta delivered 2 of 3 answers; none to question 3; this is 66.7 % of its planned spending."
         in text
     )
     assert (
-        "Gamma delivered 1 of 3 answers; what it sent for question 2 came too late or twice" in text
+        "Gamma delivered 1 of 3 answers; its answers to question 2 came too late or twice" in text
     )
-    assert "The learner keeps 5.00 EUR, which nothing was delivered for" in text
-    assert "times that of everybody's answers" in text and "none to question 2;" not in text
+    assert "The learner keeps 5.00 EUR for answers that were not delivered" in text
+    assert "times that with all answers" in text and "none to question 2;" not in text
 
 
 def test_faults_are_told_before_anything_else(whole):
     fault = {"where": "question 2", "rule": "must follow", "found": "another"}
     text = read(whole | {"holds": False, "faults": [fault]})
     assert (
-        "Something does not fit. What follows is settled by what does. question 2: must follow; found another."
+        "Some files are inconsistent. The rest of this page uses the consistent ones. question 2: must follow; found another."
         in text
     )
 
@@ -120,15 +120,15 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "so few rows can only show differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
-    assert "does not agree with the forecast" in on_rows(whole, seen(0.1, 0.01))
+    assert "so few rows show only differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
+    assert "disagrees with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
         "error is 38 % below" in favoured
-        and "taken as it stands, the difference would be 28 %" in favoured
+        and "Without a correction the difference would be 28 %" in favoured
     )
     others = seen(0.3, 0.02, aside=False, fits=False) | {"crossed": None}
-    assert "These rows alone do not make the model" in on_rows(whole, others)
+    assert "These rows do not reproduce" in on_rows(whole, others)
 
 
 def test_ledgers_in_words(whole):
@@ -139,13 +139,13 @@ def test_ledgers_in_words(whole):
         "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2"
         in said
     )
-    assert "No statement of Alpha and Gamma." in said and "who holds a ledger can forge it" in said
+    assert "No statement of Alpha and Gamma." in said and "An owner can forge its ledger" in said
 
 
 def test_nothing_delivered_nobody_paid(tmp_path):
     contract = small_contract(2, names=("Only",))
     content = content_of(tmp_path / "shared", contract, missing={("Only", 1)})
-    assert "Nobody delivered anything: of the 5.00 promised, nothing is to be paid." in read(
+    assert "Nobody delivered anything, so nothing of the 5.00 agreed is to be paid." in read(
         content
     )
     one = content_of(tmp_path / "other", small_contract(1, names=("Only",)))
@@ -172,7 +172,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, but only 2 are asked. Whoever answers all of them is paid in full"
+        "A budget covers 4 answers, but the learner asks only 2. An owner that gives them all is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""
@@ -185,7 +185,10 @@ def test_what_was_told_of_answers_and_joint_claims_are_said(whole):
         whole | {"told": [told, told | {"kind": "late"}], "claims": [*whole["claims"], joint]}
     )
     assert text.count("Beta's answer to question 2 is longer than it may be.") == 1
-    assert "Of a record that several owners hold, all their answers together: ε of up to 9." in text
+    assert (
+        "For a record that several owners hold, all their answers together have an ε of up to 9."
+        in text
+    )
 
 
 def test_the_picture_shows_what_rows_show_beside_the_forecast(whole):

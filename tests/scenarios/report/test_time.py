@@ -96,7 +96,7 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
         == "In period 3 Aurora Health left and Beacon Mutual joined."
     )
     assert render_phrase("time", "budgets", made) == (
-        "Records have spent an ε of 3 to 4 over all periods, of at most 4: nothing is left to Aurora Health."
+        "Records have spent an ε of 3 to 4 over all periods, of at most 4: Aurora Health spent all."
     )
     assert render_phrase("time", "quality", made) == (
         "The model's error above the best is 5\u00a0% in period 1 and 3\u00a0% in period 3, as forecast; the forecast held "
@@ -111,9 +111,9 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
     )
     assert (
         render_phrase("time", "shown", made)
-        == "All else here is of period 3 of 3; what is promised holds over all of them."
+        == "Everything else here is for period 3 of 3. Privacy claims hold over all periods."
     )
-    assert "period 2 of 3, the last in which anybody was asked anything" in render_phrase(
+    assert "period 2 of 3, the last in which the learner asked anybody" in render_phrase(
         "time", "shown", content(shown=2)
     )
     assert "spends its budget once" in render_phrase(
@@ -134,7 +134,7 @@ def test_nothing_asked_nobody_moving_and_no_limit():
         one |= {"lifetime": None, "remaining": None}
     assert (
         render_phrase("time", "quality", quiet)
-        == "Nothing is ever asked, and the learner keeps its own model."
+        == "The learner never asks anything and keeps its own model."
     )
     assert (
         render_phrase("time", "moves", quiet)

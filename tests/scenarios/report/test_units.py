@@ -72,7 +72,7 @@ def test_a_memo_names_the_currency():
         "aim": {"spending": 10.0, "fitness": None},
         "alternatives": [row, row | {"gain": 2.0}],
     }
-    assert render_phrase("comparison", "aim", content).endswith("spend 10\N{NO-BREAK SPACE}USD.")
+    assert render_phrase("comparison", "aim", content).endswith("spends 10\N{NO-BREAK SPACE}USD.")
     assert render_phrase(
         "comparison", "best", content
     ) == "The learner gains most under a: 5 USD (forecast), 3 USD more than under a.".replace(

@@ -92,7 +92,7 @@ def test_where_best_is_stated_what_excludes_it_is_refused(file: Path) -> None:
 
 
 def test_a_delta_that_only_the_best_would_use_is_refused_where_there_is_none(file: Path) -> None:
-    assert "learning.delta: goes with" in message(
+    assert "learning.delta: needs" in message(
         file, (PUBLIC, "time.periods=2", "learning.delta=1e-6")
     )
 

@@ -47,7 +47,7 @@ def test_a_law_stays_in_the_file_and_is_one_number_until_owners_are_known():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (("owners.cost.price=normal:mean=3",), 'known law of costs; found .normal.. Did you mean "lognormal"?'),
+        (("owners.cost.price=normal:mean=3",), 'known distribution of costs; found .normal.. Did you mean "lognormal"?'),
         (("owners.cost.price=bimodal:lo=3",), "price: must be parameters of bimodal; found 'lo'. Did you mean \"low\"?"),
         (("owners.cost.price=uniform:low=3,high=2",), "price.high: must be above 3"),
         (("owners.cost.price=uniform:low=x",), "price: low must be a number; found 'x'"),

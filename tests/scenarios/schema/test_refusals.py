@@ -162,7 +162,7 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     (
         (*HINGE, "learning.hidden=3"),
         "learning.hidden",
-        'goes with loss = "network"|found 3 with loss "hinge"',
+        'needs loss = "network"|found 3 with loss "hinge"',
     ),
     (
         (*HINGE, "data.bounds.cost=[0, 1]"),
@@ -177,9 +177,9 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     (
         (*ADASSP, "learning.theta_max=none", BOUND),
         "learning.theta_max",
-        "goes with algorithms that take steps|none",
+        "needs algorithms that take steps|none",
     ),
-    ((*ADASSP, BOUND), "learning.gradient_bound", "goes with algorithms that take steps|found 3"),
+    ((*ADASSP, BOUND), "learning.gradient_bound", "needs algorithms that take steps|found 3"),
     (
         (BOUND, "learning.theta_max=none", "learning.aggregation=norm_check"),
         "learning.theta_max",
@@ -381,7 +381,7 @@ BAD: list[
     (
         "learning.hidden=4",
         "learning.hidden",
-        'goes with loss = "network"|found 4 with loss "squared"',
+        'needs loss = "network"|found 4 with loss "squared"',
     ),
     ("learning.hidden=0", "learning.hidden", "whole number of at least 1|found 0"),
     ("learning.mechanism=gaussian", "learning.delta", "is needed with Gaussian noise"),
@@ -439,22 +439,22 @@ BAD: list[
     (
         "learning.delta=1e-6",
         "learning.delta",
-        'goes with mechanism = "gaussian" or "best", or with accounting = "pld"',
+        'needs mechanism = "gaussian" or "best", or with accounting = "pld"',
     ),
     (
         "learning.clocks.talk=request",
         "learning.clocks",
-        'goes with algorithm = "asynchronous"|algorithm "averaged"',
+        'needs algorithm = "asynchronous"|algorithm "averaged"',
     ),
     (
         "data.positive=yes",
         "data.positive",
-        'goes with loss "hinge", "logistic" or "network"|"yes" with loss "squared"',
+        'needs loss "hinge", "logistic" or "network"|"yes" with loss "squared"',
     ),
     (
         "data.labels=[0, 1]",
         "data.labels",
-        'goes with loss "hinge", "logistic" or "network"|[0.0, 1.0] with loss "squared"',
+        'needs loss "hinge", "logistic" or "network"|[0.0, 1.0] with loss "squared"',
     ),
     (
         "data.labels=[1, 1]",
@@ -562,9 +562,9 @@ BAD: list[
     (
         "market.damping=0.5",
         "market.damping",
-        'activation = "simultaneous" or "partial" only|found 0.5',
+        'activation = "simultaneous" or "partial"|found 0.5',
     ),
-    ("market.part=0.5", "market.part", 'activation = "partial" only|found 0.5'),
+    ("market.part=0.5", "market.part", 'activation = "partial"|found 0.5'),
     ("market.tol=0", "market.tol", "above 0|found 0"),
     ("market.starts=0", "market.starts", "at least 1|found 0"),
     ("market.max_rounds=0", "market.max_rounds", "at least 1|found 0"),
@@ -611,7 +611,7 @@ def test_a_misspelt_key_is_told_before_the_one_it_leaves_missing(file: Path) -> 
 
 def test_names_go_with_split_only(file: Path) -> None:
     file.write_text(MINIMAL.replace("split = [10, 20]", 'owner = "bank"\nnames = ["A", "B"]'))
-    assert "data.names: goes with split" in message(file)
+    assert "data.names: needs data.split" in message(file)
     file.write_text(MINIMAL.replace("split = [10, 20]", 'owner = "cost"'))
     assert 'data.owner: must differ from target; found "cost"' in message(file)
     file.write_text(MINIMAL.replace("split = [10, 20]", 'owner = "bank"'))

@@ -254,9 +254,12 @@ def test_places_and_options_that_will_not_do_are_refused_in_one_line(dpmarket, t
         (("t.csv", "--out", tmp_path, "--force"), "--out: must be a new file"),
         (
             ("t.csv", "--owner", "a", "--owners", 3, "--out", "u.toml"),
-            "--owners: goes without --owner",
+            "--owners: cannot be used with --owner",
         ),
-        (("t.csv", "--owners", 150, "--out", "u.toml"), "--owners: must leave each owner two rows"),
+        (
+            ("t.csv", "--owners", 150, "--out", "u.toml"),
+            "--owners: must leave each owner two or more rows",
+        ),
         (("t.csv", "--target", "sale", "--out", "u.toml"), 'Did you mean "sales"?'),
         (
             ("t.csv", "--owner", "sales", "--target", "sales", "--out", "u.toml"),

@@ -135,7 +135,7 @@ def test_an_alternative_beside_itself_differs_by_nothing(insurers):
     assert found["learner"] == found["welfare"] == 0 and found["owners"] == [0, 0]
     assert found["learner_by_world"]["interval"] == [0, 0] == found["learner_trained"]["interval"]
     assert comparison(carried)["vote"]["votes"] == {"one": 0, "other": 0}
-    assert "No owner minds" in render_phrase("comparison", "vote", comparison(carried))
+    assert "All owners are indifferent" in render_phrase("comparison", "vote", comparison(carried))
 
 
 def test_what_is_on_other_records_is_not_paired(insurers):

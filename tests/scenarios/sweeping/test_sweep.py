@@ -316,7 +316,7 @@ def test_a_worker_that_is_ended_from_outside_is_told_in_one_line():
     with (
         processes(2) as pool,
         pytest.raises(
-            InputError, match="workers: must live until they are done; found one that was"
+            InputError, match="workers: must run until their work is done; found one that was"
         ),
     ):
         list(shared_out([[1]], lambda some: pool.submit(os._exit, 1), 2))
@@ -388,17 +388,17 @@ def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmark
     )
     assert dpmarket("sweep", "my.toml", "--set", "policy.budget=2")[::2] == (
         2,
-        "dpmarket: --set policy.budget: must be of no key that varies in the study; found policy.budget=2. "
+        "dpmarket: --set policy.budget: must not set a key that varies in the study; found policy.budget=2. "
         "Change the study.\n",
     )
     assert "must be a study file or a name of the library" in dpmarket("sweep", "none")[2]
     (tmp_path / "bad.toml").write_text('scenario = "s.toml"\n[grid]\npolicy.budget = [8]\n')
     assert dpmarket("sweep", "bad.toml", "--workers", 1)[::2] == (
         2,
-        "dpmarket: bad.toml: must have a cell that can be computed; found policy.budget: not this one.\n",
+        "dpmarket: bad.toml: must have at least one cell that can be computed; found policy.budget: not this one.\n",
     )
     status, _, err = dpmarket("sweep", "my.toml", "--scheduler", "nowhere", "--workers", 2)
-    assert status == 2 and "--workers: goes without --scheduler" in err
+    assert status == 2 and "--workers: cannot be used with --scheduler" in err
 
 
 KILLED = """

@@ -159,7 +159,7 @@ def refused(call):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (["owners.report=0.05"], "data.workers: goes with what sums over an owner's records tell; found owners.report"),
+        (["owners.report=0.05"], "data.workers: needs settings that use sums over an owner's records only; found owners.report"),
         (["learning.clipping=record", "learning.algorithm=synchronous"], "squared loss, algorithm synchronous, clipping record"),
         (["data.path=t.csv"], "data.workers: needs a table of Parquet"),
         (["data.path=gone"], "data.path: must be a file that exists"),
