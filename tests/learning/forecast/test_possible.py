@@ -18,10 +18,12 @@ from learning.forecast.possible import (
     shrink_biases,
     widen_worlds,
 )
-from learning.forecast.prediction import law_fitness
+from learning.forecast.prediction import Prediction, law_fitness
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
+from learning.losses.clipping import Scores
 from learning.losses.losses import as_loss
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.training.plan import Plan
@@ -29,6 +31,7 @@ from learning.training.plan import Plan
 P = 4
 PLAN = Plan("averaged", "last", 3, 0.4)
 SIZES = np.array([300.0, 200.0, 100.0])
+GAUSSIAN = Gaussian(1e-6, "zcdp")
 
 
 @pytest.fixture
@@ -181,3 +184,73 @@ def test_released_sums_are_as_far_off_as_their_start(algorithm):
     if algorithm == "averaged":  # a rehearsal of sums would need the owners' records here
         sure = prediction.without_doubt.gain(1000.0, 0.0)
         assert not np.allclose(prediction.gain(1000.0, 0.0), sure)
+
+
+def skewed_labels(rows, rng):
+    """Labels of which one in five is +1, as likely as a line through three normal columns says."""
+    x = np.column_stack([rng.standard_normal((rows, 3)), np.ones(rows)])
+    chance = 1 / (1 + np.exp(-x @ np.array([1.0, -0.8, 0.5, -1.8])))
+    return x, np.where(rng.random(rows) < chance, 1.0, -1.0)
+
+
+def clipped_labels(seed):
+    """Rehearsal of one step on 500 rows of such labels, its bootstrap samples, bounds in use."""
+    sample = PublicSample(
+        *skewed_labels(500, np.random.default_rng(seed)), 1e-3, as_loss("logistic")
+    )
+    drawn = draw_bootstrap(
+        sample,
+        start="public",
+        precondition=True,
+        total_size=20_000,
+        resamples=60,
+        rng=np.random.default_rng(4),
+        norm=2,
+    )
+    start = sample.coordinates("public", True, 2)
+    start = replace(start, radius=1.3, theta_max=5.0, scores=Scores(0.7, 0.4))
+    starts = drawn.start_coordinates(start)
+    return Rehearsal.from_sample(sample, starts, SIZES, GAUSSIAN, "one_step"), drawn, start
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_upper_end_of_labels_lies_above_the_point_and_the_truth(seed):
+    """Without noise, so that only biases count; the truth is that on 200,000 records."""
+    rehearsal, drawn, start = clipped_labels(seed)
+    plan = rehearsal.make_plan("last", 1, 1.0)
+    point = rehearsal.rehearse_plan(plan, np.zeros(1), 1).mean()
+    worlds = possible_rehearsals(rehearsal, drawn, start)
+    outcome = np.array([one.rehearse_plan(plan, np.zeros(1), 1).mean() for one in worlds])
+    _, high = Prediction(outcome, outcome).interval()
+    everyone = PublicSample(
+        *skewed_labels(200_000, np.random.default_rng(9)), 1e-3, drawn.sample.loss
+    )
+    truth = rehearsal.on_sample(everyone, (start,)).rehearse_plan(plan, np.zeros(1), 1).mean()
+    assert high > 1.2 * point
+    assert high > truth
+
+
+def test_the_expected_bias_is_the_mean_over_labels_drawn_from_the_model():
+    rehearsal, _, start = clipped_labels(0)
+    expected = rehearsal.expected_bias(start)
+    optimum = rehearsal.cost.minimiser
+    ridge, pull = start.penalty(1e-3)
+    away = np.linalg.solve(start.transform, optimum - start.centre)
+    rng = np.random.default_rng(1)
+    chance = 1 / (1 + np.exp(-rehearsal.x @ optimum))
+    drawn = []
+    for _ in range(2000):
+        labels = np.where(rng.random(len(chance)) < chance, 1.0, -1.0)
+        drawn.append(replace(rehearsal, y=labels).clipping_bias(start) - ridge @ away + pull)
+    error = np.std(drawn, axis=0) / np.sqrt(2000)
+    assert (np.abs(np.mean(drawn, axis=0) - expected) < 4 * error).all()
+    assert np.linalg.norm(expected) > 10 * np.linalg.norm(error)
+
+
+def test_no_bias_is_expected_without_labels_or_without_bounds():
+    rehearsal, _, start = clipped_labels(0)
+    whole = replace(start, radius=1e6, scores=Scores(1e6, 0.4))
+    assert np.abs(rehearsal.expected_bias(whole)).max() < 1e-12  # from the optimum itself
+    numbers = PublicSample(*generated(120, P, np.random.default_rng(3)))
+    of_numbers = rehearsal.on_sample(numbers, (replace(start, loss=numbers.loss),))
+    assert not of_numbers.expected_bias(of_numbers.starts[0]).any()
