@@ -159,6 +159,8 @@ def possible_rehearsals(
 ) -> list[Rehearsal]:
     """Rehearsal in each possible population, with draws of its own, all from the one start in use.
 
+    Of a bias of clipping, only what the population's best model does not expect is shrunk.
+
     Parameters
     ----------
     rehearsal : of the training, on the public rows.
@@ -176,7 +178,9 @@ def possible_rehearsals(
         world = replace(rehearsal.on_sample(drawn, (start,)), seed=rehearsal.seed + number)
         worlds.append(world)
     biases = np.stack([world.clipping_bias(world.starts[0]) for world in worlds])
-    shrunk = shrink_biases(shown.clipping_bias(bounds), biases)
+    expected = np.stack([world.expected_bias(world.starts[0]) for world in worlds])
+    by_chance = shown.clipping_bias(bounds) - shown.expected_bias(bounds)
+    shrunk = expected + shrink_biases(by_chance, biases - expected)
     return [replace(world, bias=bias) for world, bias in zip(worlds, shrunk, strict=True)]
 
 

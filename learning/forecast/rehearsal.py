@@ -230,13 +230,36 @@ class Rehearsal:
     def _hold_population(self, coordinates: Coordinates) -> GradientOracle:
         return coordinates.oracle(self.x, self.y, one_by_one=self.trains_by.one_by_one)
 
+    def _optimum_from(self, coordinates: Coordinates) -> Array:
+        """Optimum of the population in phi of a start, (p,)."""
+        away = self.cost.minimiser - coordinates.centre
+        return np.asarray(np.linalg.solve(coordinates.transform, away).astype(float))
+
     def clipping_bias(self, coordinates: Coordinates) -> Array:
         """Mean gradient of the clipped population at its optimum, in phi, (p,); 0 if none is."""
-        away = self.cost.minimiser - coordinates.centre
-        optimum: Array = np.linalg.solve(coordinates.transform, away).astype(float)
+        optimum = self._optimum_from(coordinates)
         penalty, pull = coordinates.penalty(self.cost.regularisation)
         clipped = self._hold_population(coordinates).gradient(optimum[None])[0]
         return np.asarray(clipped + penalty @ optimum - pull)
+
+    def expected_bias(self, coordinates: Coordinates) -> Array:
+        """Clipping bias of scores of labels that the best model expects, in phi, (p,); else 0.
+
+        At its score s a label is +1 with the probability l'(-s)/(l'(s) + l'(-s)), at which s costs
+        least: expit(s) under logistic loss. Expected gradients are then 0 where the step is exact.
+        What is left is no chance: a score of the less likely label is longer, and clipped more
+        often, and a Newton step from some distance misses the optimum.
+        """
+        bias = np.zeros(len(coordinates.centre))
+        if coordinates.scores is None or not self.loss.labels:
+            return bias
+        optimum = self._optimum_from(coordinates)
+        said = self.loss.predicted(self.x, self.cost.minimiser)
+        slopes = self.loss.derivative(np.stack([-said, said]))
+        for label, chance in zip((1.0, -1.0), slopes / slopes.sum(axis=0), strict=True):
+            short, target = coordinates.records(self.x, np.full(len(said), label))
+            bias += 2 * (chance * (short @ optimum - target)) @ short / len(said)
+        return bias
 
     def _remove_chance(self, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
         """Shrink the clipping bias at the optimum by the part that is chance in few rows.
