@@ -286,9 +286,10 @@ def test_design_and_comparison_tell_the_error_that_counts(write):
     psi = np.array([found["outside"], best["relative_fitness"]])
     worth = 2000 * -np.diff(np.sqrt(optimum * (1 + psi)))[0]
     assert (
-        best["gain"] == pytest.approx(worth - best["payments"])
+        found["chosen"]["learner"]["surplus"] == pytest.approx(worth - best["payments"])
         and terms["trained"] < terms["outside"]
     )
+    assert best["gain"] == pytest.approx(found["chosen"]["learner"]["gain"]["mean"])
     rows = comparison(
         compare([Alternative("a", scenario)], [("learner.value.money", "4000")], training=False)
     )
