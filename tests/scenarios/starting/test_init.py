@@ -276,7 +276,7 @@ def test_from_python_it_is_the_file_of_the_command(table, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     asked = []
 
-    def drafted(guesses, path, out, progress):
+    def drafted(guesses, path, out, *_):
         asked.append((guesses.target.column.name, path, out))
         return SimpleNamespace(text=f"# {path}")
 
@@ -298,7 +298,7 @@ def test_from_python_it_is_the_file_of_the_command(table, tmp_path, monkeypatch)
 def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(
     dpmarket, table, tmp_path, monkeypatch
 ):
-    def stop(guesses, path, out, progress):
+    def stop(guesses, path, out, *_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("scenarios.starting.first.draft", stop)
