@@ -268,7 +268,7 @@ def test_without_public_rows_labels_are_counted_on_all_records_as_is_said(write)
         result["learner"]["terms"]["basis"] == "oracle"
         and result["privileged"]["learner"] == "oracle"
     )
-    assert "as no learner could" in render_phrase("terms", "in_terms", result.content)
+    assert "which no learner could see" in render_phrase("terms", "in_terms", result.content)
     assert result["learner"]["terms"]["trained"] == pytest.approx(
         result["validation"]["terms"]["trained"]["mean"], rel=0.2
     )
