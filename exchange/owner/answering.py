@@ -150,7 +150,7 @@ def check_still_open(party: Party, query: Query, folder: Path) -> None:
     if not party.has_charged(query):
         rule = "must be of a round that is open: "
         rule += f"the learner went on to question {later.round} without {party.name}"
-        remedy = "Nothing was charged, because the answer would not be used or paid."
+        remedy = "No privacy budget was charged, because the answer would not be used or paid."
         raise InputError("query.round", rule, query.round, remedy)
 
 

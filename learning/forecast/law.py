@@ -284,7 +284,7 @@ def with_printed_step(
     )
     step = settings.trains_by.printed_step(facts)
     if step is None:
-        algorithm = f'algorithm "{settings.algorithm}" and steps that fall so'
+        algorithm = f'algorithm "{settings.algorithm}" and this learning.step_decline'
         rule = f'must be a number or "optimal" with {algorithm}'
         raise InputError("learning.step_size", rule, "printed", "The paper does not state one.")
     return replace(inputs, settings=replace(settings, step_size=step))

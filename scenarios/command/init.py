@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
+from learning.errors import InputError
+from learning.phrases import format_value
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import PlainTable, Terminal, plain, show_stages
 
 if TYPE_CHECKING:
     from scenarios.starting.first import Draft
+    from scenarios.starting.guesses import Guesses
+    from scenarios.starting.questions import Answer, Question, Stated
 
 
 @declare_command
@@ -23,6 +27,7 @@ def init(
     target: str | None = None,
     owner: str | None = None,
     owners: Annotated[int | None, Option(min=1, max=10_000)] = None,
+    ask: bool = False,
     out: Path | None = None,
     force: bool = False,
 ) -> None:
@@ -35,6 +40,8 @@ def init(
     target COLUMN : The column to predict.
     owner COLUMN : The column that names each row's owner.
     owners : Share the rows out at random to so many owners.
+    ask : Ask what errors and leaks cost, and how often the model decides; money follows from the
+        answers.
     out FILE : The scenario to write [default: the table's name, .toml, here].
     force : Write over a file that is there.
     """
@@ -42,17 +49,50 @@ def init(
     from scenarios.starting.guesses import Wanted
 
     place = out or default_name(table)
-    ask = None
+    asks: dict[str, Any] = {}
     if sys.stdin.isatty() and sys.stderr.isatty():
-        ask = ask_user
+        asks["ask"] = ask_user
+    elif ask:
+        remedy = "Leave it out, and state learner.value and owners.cost.price in the file."
+        raise InputError("--ask", "needs a terminal to ask on", "none", remedy)
+    if ask:
+        asks["interview"] = ask_money
     wanted = Wanted(target, owner, owners)
-    print_draft(write_first(table, place, wanted, ask, show_stages, force=force), place)
+    print_draft(write_first(table, place, wanted, stages=show_stages, force=force, **asks), place)
 
 
 def ask_user(question: str, guess: str) -> str:
     """Ask the user a question; the guess where the answer is empty."""
     answer: str = typer.prompt(question, default=guess, err=True)
     return answer.strip()
+
+
+def ask_money(guesses: Guesses) -> Stated:
+    """Ask the user what errors and leaks cost, each question until its answer can be read."""
+    from scenarios.starting.questions import GUIDE, Stated, questions_of
+
+    per = "wrong_label" if guesses.labels else "rmse"
+    typer.echo(GUIDE, err=True)
+    answers = {}
+    for question in questions_of(per):
+        answer = _put_question(question, guesses.target.column.name)
+        if answer is not None:
+            answers[question.key] = answer
+    return Stated(answers, per)
+
+
+def _put_question(question: Question, target: str) -> Answer | None:
+    def read(text: str) -> Answer | None:
+        try:
+            return question.read(text)
+        except InputError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    text = question.text.format(target=format_value(target))
+    answer: Answer | None = typer.prompt(
+        plain(text), "", show_default=False, prompt_suffix=" ", value_proc=read, err=True
+    )
+    return answer
 
 
 def print_draft(made: Draft, out: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from learning.terminal import PlainTable, Terminal
 from scenarios.command.console import in_title, say_phrases
-from scenarios.report.facts_design import HEADS, design_cells
+from scenarios.report.facts_design import HEADS, design_cells, design_refusals
 from scenarios.report.facts_outcome import alternative_name
 from scenarios.report.wording import format_number, format_percent
 
@@ -50,6 +50,8 @@ def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
     for cells in design_cells(content):
         table.add_row(*cells)
     out.print(table)
+    for line in design_refusals(content):
+        out.say(line)
     out.print()
     say_phrases(out, "design", "answer what_would_change other not_bought", content)
     out.say(f"\nreport: {folder / 'report.html'}", advice)

@@ -13,6 +13,7 @@ from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.features.base import Feature, Topic, value_of
 from scenarios.schema.fields import Names, Section, as_number, quote_choices
+from scenarios.schema.kinds import KINDS
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -76,7 +77,7 @@ class StatedInputs(Feature):
     def check(self, scenario: Scenario) -> None:
         """Refuse keys that this scenario does not give, and ranges around no number."""
         for key in scenario.inputs.assumed or ():
-            if value_of(scenario, key) is None:
+            if value_of(scenario, key) is None and key not in _keys_of_policies():
                 rule = "must name keys that this scenario gives"
                 raise InputError("inputs.assumed", rule, format_value(key), "Leave it out.")
         if len(scenario.inputs.ranges or {}) > MOST:
@@ -106,7 +107,17 @@ class StatedInputs(Feature):
         """
         given = run.scenario.inputs
         rows = list(_answers(run, loop, given.ranges)) if given.ranges else []
-        return {"assumed": list(given.assumed or ()), "answers": rows}
+        return {"assumed": list_assumed(run.scenario), "answers": rows}
+
+
+def list_assumed(scenario: Scenario) -> list[str]:
+    """List the assumed keys that a scenario gives: a change of policy leaves those of another."""
+    assumed = scenario.inputs.assumed if scenario.inputs is not None else None
+    return [key for key in assumed or () if value_of(scenario, key) is not None]
+
+
+def _keys_of_policies() -> set[str]:
+    return {f"policy.{name}" for made in KINDS["policy"].values() for name in made.__annotations__}
 
 
 def _check_range(scenario: Scenario, key: str, ends: tuple[float, float]) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from scenarios.output.folders import replace_folder
 from scenarios.output.unfinished import put_file
-from scenarios.report.facts_design import HEADS, design_cells
+from scenarios.report.facts_design import HEADS, design_cells, design_refusals
 from scenarios.report.facts_owners import places_listed_first
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import draw_svg
@@ -37,6 +37,7 @@ def render_design(content: dict[str, Any]) -> str:
         content=content,
         cells=design_cells(content),
         cells_head=HEADS,
+        refusals=design_refusals(content),
         figures={"design": inline_svg(draw_design(content), "design")},
         order=places_listed_first(content["chosen"]["owners"], SHORT, MOST),
     )

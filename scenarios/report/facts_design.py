@@ -10,18 +10,26 @@ from scenarios.report.facts_errors import error_format
 from scenarios.report.facts_outcome import policy_name
 from scenarios.report.wording import format_number, format_percent
 
-HEADS = ("policy", "paid", "gain: low", "expected", "high", "pays", "error", "owners", "")
+HEADS = ("policy", "", "paid", "gain: low", "expected", "high", "pays", "error", "owners")
+
+FEW = 2  # owners left out who are named
 
 
 def design_cells(content: dict[str, Any]) -> list[tuple[str, ...]]:
     """Write the alternatives as cells under `HEADS`, the best first."""
-    return [_cells(row, content) for row in content["policies"]]
+    return [_cells(row, content) for row in content["policies"] if "payments" in row]
+
+
+def design_refusals(content: dict[str, Any]) -> list[str]:
+    """Write the kinds of policy without an offer, each reason with its kinds."""
+    kinds: dict[str, list[str]] = {}
+    for row in content["policies"]:
+        if "payments" not in row:
+            kinds.setdefault(row["refused"] or row["reason"], []).append(policy_name(row))
+    return [f"No offer by {'; '.join(names)}: {reason}" for reason, names in kinds.items()]
 
 
 def _cells(row: dict[str, Any], content: dict[str, Any]) -> tuple[str, ...]:
-    name = policy_name(row)
-    if "payments" not in row:
-        return name, *[""] * (len(HEADS) - 2), row["refused"] or row["reason"]
     low, high = row["interval"]
     gains = (format_number(gain) for gain in (low, row["gain"], high))
     error = format_percent(row["relative_fitness"])
@@ -29,12 +37,15 @@ def _cells(row: dict[str, Any], content: dict[str, Any]) -> tuple[str, ...]:
         error = error_format(content["chosen"]["errors"], content["chosen"])(row["error"])
     paid = format_cents(round_to_cent(row["payments"]))
     chance = format_percent(row["chance_pays"], 2)
-    return name, paid, *gains, chance, error, owners_asked(row["left_out"]), mark(row)
+    asked = owners_asked(row["left_out"])
+    return policy_name(row), mark(row), paid, *gains, chance, error, asked
 
 
 def owners_asked(left_out: Sequence[str]) -> str:
     """Say which owners are asked."""
-    return f"without {', '.join(left_out)}" if left_out else "all"
+    if len(left_out) > FEW:
+        return f"all but {len(left_out)}"
+    return f"all but {' and '.join(left_out)}" if left_out else "all"
 
 
 def mark(row: dict[str, Any]) -> str:

@@ -104,8 +104,9 @@ def error_is_forecast(result: Content) -> bool:
 
 def worse_than_guessing(result: Content) -> bool:
     """Test whether one answer for every row has no larger error than the model, as measured."""
-    measured = result["errors"]["measured"]
-    return bool(measured) and error_bought(result) >= measured["constant"]["error"]
+    if error_is_forecast(result):
+        return False
+    return bool(error_bought(result) >= result["errors"]["measured"]["constant"]["error"])
 
 
 def kind_matters_more(result: Content) -> bool:
@@ -115,5 +116,6 @@ def kind_matters_more(result: Content) -> bool:
     if not every:
         return False
     missed = measured["best_of_kind"] - every["error"]
-    gained = max(measured["outside"] - error_bought(result), 0.0)
+    own = (result["errors"]["forecast"] if error_is_forecast(result) else measured)["outside"]
+    gained = max(own - error_bought(result), 0.0)
     return missed > max(gained, WORTH_A_WORD * measured["best_of_kind"])

@@ -51,8 +51,8 @@ def group_alike(owners: Iterable[Content]) -> list[list[Content]]:
 def name_alike(names: Sequence[str], letters: int) -> str:
     """Name owners who are shown as one: as many of them as so many letters hold, at least one.
 
-    >>> name_alike(["North", "South", "East"], 24), name_alike(["A", "B", "C", "D"], 17)
-    ('North, South and East', 'A, B and 2 others')
+    >>> name_alike(["North", "South", "East"], 24), name_alike(list("ABCDE"), 17)
+    ('North, South and East', 'A, B and 3 others')
     """
     texts = (join_words(names, most) for most in (3, 2))
     return next((text for text in texts if len(text) <= letters), join_words(names, 1))

@@ -20,6 +20,7 @@ from scenarios.report.facts_errors import error_format, error_rows
 from scenarios.report.facts_outcome import (
     alternative_gain,
     alternative_name,
+    knows_value,
     learner_gain,
     measured_money,
 )
@@ -45,6 +46,7 @@ MORE = {
     ("compare", "gains"): (("comparison", "against_first"),),
     ("compare", "risks"): (("comparison", "missed"), ("comparison", "cautions")),
     ("run", "risks"): (("privacy", "warnings"),),
+    ("run", "assumptions"): (("inputs", "assumed"),),
 }
 
 
@@ -188,6 +190,9 @@ def _money_table(result: Content) -> Table:
     """The learner's money, as forecast and as measured: what buying is worth, costs and leaves."""
     learner = result["learner"]
     paid = learner["payments"]
+    if not knows_value(result):
+        head = money_heading(result, "The learner's money")
+        return Table((head, "Forecast"), (("Payments to owners", format_cents(-paid)),))
     measured = measured_money(result)
     columns = [("Forecast", learner["surplus"])]
     if measured:

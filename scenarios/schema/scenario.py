@@ -323,7 +323,7 @@ class Scenario(Section):
     def _check_overlap(self, n_owners: int) -> None:
         """Refuse an overlap of more owners than there are."""
         if self.learning.overlap > n_owners:
-            rule = f"must be at most {n_owners}, the number of owners that can hold a record"
+            rule = f"must be at most {n_owners}, the number of owners"
             raise InputError("learning.overlap", rule, f"{self.learning.overlap}")
 
     def to_toml(self, *, absolute: bool = False) -> str:

@@ -22,8 +22,11 @@ from scenarios.schema.loading import ScenarioFile
 from scenarios.starting.entries import render_scenario
 from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
 from scenarios.starting.money import TRIAL, Offer, choose_privacy, is_enough, make_offer
+from scenarios.starting.questions import NOTHING, Stated
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import open_table
+
+Interview = Callable[[Guesses], Stated]
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ def write_first(
     ask: Ask | None = None,
     stages: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(ignore_progress),
     *,
+    interview: Interview = lambda _: NOTHING,
     force: bool = False,
 ) -> Draft:
     """Draft a first scenario and write it.
@@ -96,6 +100,7 @@ def write_first(
     wanted : what is known of the table.
     ask : asks the user what cannot be guessed with confidence; nobody is asked unless given.
     stages : opens a display of progress, after all questions.
+    interview : asks the user what errors and leaks cost; nobody is asked unless given.
     """
     if wanted.owner is not None and wanted.owners is not None:
         raise InputError(
@@ -107,8 +112,9 @@ def write_first(
     place = check_new(out, force=force)
     with naming_table(table):
         guesses = guess(open_table(table).read_whole(), wanted, ask)
+        stated = interview(guesses)
         with stages() as progress:
-            made = draft(guesses, table, out, progress)
+            made = draft(guesses, table, out, progress, stated)
     try:
         put_file(place, made.text)
     except OSError as error:
@@ -118,7 +124,13 @@ def write_first(
     return made
 
 
-def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_progress) -> Draft:
+def draft(
+    guesses: Guesses,
+    path: Path,
+    out: Path,
+    progress: Progress = ignore_progress,
+    stated: Stated = NOTHING,
+) -> Draft:
     """Draft a first scenario for a table.
 
     Looked at are the cells of the rows that become public, and of the others nothing but whose they
@@ -130,6 +142,7 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_p
     path : where the table is.
     out : the file that the scenario is meant for, which names the table relative to itself.
     progress : called with the name of each stage as it begins.
+    stated : what the user answered of worth and harm.
 
     Raises
     ------
@@ -143,7 +156,7 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = ignore_p
         text = render_scenario(guesses, TRIAL, name, names=(), **given)
         scenario = ScenarioFile(out.name, tomllib.loads(text), out.absolute().parent).under()
         data = data or market_data(scenario, guesses.table)
-        offers[name] = make_offer(prepare(scenario, data, progress).planner)
+        offers[name] = make_offer(prepare(scenario, data, progress).planner, stated)
         if is_enough(offers[name]):
             break
     privacy = choose_privacy(offers)

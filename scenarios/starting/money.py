@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.forecast.planner import Planner
+from scenarios.starting.questions import NOTHING, Stated
 
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0)  # tried, the most private first
 CUSTOMARY = 2.0  # up to which a delta is tried before budgets go higher
@@ -29,6 +30,7 @@ class Offer:
         that risk costs the owner as much.
     own : relative fitness of the learner's own model, as forecast.
     bought : that of the trained model.
+    stated : what the user answered of worth and harm.
     """
 
     epsilon: float
@@ -36,6 +38,7 @@ class Offer:
     harm: float
     own: float
     bought: float
+    stated: Stated = NOTHING
 
     @property
     def trades(self) -> bool:
@@ -47,30 +50,35 @@ class Offer:
 TRIAL = Offer(epsilon=1.0, price=1.0, harm=0.5, own=1.0, bought=1.0)
 
 
-def make_offer(planner: Planner) -> Offer:
+def make_offer(planner: Planner, stated: Stated = NOTHING) -> Offer:
     """Offer the most private budget that leaves little error; else the one that leaves least."""
     owners = len(planner.inputs.owners)
     own = planner.forecast.outside
     left = {epsilon: planner.forecast.at(np.full(owners, epsilon)) for epsilon in BUDGETS}
     enough = [epsilon for epsilon in BUDGETS if left[epsilon] <= LEFT * own]
     best = min(BUDGETS, key=lambda one: left[one])
-    return price_budget(planner, next(iter(enough), best))
+    return price_budget(planner, next(iter(enough), best), stated)
 
 
-def price_budget(planner: Planner, epsilon: float) -> Offer:
+def price_budget(planner: Planner, epsilon: float, stated: Stated = NOTHING) -> Offer:
     """Find prices at which every owner sells ``epsilon``, for `PAID` a record.
 
     An owner of n records whose cost is n harm (e^epsilon - 1) sells up to where
-    harm e^epsilon = price.
+    harm e^epsilon = price. Where the harm is stated, the price follows from its likely value.
     """
     price = PAID / epsilon
+    harm = float(f"{price * np.exp(-epsilon):.{DIGITS}g}")
+    if stated.harm:
+        harm = stated.harm.likely
+        price = harm * np.exp(epsilon)
     profile = np.full(len(planner.inputs.owners), epsilon)
     return Offer(
         epsilon,
         float(f"{price:.{DIGITS}g}"),
-        float(f"{price * np.exp(-epsilon):.{DIGITS}g}"),
+        harm,
         planner.forecast.outside,
         planner.forecast.at(profile),
+        stated,
     )
 
 

@@ -20,6 +20,7 @@ from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.base import Policy
+from scenarios.features.inputs import list_assumed
 from scenarios.features.pricing import fix_price, money_key, scale_money
 from scenarios.planning import Prepared, choose_measure, prepare
 from scenarios.result import Result, to_plain
@@ -188,7 +189,7 @@ def design_scenario(
     InputError
         On the first rule that the scenario breaks.
     """
-    scenario = fix_price(scenario)
+    scenario = _without_assumed_policy(fix_price(scenario))
     limit = scenario.learner.budget if budget is None else budget
     spending = np.inf if limit is None else float(limit)
     if not spending > 0:
@@ -206,6 +207,15 @@ def design_scenario(
         if less is not None:
             tried = try_kinds(search, less, names, progress)
     return choose(search, scenario, tried, attitude, worth)
+
+
+def _without_assumed_policy(scenario: Scenario) -> Scenario:
+    """Drop assumed keys of the policy, whose money the design chooses."""
+    assumed = list_assumed(scenario)
+    kept = [key for key in assumed if not key.startswith("policy.")]
+    if kept == assumed:
+        return scenario
+    return change_scenario(scenario, [f"inputs.assumed={kept}"])
 
 
 def choose(

@@ -62,7 +62,7 @@ def validation_part(
         return None
     runs = summarise_runs(run.fitness)
     money = market.money_part(run)
-    money["break_even"] = measured_break_even(run, learner["break_even"])
+    money["break_even"] = measured_break_even(run, learner.get("break_even"))
     explained = explain_difference(runs, predicted, projected=trained.projected)
     z = z_score(runs, predicted["oracle"])
     if trained.stopped:  # the law is of trainings that go on
@@ -96,7 +96,7 @@ def money_agrees(money: dict[str, Any], learner: dict[str, Any]) -> bool:
     """
     if learner["buying_pays"] is not None:
         return agrees_on_money(money["learner_surplus"], learner)
-    return money["break_even"] is None or bool(money["break_even"]["agrees"])
+    return not money["break_even"] or bool(money["break_even"]["agrees"])
 
 
 def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def test_beyond_a_limit_nothing_is_accepted_unless_it_is_said(tmp_path, contract
         )
     book = ledger(tmp_path)
     with pytest.raises(
-        InputError, match=f"{option}: lets at most .* Where the owner agrees to more: {option}"
+        InputError, match=f"{option}: allows at most .* If the owner agrees to more: {option}"
     ) as told:
         accept_contract(contract, NAME, own(), book)
     assert not book.accounts and "\n" not in str(told.value)

@@ -169,7 +169,7 @@ def test_a_result_in_which_nobody_is_asked_makes_no_contract(plain, tmp_path):
         ({"forecast": {"step_size": 0}}, "no answer is worth its noise"),
         (
             {"owners": [owner | {"epsilon": 0.0} for owner in result.content["owners"]]},
-            "nobody does",
+            "no owner sells",
         ),
     ):
         save_result(

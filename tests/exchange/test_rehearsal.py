@@ -78,7 +78,10 @@ def test_again_in_the_same_folder_it_spends_nothing_more_and_another_scenario_is
     assert {path: path.read_bytes() for path in sorted(folder.glob("**/shared/round-*"))} == before
     assert ledger.read_bytes() == spent
     other = call("exchange", "three_insurers", "--out", folder, folder=folder.parent)
-    assert other.returncode == 2 and "this very scenario" in other.stderr
+    assert (
+        other.returncode == 2
+        and "a rehearsal of this scenario; found another scenario's" in other.stderr
+    )
 
 
 BANKS = """

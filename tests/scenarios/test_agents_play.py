@@ -40,7 +40,7 @@ def test_where_agents_go_round_and_the_solver_finds_an_equilibrium_both_are_said
     assert (
         found["converged"] and found["max_relative_regret"] <= 1e-8 and found["agents"] == "cycle"
     )
-    words = "Agents who moved round by round, each to its best response, kept going round in a cycle. A direct solver found the equilibrium"
+    words = "Agents who moved to their best responses round by round ended in a cycle. A direct solver found the equilibrium"
     assert all(words in text for text in told(result))
     calm = run(load(path, [*AT_ONCE[:2], "market.damping=0.3"]), training=False)
     assert calm["equilibrium"]["agents"] == "rest" and not any(
@@ -53,7 +53,10 @@ def test_where_agents_go_round_and_the_solver_finds_an_equilibrium_both_are_said
 def test_a_market_too_large_for_agents_says_so(path):
     result = run(load(path, [AT_ONCE[0], "market.agents=5"]), training=False)
     assert result["equilibrium"]["converged"] and result["equilibrium"]["agents"] is None
-    assert all("With 6 owners no agents played: the fixed point" in text for text in told(result))
+    assert all(
+        "With 6 owners no agents played. A solver computed the fixed point" in text
+        for text in told(result)
+    )
 
 
 def test_many_owners_stop_after_a_million_moves():

@@ -101,7 +101,7 @@ def test_what_an_audit_takes_back_is_expected_and_drawn_by_the_seed(path):
         told = result["audit"]
         assert told["owners"][0]["cheats"] and told["expected_penalties"] == pytest.approx(0.06)
         assert told["expected_clawed_back"] == pytest.approx(0.02 * paid)
-        assert "An audit looks into each owner with a chance of 2" in render_phrase(
+        assert "An audit examines each owner with a chance of 2" in render_phrase(
             "behaviours", "audited", result.content
         )
         assert told["clawed_back"] == (paid if told["owners"][0]["looked_into"] else 0.0)

@@ -548,4 +548,4 @@ def test_a_step_that_no_paper_prints_is_refused(folder):
         folder, "squared", "sgd2", "learning.step_size=printed", "learning.horizon=optimal"
     )
     keys = ("learning.step_size=printed", "learning.step_decline=0.7")
-    assert "leaves it open" in refused(folder, "squared", "sgd2", *keys)
+    assert "The paper does not state one" in refused(folder, "squared", "sgd2", *keys)

@@ -82,7 +82,7 @@ def test_every_equilibrium_is_told_with_the_starts_that_lead_there(utility):
         "2 equilibria were found: 1 start leads to ε = 0.001 each; 1 start leads to"
     )
     assert (
-        "where best responses jump: from below it ends in 1, from above in 2"
+        "where best responses jump: from below, play ends in 1; from above, in 2"
         in render_lines("game", "turns", utility.content)[0]
     )
 
@@ -115,7 +115,7 @@ def test_an_equilibrium_that_no_play_rests_in_is_told_as_such():
     ).content
     assert [one["stable"] for one in found["equilibria"]] == [True, False, True]
     assert found["equilibria"][1]["starts"] == [] and found["turns"][0]["equilibrium"] == 2
-    assert "no start leads to ε = 0.2862 each, in which no play rests" in render_phrase(
+    assert "no start leads to ε = 0.2862 each (unstable: play moves away from it)" in render_phrase(
         "game", "answer", found
     )
 
@@ -133,7 +133,7 @@ def test_the_folder_is_drawn_again_to_the_same_bytes(utility, tmp_path):
     draw_game(tmp_path / "out", content)
     assert {name: (tmp_path / "out" / name).read_bytes() for name in FILES} == there
     page = there["report.html"].decode()
-    assert "no model is trained, no noise is drawn" in page and page.count("<svg") == 2
+    assert "No model is trained, no noise is drawn" in page and page.count("<svg") == 2
 
 
 @pytest.mark.slow

@@ -214,8 +214,8 @@ def test_page_and_figure_show_the_network(contest):
         "Who is linked to whom",
         "4 of 6 pairs are linked",
         "B has most links, 2.",
-        "so few that they tell little",
-        "are paid in both",
+        "too few to show much",
+        "in both, and the first learner",
     ):
         assert words in page and (words in lines or words.startswith("Who"))
     figure = FIGURES["network"](contest.content, {})

@@ -173,13 +173,13 @@ def test_saved_and_opened_it_is_the_same(market, people, tmp_path):
         == "<logistic model of 'sick', 5 parameters, from the answers of 2 owners, 2 of them under noise>"
     )
     content = json.loads((tmp_path / "kept" / "model.json").read_text(encoding="utf-8"))
-    for damage in (
-        '{"schema": 2, "loss": {"name": "logistic"}}',
-        "{",
-        json.dumps(content | {"numbers": 3}),
+    for damage, rule in (
+        ('{"schema": 2, "loss": {"name": "logistic"}}', "must have schema 1 and a known loss"),
+        ("{", "must be"),
+        (json.dumps(content | {"numbers": 3}), "must be"),
     ):
         (tmp_path / "kept" / "model.json").write_text(damage, encoding="utf-8")
-        with pytest.raises(dpm.InputError, match=r"model\.json: must be"):
+        with pytest.raises(dpm.InputError, match=rf"model\.json: {rule}"):
             dpm.load(tmp_path / "kept")
 
 

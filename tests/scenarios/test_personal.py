@@ -39,8 +39,8 @@ def test_owners_benefit_by_the_combination_and_the_result_tells_of_it():
     assert all(one["mse_personal"] < one["mse_own"] for one in rows)
     lines = "\n".join(summary_lines(result.content))
     page = render(result.content, {}, "")
-    assert "owners combine the model with their own rows" in lines
-    assert "owners combine the model with their own rows" in page
+    assert "Owners combine the market's model with their own rows" in lines
+    assert "Owners combine the market&#39;s model with their own rows" in page
     assert not differing("result.json", result.content)[0]
     assert result["privileged"]["personal"] == "measured"
 
@@ -105,5 +105,5 @@ def test_what_cannot_be_combined(changes, message):
 
 
 def test_two_parameters_cannot_be_combined():
-    with pytest.raises(InputError, match="owners.personal: needs three parameters or more"):
+    with pytest.raises(InputError, match="owners.personal: needs three or more parameters"):
         run(load("three_insurers", [*PERSONAL, "data.features=['lncoins']"]))

@@ -186,7 +186,7 @@ def test_persons_with_more_owners_than_stated_are_told_of_and_refuse_nothing(
         assert (
             "persons have rows at several owners" in text
             and "Set learning.overlap to 2" in text
-            and "Nothing is promised" in text
+            and "Nothing is guaranteed against an observer of all answers" in text
         )
     assert all("warning" in text.partition("persons have rows")[0] for text in told[:2])
     assert (

@@ -24,7 +24,7 @@ from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
 from scenarios.tables.dataset import market_data
 
-COUNTED = "counted by the simulator's privilege"  # beside what no party to the market can count
+COUNTED = "only the simulator can count this"  # beside what no party to the market can count
 
 ROWS = 150
 PUBLIC = 40
@@ -359,7 +359,7 @@ def test_payments_are_marked_where_one_record_can_move_them(tmp_path):
     assert {"cause": "oracle_basis"} in result["warnings"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
         print_result(result.content, tmp_path)
-    assert "oracle basis). One record can move them" in " ".join(out.getvalue().split())
+    assert "oracle basis). One record can change them" in " ".join(out.getvalue().split())
     public = Market(tmp_path)
     public.write()
     result = run(public.scenario, training=False)

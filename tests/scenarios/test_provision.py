@@ -55,7 +55,7 @@ def test_a_public_good_on_page_and_console(given):
     lines = "\n".join(summary_lines(given.content))
     for words in (
         "The model goes to all owners, owner 2 without contributing anything",
-        "Were each owner paid 100",
+        "If each owner were paid 100",
     ):
         assert words in page and words in lines
     assert "given to it too" in page

@@ -159,7 +159,7 @@ def test_every_change_has_its_words():
     ).replace("\u00a0", " ")
     assert told == (
         "By the forecast, buying would pay with all privacy budgets 4.21 times as high (more than the owners may choose); or "
-        "with a budget twice as high, owners settling anew; or without Cedar Life, whose noise outweighs its records; or "
+        "with a budget twice as high, in the new equilibrium; or without Cedar Life, whose noise outweighs its records; or "
         "under gaussian (pld) noise with δ = 1 × 10⁻⁶ (a gain of 1,230); or with 4 components (a gain of 50), each change by "
         "itself."
     )

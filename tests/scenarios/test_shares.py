@@ -42,7 +42,7 @@ def test_the_result_says_how_a_budget_is_shared(grown):
     )
     said = render_phrase("learning", "training_words", grown).replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "each answer spends 2 times as much as the one before (6.67 %, 13.3 %, 26.7 %, 53.3 %)"
+        "each answer spends 2 times as much of the budget as the one before (6.67 %, 13.3 %, 26.7 %, 53.3 %)"
         in said
     )
     assert "T = 4, shares growing by 2" in render_phrase("learning", "plan_line", grown)

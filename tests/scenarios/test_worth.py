@@ -98,7 +98,7 @@ def test_under_one_noise_the_reason_is_another():
         "owners": [{"epsilon_worth": 2.0}],
         "scenario": {"trust": {"aggregation": "secure", "colluders": 0}},
     }
-    assert "hardly reduces the noise that all add together" in render_phrase(
+    assert "hardly reduces the noise that all owners add together" in render_phrase(
         "worth", "worth_buying", told
     )
     for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):

@@ -111,7 +111,11 @@ def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
     found = {"rows": 20, "kappa": 3}
     assert render_phrase("privacy", "identical_records", found, 3) == ""
     assert render_phrase("privacy", "identical_records", {"rows": 0, "kappa": 1}, 1) == ""
-    for part in ("20 records", "sit with 2 owners", "set learning.overlap (up to 3 here)"):
+    for part in (
+        "20 records",
+        "assume that 2 owners at most can hold a record",
+        "set learning.overlap (up to 3 here)",
+    ):
         assert part in render_phrase("privacy", "identical_records", found, 2)
 
 

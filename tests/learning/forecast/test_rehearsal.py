@@ -249,7 +249,7 @@ def test_steps_so_long_that_training_flies_apart_count_as_infinite_and_are_never
     monkeypatch.setattr(Rehearsal, "step_sizes", lambda self, horizon: far)
     curves = calibrate(of, np.array([0.0, 1e-6, 1e-5, 1e-4]), Settings(horizon=9), measured=3)
     assert {plan.step_size for plan in curves.plans} == {0.4}
-    with pytest.raises(InputError, match="short enough"):
+    with pytest.raises(InputError, match="small enough that training does not diverge"):
         calibrate(of, np.array([0.0, 1e-6]), Settings(horizon=9, step_size=1e60), measured=3)
 
 

@@ -289,7 +289,11 @@ KNOWN = [  # each ended in a traceback, a warning of NumPy, hours or a terminal 
     (("run", "s.toml", "--set", "market.max_rounds=9223372036854775808"), 2, "at most 100000"),
     (("run", "s.toml", "--set", "validation.runs=100000000000"), 2, "at most 100000"),
     (("check", "s.toml", "--set", "learning.overlap=" + BIG), 2, "learning.overlap: must be"),
-    (("check", "s.toml", "--set", "learning.overlap=3"), 2, "must be at most 2, the owners"),
+    (
+        ("check", "s.toml", "--set", "learning.overlap=3"),
+        2,
+        "must be at most 2, the number of owners; found 3",
+    ),
     (
         ("check", "s.toml", "--set", f"owners.cost={{kind='leakage', price=1, values={BIG}}}"),
         2,

@@ -98,7 +98,7 @@ def test_a_file_that_was_altered_is_named_with_status_3(dpmarket, shared):
         status == 3
         and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
     )
-    assert "Some files are inconsistent" in (shared / "settlement.html").read_text()
+    assert "Some files contradict the contract" in (shared / "settlement.html").read_text()
 
 
 def test_an_exchange_without_a_model_is_settled_only_when_asked(dpmarket, tmp_path):

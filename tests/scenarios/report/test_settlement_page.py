@@ -110,7 +110,7 @@ def test_faults_are_told_before_anything_else(whole):
     fault = {"where": "question 2", "rule": "must follow", "found": "another"}
     text = read(whole | {"holds": False, "faults": [fault]})
     assert (
-        "Some files are inconsistent. The rest of this page uses the consistent ones. question 2: must follow; found another."
+        "Some files contradict the contract or other files. The rest of this page leaves them out. question 2: must follow; found another."
         in text
     )
 

@@ -85,8 +85,8 @@ def test_a_collapse_is_reported_in_words():
         load("three_insurers", [*QUICK, *keys, "owners.epsilon=[0.001, 5.0]"]), training=False
     )
     said = render_lines("equilibrium", "remarks", result.content)
-    assert "The market collapses: every owner shares the least it may (ε = 0.001)" in said[0]
+    assert "The market collapses: every owner shares its minimum (ε = 0.001)" in said[0]
     assert (
-        "As printed, the weight w keeps every payment under 0.00656, next to a cost that runs up to 147."
+        "With the weight w as printed, no payment exceeds 0.00656, but the cost of sharing goes up to 147."
         in said[1]
     )

@@ -239,6 +239,6 @@ def test_noise_that_protects_less_than_what_is_sold_is_cautioned_of(insurers):
     plain, given = content["alternatives"]
     assert plain["weaker"] is None and given["weaker"]["given_bound"] == 0.5
     assert any(
-        "a bound on a record's gradient that the scenario gives" in said
+        "a bound on a record's gradient that the scenario states and nothing proves" in said
         for said in render_lines("comparison", "cautions", content)
     )

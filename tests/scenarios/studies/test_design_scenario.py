@@ -97,7 +97,7 @@ def test_an_owner_whose_noise_harms_is_not_asked(insurers):
     assert [owner["joins"] for owner in content["owners"]] == [True, False]
     assert made.run.epsilon[1] == 0 and made.result["learner"]["surplus"] > 0
     (row,) = [row for row in content["policies"] if row.get("chosen")]
-    assert row["left_out"] == ["owner 2"] and "without owner 2" in render_design(content)
+    assert row["left_out"] == ["owner 2"] and "all but owner 2" in render_design(content)
 
 
 def test_where_nothing_is_worth_buying_it_says_what_would_help(insurers):

@@ -105,8 +105,8 @@ def test_standings_are_savages_and_name_the_policy_for_perfect_reasoners_only():
     assert [row["fails"] for row in told] == [False, False, False, True] and told[0]["lost"] == 0.0
     said = " ".join(render_lines("tournament", "verdicts", study(), rows))
     assert (
-        "“Posted” works for perfect reasoners only" in said
-        and "all are rational, “Posted” comes first" in said
+        "“Posted” works only if all owners are rational" in said
+        and "If all owners are rational, “Posted” is best" in said
     )
     assert standing_cells(study(), posted)[3] == "100 % noisy"
 
@@ -115,7 +115,7 @@ def test_a_cost_within_its_interval_does_not_damn_a_policy_and_a_missing_cell_do
     rows = standings(study(), table([[(10.95, 11.05), (-19.0, 5.0)], [(6.0, 6.0), ()]]))
     assert not any(row.failing for row in rows)
     assert {row.policy: row.scores[1] is None for row in rows} == {"Share": True, "Posted": False}
-    assert "No policy that does better than nothing" in " ".join(
+    assert "No policy that gains with rational owners is shown to do worse" in " ".join(
         render_lines("tournament", "verdicts", study(), rows)
     )
     assert list(
