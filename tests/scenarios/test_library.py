@@ -32,6 +32,7 @@ def scenario(name, *changes):
 
 
 @pytest.mark.slow
+@pytest.mark.in_full  # fewer resamples make narrower intervals
 @pytest.mark.parametrize("name", sorted(library_scenarios()))
 def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     made = scenario(name, "validation.runs=60", "market.starts=2", *CHOSEN.get(name, ()))
@@ -64,10 +65,7 @@ def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     assert abs(checked["z_score"]) <= 4, (
         checked
     )  # a test of the engine, by seven scenarios: beyond 4 by chance once in 2,000
-    # Of eight 95 % intervals one may miss, by little, where the public rows are an unlucky draw.
-    unlucky = "public_sample_differs" in [fact["cause"] for fact in checked["explanation"]]
-    mean = checked["relative_fitness"]["mean"]
-    assert checked["agrees"] or (unlucky and mean <= 1.1 * high), checked["explanation"]
+    assert checked["agrees"], checked["explanation"]
 
 
 def test_the_library_says_what_data_it_needs(tmp_path):
