@@ -81,13 +81,7 @@ def fit_encoder(
     """
     numeric = [name for name in features if columns[name].dtype != object]
     text = [name for name in features if columns[name].dtype == object]
-    if text and not len(public):
-        raise InputError(
-            "data.public_rows",
-            "text columns need public rows that show their categories",
-            f"0 public rows and text in {', '.join(map(repr, text))}",
-            "Set data.public_rows or data.features.",
-        )
+    _check_categories_shown(text, public)
     ranges = {name: public_range(name, columns, public, bounds, OUTERMOST) for name in numeric}
     goal = (
         _label_target(target, columns, public)
@@ -118,6 +112,21 @@ def fit_encoder(
         _check_components(raw, components)
         raw, _ = encoder.make_columns(columns, public)
         encoder = replace(encoder, components=_fit_components(raw, components))
+    return _centre(encoder, columns, public)
+
+
+def _check_categories_shown(text: Sequence[str], public: Rows) -> None:
+    if text and not len(public):
+        raise InputError(
+            "data.public_rows",
+            "text columns need public rows that show their categories",
+            f"0 public rows and text in {', '.join(map(repr, text))}",
+            "Set data.public_rows or data.features.",
+        )
+
+
+def _centre(encoder: Encoder, columns: Columns, public: Rows) -> Encoder:
+    """Centre the features on their means over the public rows, if there are any."""
     mean = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
     if len(public):
         mean = encoder.encode(columns, public)[0].mean(axis=0)
