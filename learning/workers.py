@@ -11,7 +11,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from threading import RLock
 from typing import Any, TypeVar
@@ -171,8 +171,18 @@ def _start(count: int) -> Any:
         found = " ".join(str(error).split()).rstrip(".")
         remedy = 'A script needs if __name__ == "__main__" before what starts them.'
         raise InputError(KEY, "must be as many as can be started here", found, remedy) from None
-    _held.enter_context(cluster)
+    _held.callback(_close, cluster)
     return _held.enter_context(Client(cluster, set_as_default=False))
+
+
+def _close(cluster: Any) -> None:
+    """Close workers that were started here.
+
+    A worker that died and is about to be started again cannot be joined. Dask raises an
+    AssertionError then, which must not replace the error that ended the work.
+    """
+    with suppress(AssertionError):
+        cluster.close()
 
 
 @contextmanager

@@ -139,6 +139,24 @@ def test_workers_that_are_gone_before_the_end_are_told(monkeypatch):
     assert "data.workers: must run until their work is done; found workers that were ended" in said
 
 
+def test_a_worker_that_cannot_be_joined_does_not_replace_the_error(monkeypatch):
+    class Cluster:
+        def close(self):
+            raise AssertionError("can only join a started process")
+
+    def work(task):
+        raise InputError("key", "must be so", task, "Do so.")
+
+    def start(count):
+        workers._held.callback(workers._close, Cluster())
+        return None
+
+    monkeypatch.setattr(workers, "_start", start)
+    with pytest.raises(InputError, match="must be so"), workers.keep_workers():
+        workers.find_client(1)
+        work("not so")
+
+
 PROCESSES = """
 import os, signal, sys
 from functools import partial
