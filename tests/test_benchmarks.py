@@ -57,7 +57,7 @@ def test_bare_products_all_make_the_same():
         np.testing.assert_allclose(product(), expected, rtol=1e-2, atol=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_memory_is_of_the_child_alone():
     held = np.ones(2**26)  # half a GiB, which the child must not count
     found = bench.measure_memory(3000, 5)
@@ -90,7 +90,7 @@ def test_a_large_table_is_what_it_is_said_to_be(tmp_path):
     assert table.shape == (1000, bench_table.NUMBERS + 2) and not table.isna().any(axis=None)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(
     monkeypatch, capsys, tmp_path
 ):

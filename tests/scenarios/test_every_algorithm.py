@@ -188,7 +188,11 @@ def test_pairs_are_all_that_the_schema_allows():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "algorithm"),
-    [("squared", "averaged"), ("logistic", "averaged"), ("squared", "weighted")],
+    [
+        ("squared", "averaged"),
+        ("logistic", "averaged"),
+        pytest.param("squared", "weighted", marks=pytest.mark.deep),
+    ],
 )
 def test_best_is_a_mechanism_with_about_the_smallest_forecast(
     folder, run_as_prepared, loss, algorithm
@@ -497,7 +501,7 @@ def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
         ("hinge", "averaged"),
         pytest.param("logistic", "weighted", marks=pytest.mark.deep),
         pytest.param("squared", "asynchronous", marks=pytest.mark.deep),
-        ("squared", "sgd1"),
+        pytest.param("squared", "sgd1", marks=pytest.mark.deep),
         ("squared", "adassp"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_budget_is_kept_to(path, golden):
     assert found["best"]["payments"] == pytest.approx(enough / 3, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_it_learns_against_owners_who_are_not_rational(path):
     result = learned(path, "tatonnement", "behaviours=[{kind='stale',owners=['Ann','Bob']}]")
     found = result["pricing"]

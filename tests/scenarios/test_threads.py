@@ -52,7 +52,7 @@ def tables(folder):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_results_are_the_same_bytes_on_one_thread_and_two(tmp_path):
     """Exact forecasts of squared loss, and rehearsed ones of logistic loss; each process with a cache of its own."""
     tables(tmp_path)

@@ -284,7 +284,11 @@ NOTICE = {
 QUICK = ("laplace", "growing shares")
 # each much like another setting, and left to `make deep`
 NIGHTLY = (
+    "gradients",
+    "l2 in one release",
     "one step, l2",
+    "one step of margins",
+    "single gradients",
     "one step of labels, pure",
     "one step of labels, l2",
     "growing shares l2 pld",

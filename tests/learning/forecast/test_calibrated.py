@@ -410,7 +410,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
             sized(500, 1000),
             "precision",
         ),
-        (
+        pytest.param(
             "weighted",
             "squared",
             Laplace(),
@@ -420,6 +420,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
             sized(300, 600),
             sized(500, 1000),
             "equal",
+            marks=pytest.mark.deep,
         ),
         ("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 100, 300, "size"),
         (
@@ -433,7 +434,18 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
             sized(500, 1000),
             "size",
         ),
-        ("averaged", "logistic", Laplace(), 5, None, (0.3, 10), 200, 300, "size"),
+        pytest.param(
+            "averaged",
+            "logistic",
+            Laplace(),
+            5,
+            None,
+            (0.3, 10),
+            200,
+            300,
+            "size",
+            marks=pytest.mark.deep,
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

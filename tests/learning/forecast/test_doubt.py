@@ -123,7 +123,10 @@ def test_a_hinge_whose_best_answer_is_always_the_same_loses_nothing(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "penalty"), [("logistic", 1e-4), ("hinge", 0.1), ("hinge", 0.01)])
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [("logistic", 1e-4), pytest.param("hinge", 0.1, marks=pytest.mark.deep), ("hinge", 0.01)],
+)
 def test_intervals_hold_with_few_of_the_rarer_label(loss, penalty):
     """14 or 40 tables of 5 to 29 positives: 95 % intervals hold the truth as often as 93 % would at the 0.1 % level.
 

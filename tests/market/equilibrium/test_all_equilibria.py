@@ -18,7 +18,7 @@ from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import UNITS, Posted, Tiers
 from market.policies.proportional import Proportional
 
-GAMES = int(os.environ.get("GAMES", sized(8, 64)))
+GAMES = int(os.environ.get("GAMES", sized(4, 64)))
 BATCH = 8
 TOLERATED = 1e-6  # part of what a best move brings that a dense search may gain, by its rounding
 KNOWN = (

