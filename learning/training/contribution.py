@@ -165,20 +165,21 @@ def estimate_contributions(
     alike = sums.alike()
     expected = worth_of(alike.solve_sets(members), own, rows.fitness)
     count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
-    again = np.empty((count, len(members)))
-    lost = np.empty((count, len(members)))
+    # worths under fresh noise: of the sums, and of owners alike
+    drawn = np.empty((2, count, len(members)))
     for number in range(count):
-        noisy = sums.redraw(mechanism, sums, rng=rng)
-        again[number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
-        noisy = sums.redraw(mechanism, alike, rng=rng)
-        lost[number] = expected - worth_of(noisy.solve_sets(members), own, rows.fitness)
+        for place, basis in enumerate((sums, alike)):
+            noisy = sums.redraw(mechanism, basis, rng=rng)
+            drawn[place, number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
+    again = drawn[0]
+    lost = expected - drawn[1].mean(axis=0)
 
     def weigh(weights: Array, sampling: Array) -> Estimate:
         by_row = weights @ gains
         answer = by_row.mean(axis=1)
         return Estimate(
             answer,
-            answer + weights @ lost.mean(axis=0),
+            answer + weights @ lost,
             standard_error(by_row),
             (again @ weights.T).std(axis=0, ddof=1),
             sampling,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,54 +187,50 @@ def make_entry(
 
     Tier 3 where all of its tier 1 is stated, else 1.
     """
-    given = {
-        "basic.data_curators": _split(stated.curator),
-        "basic.intended_use": stated.use or NOT_STATED,
-        "basic.data_product_region": stated.region or NOT_STATED,
-    }
-    options = {key: [f"option --{name}"] for key, name in zip(given, ASKED, strict=True)}
     deployment: dict[str, Any] = {}
     sources = {}
-    for path, (name, keys) in BASIC.items():
-        _put(deployment, path, say(content, name, keys))
-        sources[path] = keys.split()
-    for path, value in given.items():
+    for path, value, named in [*_computed_fields(content), *_stated_fields(stated, date)]:
         _put(deployment, path, value)
-    sources |= options
-    _put(deployment, "basic.publication_date", date.isoformat())
-    sources["basic.publication_date"] = ["option --date, or the day that result.json was written"]
-    if stated.sector:
-        _put(deployment, "basic.data_product_sector", stated.sector)
-        sources["basic.data_product_sector"] = ["option --sector"]
-    for path, keys in FIELDS.items():
-        _put(deployment, path, say(content, path.split(".")[-1], keys))
-        sources[path] = keys.split()
-    for name, key in NUMBERS.items():
-        path = f"privacy_loss.privacy_parameters.{name}"
-        worst = max(claim[name] for claim in content["claims"])
-        if worst or name == "epsilon":
-            _put(deployment, path, worst)
-            sources[path] = [key]
-    _put(deployment, "deployment_model.model_name", "Federated")
-    sources["deployment_model.model_name"] = ["owners[].records"]
-    if stated.author:
-        _put(deployment, "administrative.registry_authors", _split(stated.author))
-        sources["administrative.registry_authors"] = ["option --author"]
-        if stated.source:
-            _put(deployment, "administrative.sources", stated.source)
-            sources["administrative.sources"] = ["option --source"]
-    basic = deployment["basic"]
+        sources[f"deployment.{path}"] = named
     complete = stated.curator and stated.use and stated.region
     entry = {
-        "url_slug": _slug(basic),
+        "url_slug": _slug(deployment["basic"]),
         "status": "Draft",
         "tier": 3 if complete else 1,
         "deployment": deployment,
     }
-    return entry, {f"deployment.{path}": keys for path, keys in sources.items()}
+    return entry, sources
 
 
-ASKED = ("curator", "use", "region")
+Field = tuple[str, Any, list[str]]  # its path in the entry, its value, its sources
+
+
+def _computed_fields(content: Content) -> Iterator[Field]:
+    """Fields that the result fills."""
+    for path, (name, keys) in BASIC.items():
+        yield path, say(content, name, keys), keys.split()
+    for path, keys in FIELDS.items():
+        yield path, say(content, path.split(".")[-1], keys), keys.split()
+    for name, key in NUMBERS.items():
+        worst = max(claim[name] for claim in content["claims"])
+        if worst or name == "epsilon":
+            yield f"privacy_loss.privacy_parameters.{name}", worst, [key]
+    yield "deployment_model.model_name", "Federated", ["owners[].records"]
+
+
+def _stated_fields(stated: Stated, date: dt.date) -> Iterator[Field]:
+    """Fields that only a person can fill."""
+    yield "basic.data_curators", _split(stated.curator), ["option --curator"]
+    yield "basic.intended_use", stated.use or NOT_STATED, ["option --use"]
+    yield "basic.data_product_region", stated.region or NOT_STATED, ["option --region"]
+    day = "option --date, or the day that result.json was written"
+    yield "basic.publication_date", date.isoformat(), [day]
+    if stated.sector:
+        yield "basic.data_product_sector", stated.sector, ["option --sector"]
+    if stated.author:
+        yield "administrative.registry_authors", _split(stated.author), ["option --author"]
+        if stated.source:
+            yield "administrative.sources", stated.source, ["option --source"]
 
 
 def _split(text: str | None) -> list[str]:

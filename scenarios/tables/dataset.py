@@ -185,14 +185,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     scenario.in_order_of(list(division.owners), division.too_small)
     features = settle_features(scenario, table, own, division)
     encoder = features.encoder
-    aside = None
-    if len(kept):
-        aside = encode_owners(encoder, table.columns, {"aside": kept})[0]
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
-    every = None
-    if isinstance(raw, Table) and scenario.owners.records is None:
-        ends = (encoder.target.low, encoder.target.high)
-        every = every_column(raw, data, table, division, ends)
     whose = None
     if holders is not None:
         whose = holders.texts(division.public).astype(str)
@@ -206,12 +199,29 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         table=table,
         loss=scenario.learning.objective,
         n_rows=raw.n_rows,
-        aside=aside,
+        aside=_encode_aside(encoder, table, kept),
         persons=persons,
-        every=every,
+        every=_collect_every_column(scenario, raw, table, division, encoder),
         features=features,
         alternative=find_alternative(features, read),
     )
+
+
+def _encode_aside(encoder: Encoder, table: Selection, kept: np.ndarray) -> OwnerData | None:
+    """Encode the public rows that are kept for checks, if there are any."""
+    if not len(kept):
+        return None
+    return encode_owners(encoder, table.columns, {"aside": kept})[0]
+
+
+def _collect_every_column(
+    scenario: Scenario, raw: Table | Parts, table: Selection, division: Division, encoder: Encoder
+) -> EveryColumn | None:
+    """Collect rows with every column, where all records are in memory."""
+    if not isinstance(raw, Table) or scenario.owners.records is not None:
+        return None
+    ends = (encoder.target.low, encoder.target.high)
+    return every_column(raw, scenario.data, table, division, ends)
 
 
 def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
