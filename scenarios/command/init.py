@@ -88,6 +88,11 @@ def _put_question(question: Question, target: str) -> Answer | None:
         except InputError as error:
             raise typer.BadParameter(str(error)) from None
 
+    from scenarios.starting.questions import published_valuations
+
+    if question.published:
+        found = "".join(f"\n  {one}" for one in published_valuations())
+        typer.echo(f"Studies found, in money of their year:{found}", err=True)
     text = question.text.format(target=format_value(target))
     answer: Answer | None = typer.prompt(
         plain(text), "", show_default=False, prompt_suffix=" ", value_proc=read, err=True

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +60,7 @@ class Question:
     unit : what the number counts, as said behind it.
     per : learner.value.per of the tables it is asked of; None: of all.
     most : the largest answer.
+    published : True if published valuations of a record help to answer it.
     """
 
     key: str
@@ -64,6 +68,7 @@ class Question:
     unit: str
     per: str | None = None
     most: float = MOST
+    published: bool = False
 
     def read(self, text: str) -> Answer | None:
         """Read an answer; None where it is empty.
@@ -101,6 +106,7 @@ QUESTIONS = (
         "leak",
         "If one record became known, what would that cost its owner, damages included?",
         "a leaked record",
+        published=True,
     ),
     Question(
         "leak_chance",
@@ -184,6 +190,24 @@ class Stated:
 
 
 NOTHING = Stated()
+
+
+class Valuation(NamedTuple):
+    """What a study found a record to be worth, and to whom."""
+
+    of: str
+    amount: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.amount}: {self.of} ({self.source})"
+
+
+@cache
+def published_valuations() -> tuple[Valuation, ...]:
+    """Read the published valuations of a record, which are shown and never taken over."""
+    text = (files(__package__) / "valuations.toml").read_text(encoding="utf-8")
+    return tuple(Valuation(**row) for row in tomllib.loads(text)["valuations"])
 
 
 def questions_of(per: str) -> list[Question]:

@@ -13,7 +13,13 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.starting.first import write_first
 from scenarios.starting.guesses import Wanted
-from scenarios.starting.questions import QUESTIONS, Answer, Stated, questions_of
+from scenarios.starting.questions import (
+    QUESTIONS,
+    Answer,
+    Stated,
+    published_valuations,
+    questions_of,
+)
 from tests.scenarios.starting.test_init import banks, regression
 
 COST = QUESTIONS[0]
@@ -103,7 +109,8 @@ def test_answers_on_a_terminal_become_the_scenario(dpmarket, terminal, tmp_path)
     regression().to_csv("t.csv", index=False)
     terminal("", "", "2-8", "about 9", "20,000", "3", "50-200", "0.1")
     status, out, err = dpmarket("init", "t.csv", "--ask")
-    assert status == 0 and 'found "about 9"' in err and '"sales" is off by 1' in err
+    assert status == 0 and "429 USD: a patient's record" in err
+    assert 'found "about 9"' in err and '"sales" is off by 1' in err
     assert "wrong decision" not in err and "120,000 to 480,000" in out
     written = tomllib.loads(Path("t.toml").read_text())
     assert written["learner"]["value"] == {"per": "rmse", "money": 240_000.0}
@@ -181,3 +188,11 @@ def test_a_run_gains_at_the_end_above_the_break_even_only(tmp_path, monkeypatch)
     assert [round(owner["epsilon"], 2) for owner in known["owners"]] == [0.5] * 3
     paid = sum(one["records"] * one["epsilon"] for one in known["owners"])
     assert known["learner"]["payments"] == pytest.approx(paid * scenario.policy.price)
+
+
+def test_published_valuations_stand_in_the_manual_with_their_sources():
+    page = Path(__file__).parents[3] / "docs" / "reference" / "inputs.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    written = [tuple(cell.strip() for cell in row.strip("|").split("|")) for row in rows[1:]]
+    assert written == [tuple(one) for one in published_valuations()] and len(written) >= 5
+    assert all("20" in one.source for one in published_valuations())
