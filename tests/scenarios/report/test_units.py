@@ -13,6 +13,7 @@ from scenarios.opened import Result
 from scenarios.report.comparison_page import render_comparison
 from scenarios.report.page import render
 from scenarios.report.phrases import render_phrase
+from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.comparison import Alternative, compare
 from scenarios.tables.dataset import market_data
@@ -139,3 +140,18 @@ def test_the_table_of_errors_has_no_empty_column(tmp_path, capsys):
     untrained = capsys.readouterr().out
     assert "nine trainings in ten" in trained
     assert "in nine trainings in ten  " not in untrained and "not trained" in untrained
+
+
+def test_what_is_forecast_stands_beside_what_is_forecast():
+    """A forecast error of the market's model is never compared with a measured one of the learner's own."""
+    result = run(load("three_insurers", ["market.starts=1"]), training=False)
+    ahead, found = result["errors"]["forecast"], result["errors"]["measured"]
+    said = render_phrase("errors", "headline", result.content)
+    market, own = (f"{ahead[name]:.4g}" for name in ("trained", "outside"))
+    assert f"forecast at {market} with the market's model and {own} with the learner's own." in said
+    assert (
+        own != f"{found['outside']:.4g}"
+        and f"true error of the learner's own is {found['outside']:.4g}" in said
+    )
+    below = render_phrase("errors", "below_the_amount", result.content)
+    assert f"learner's own {own}, forecast too" in below
