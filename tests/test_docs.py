@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from scenarios.command.console import print_result
 from scenarios.command.main import COMMANDS, app
+from scenarios.runner import run
 from scenarios.schema.loading import library_games, library_scenarios, load
 from scenarios.sweeping.study import studies
 
@@ -135,3 +137,38 @@ def test_every_shell_block_of_a_page_runs(page, tmp_path):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert made.returncode == 0
+
+
+def as_shown(shown, value):
+    """Whether a number that a page shows is the value, to a digit that another kernel of products may round otherwise."""
+    digits = len(shown.partition(".")[2])
+    return abs(float(shown.replace(",", "").replace("−", "-")) - value) <= 0.6 * 10**-digits
+
+
+NUMBER = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?")
+
+
+@pytest.mark.slow
+@pytest.mark.in_full
+@pytest.mark.usefixtures("as_for_users")
+def test_the_first_market_is_what_the_tutorial_and_the_readme_show(capsys):
+    result = run(load("three_insurers"))
+    print_result(result.content, Path("results/three_insurers"))
+    printed = " ".join(capsys.readouterr().out.partition("report:")[0].split())
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    shown = " ".join(("Root mean" + page.split("```\nRoot mean")[1].split("```")[0]).split())
+    assert NUMBER.sub("#", shown) == NUMBER.sub("#", printed)
+    for ours, theirs in zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True):
+        assert as_shown(ours, float(theirs.replace(",", ""))) or float(
+            ours.replace(",", "")
+        ) == pytest.approx(float(theirs.replace(",", "")), rel=2e-3), (ours, theirs)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    told = readme.split("The learner's own model, from 150 rows,")[1].split("and gave buying")[0]
+    measured = result["errors"]["measured"]
+    values = [measured["outside"], 100 * result["outside_option"]["measured"]]
+    values += [measured["trained"]["mean"], 100 * result["validation"]["relative_fitness"]["mean"]]
+    ahead = result["forecast"]
+    values += [100 * ahead["relative_fitness"], 95, *(100 * end for end in ahead["interval"])]
+    numbers = NUMBER.findall(told)
+    assert len(numbers) == len(values)
+    assert all(map(as_shown, numbers, values)), (numbers, values)
