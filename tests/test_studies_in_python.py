@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "notebooks" / "studies").glob("*.py"))
 FEW = {
     "posted_price": (100.0, 200.0, 1400.0),
-    "rules_at_equal_money": (500, 2000),
+    "rules_at_equal_money": (500, 1000),
     "price_of_privacy": (1.0, 1.5),
-    "tax_on_leakage": (0.0, 0.02, 0.08),
+    "tax_on_leakage": (0.0, 0.04),
     "how_many_owners": (2, 3, 8),
 }
 
