@@ -6,7 +6,7 @@ Their form is checked here, not their sense.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from math import isqrt
 from pathlib import Path
@@ -67,6 +67,7 @@ class Query(Message):
     answers: owner -> digest of its answer to the question before, of those that this point was made
         from.
     until: UTC time, as ISO 8601 has it, after which no answer counts; None where there is none.
+    issued: UTC time at which it was asked; None where answers may come at any time.
     """
 
     contract: Digest
@@ -76,6 +77,7 @@ class Query(Message):
     previous: Digest | None = None
     answers: dict[Name, Digest] = field(default_factory=dict)
     until: str | None = None
+    issued: str | None = None
     format: Literal["dpmarket query 1"] = "dpmarket query 1"
 
     def has_expired(self, now: datetime) -> bool:
@@ -190,8 +192,9 @@ def parse_query(raw: bytes, where: str) -> Query:
     query = parse_message(Query, raw, where)
     if len(set(query.asked)) != len(query.asked):
         raise InputError(f"{where}: asked", "must name each owner once", "one twice")
-    if query.until is not None:
-        _check_time(query.until, where)
+    for key in ("until", "issued"):
+        if getattr(query, key) is not None:
+            _check_time(getattr(query, key), f"{where}: {key}")
     return query
 
 
@@ -226,6 +229,16 @@ def utc_text(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="seconds")
 
 
+def open_for(hours: float, now: datetime) -> dict[str, str]:
+    """Times of a question that is asked at ``now`` and may be answered for so many hours.
+
+    >>> open_for(0.5, datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC))["until"]
+    '2030-01-02T03:34:05+00:00'
+    """
+    issued = now.replace(microsecond=0)
+    return {"issued": utc_text(issued), "until": utc_text(issued + timedelta(hours=hours))}
+
+
 def _check_time(text: str, where: str) -> None:
     try:
         valid = utc_text(datetime.fromisoformat(text)) == text
@@ -233,4 +246,4 @@ def _check_time(text: str, where: str) -> None:
         valid = False
     if not valid:
         rule = "must be a UTC time such as 2030-01-02T03:04:05+00:00"
-        raise InputError(f"{where}: until", rule, "another text")
+        raise InputError(where, rule, "another text")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from exchange.contract import Contract
@@ -31,7 +31,7 @@ from exchange.folder import (
     write_new,
 )
 from exchange.learner.collector import Collected, collect_answers
-from exchange.messages import Answer, Closing, Query, read_answer, utc_text
+from exchange.messages import Answer, Closing, Query, open_for, read_answer
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -209,8 +209,7 @@ def take_step(
         return Step(found, None, found.query, faults)
     query = found.query
     if contract.missing.hours is not None:
-        until = utc_text(now + timedelta(hours=contract.missing.hours))
-        query = replace(query, until=until)
+        query = replace(query, **open_for(contract.missing.hours, now))
     name = query_name(query.round)
     if not write_new(folder / name, query.raw):
         raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")

@@ -9,13 +9,13 @@ is refused for its form, its turn and its time, never for the content of a recor
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Gradient, Query, Sums
+from exchange.messages import Answer, Gradient, Query, Sums, open_for
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
 from learning.errors import InputError
@@ -26,6 +26,7 @@ from learning.privacy.release import Released, release
 from learning.privacy.secure_noise import rounding_factor
 
 SHOWN = 16  # digits of a digest that messages show
+SKEW = timedelta(minutes=5)  # between two clocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +206,9 @@ def answer_query(
         if digest is not None:
             answer = kept_answers.find_charged(folder, digest, query, name)
             return ChargedAnswer(answer, account, again=True)
-        check_turn(account, name, query, now or datetime.now(UTC))
+        time = now or datetime.now(UTC)
+        check_times(contract, query, time)
+        check_turn(account, name, query, time)
         drawn = kept_answers.find_drawn(folder, query, name)
         if drawn is None:
             kept_answers.check_uncharged(folder, query, name)
@@ -297,6 +300,33 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
     if query.has_expired(now):
         remedy = "Ask the learner whether it goes on without."
         _refuse("until", "must not be over", query.until, remedy)
+
+
+def check_times(contract: Contract, query: Query, now: datetime) -> None:
+    """Refuse a question that may be answered for another time than the contract's hours.
+
+    Raises
+    ------
+    InputError
+        If the contract states no hours and the question a time; if it lacks one of its times, they
+        lie further or less apart than agreed, or it was asked after ``now``, but for `SKEW`.
+    """
+    hours = contract.missing.hours
+    if hours is None:
+        for key in ("until", "issued"):
+            if getattr(query, key) is not None:
+                rule = "must be null, since the contract sets no hours"
+                _refuse(key, rule, getattr(query, key))
+        return
+    if query.issued is None or query.until is None:
+        key = "issued" if query.issued is None else "until"
+        _refuse(key, f"must be a time: the contract leaves {hours:g} hours for an answer", "null")
+    issued = datetime.fromisoformat(query.issued)
+    agreed = open_for(hours, issued)["until"]
+    if query.until != agreed:
+        _refuse("until", f"must be {agreed}, the contract's {hours:g} hours later", query.until)
+    if issued > now + SKEW:
+        _refuse("issued", "must not lie ahead of this machine's clock", query.issued)
 
 
 def _find_entry(account: Account, number: int) -> str | None:

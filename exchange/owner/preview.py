@@ -13,7 +13,13 @@ from exchange.contract import Contract
 from exchange.messages import Query
 from exchange.owner.accepting import total_spent
 from exchange.owner.answering import WrittenAnswer
-from exchange.owner.answers import charged_answer, check_query, check_turn, find_account
+from exchange.owner.answers import (
+    charged_answer,
+    check_query,
+    check_times,
+    check_turn,
+    find_account,
+)
 from exchange.owner.table import OwnTable, Records
 from learning.arrays import Array
 from learning.money import format_cents
@@ -95,7 +101,9 @@ def preview_contract(
     if account is not None:
         following = min(account.answered + 1, terms.horizon)
         if query is not None and charged_answer(account, query) is None:
-            check_turn(account, name, query, datetime.now(UTC))
+            now = datetime.now(UTC)
+            check_times(contract, query, now)
+            check_turn(account, name, query, now)
     return Preview(
         len(records.y),
         records.clipped,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from kills import forks, kill_at_random, killed, measure_work
 
 from exchange.contract import Contract, compute_claims
 from exchange.learner.collector import collect_answers
-from exchange.messages import Query, parse_answer, parse_query, utc_text
+from exchange.messages import Query, open_for, parse_answer, parse_query, utc_text
 from exchange.owner import answers as owner
 from exchange.owner import kept
 from exchange.owner.accepting import Permissions, accept_contract
@@ -164,9 +165,9 @@ CHEATS = {
         {"previous": "0" * 64},
         "query.previous: must be null in the first round",
     ),
-    "too late": (
-        {"until": utc_text(NOON - timedelta(seconds=1))},
-        "query.until: must not be over; found 2030-01-01T11:59:59",
+    "a time that nobody agreed": (
+        {"until": utc_text(NOON)},
+        "query.until: must be null, since the contract sets no hours; found 2030-01-01T12:00:00",
     ),
 }
 
@@ -177,7 +178,69 @@ def test_a_question_beyond_the_contract_is_refused_by_name_and_costs_nothing(hou
     with pytest.raises(InputError, match=said):
         house.answer(house.query(**change), now=NOON)
     assert house.answered == 0 and not list(kept.kept_folder(house.ledger).glob("*.json"))
-    house.answer(house.query(until=utc_text(NOON)), now=NOON)
+    house.answer(house.query(), now=NOON)
+
+
+HOURS = 24.0
+AGREED = open_for(HOURS, NOON)
+
+
+@pytest.fixture
+def timed(tmp_path):
+    """An owner whose contract leaves a day for each answer."""
+    contract = small_contract(ROUNDS, rule="without", hours=HOURS, missing={"at_least": 2})
+    return House(contract, tmp_path / "timed.ledger")
+
+
+@pytest.mark.parametrize(
+    ("times", "after", "said"),
+    [
+        (AGREED, 24.001, "query.until: must not be over; found 2030-01-02T12:00:00"),
+        (
+            {},
+            0,
+            "query.issued: must be a time: the contract leaves 24 hours for an answer; found null",
+        ),
+        ({"issued": AGREED["issued"]}, 0, "query.until: must be a time"),
+        ({"until": AGREED["until"]}, 0, "query.issued: must be a time"),
+        (
+            AGREED | {"until": "9999-01-01T00:00:00+00:00"},
+            0,
+            "query.until: must be 2030-01-02T12:00:00",
+        ),
+        (
+            AGREED | {"until": utc_text(NOON + timedelta(seconds=3))},
+            0,
+            "the contract's 24 hours later",
+        ),
+        (
+            open_for(HOURS, NOON + timedelta(hours=1)),
+            0,
+            "query.issued: must not lie ahead of this machine's clock",
+        ),
+    ],
+)
+def test_a_question_is_open_for_the_hours_that_were_agreed(timed, times, after, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        timed.answer(timed.query(**times), now=NOON + timedelta(hours=after))
+    assert timed.answered == 0
+    timed.answer(timed.query(**AGREED), now=NOON + timedelta(hours=HOURS))
+    assert timed.answered == 1
+
+
+def test_a_round_is_not_answered_to_a_question_of_another_time(timed):
+    timed.answer(timed.query(**AGREED), now=NOON)
+    later = NOON + timedelta(hours=1)
+    with pytest.raises(InputError, match="has answered this one to another question"):
+        timed.answer(timed.query(**open_for(HOURS, later)), now=later)
+    assert timed.answered == 1
+
+
+def test_an_answer_that_was_charged_is_given_again_after_its_time(timed):
+    query = timed.query(**AGREED)
+    given = timed.answer(query, now=NOON)
+    again = timed.answer(query, now=NOON + timedelta(hours=30))
+    assert again.again and again.answer.digest == given.answer.digest and timed.answered == 1
 
 
 @pytest.mark.parametrize(
@@ -203,16 +266,6 @@ def test_a_question_beyond_the_contract_is_refused_by_name_and_costs_nothing(hou
         (
             {"answers": dict.fromkeys(("Alpha", "Beta"), "b" * 64)},
             "query.answers: must be those of all who are asked",
-        ),
-        (
-            {
-                "round": 1,
-                "previous": None,
-                "answers": {},
-                "point": np.zeros(4),
-                "until": utc_text(NOON),
-            },
-            "another question",
         ),
     ],
 )
@@ -520,12 +573,13 @@ def test_the_same_records_under_other_capitals_are_refused(house):
         accept_contract(other, house.name, house.own, house.ledger)
 
 
-def test_an_older_ledger_answers_no_other_question_of_a_round_that_was_answered(house):
-    before = house.path.read_bytes()
-    house.answer(house.query())
-    house.path.write_bytes(before)
+def test_an_older_ledger_answers_no_other_question_of_a_round_that_was_answered(timed):
+    before = timed.path.read_bytes()
+    timed.answer(timed.query(**AGREED), now=NOON)
+    timed.path.write_bytes(before)
+    later = NOON + timedelta(hours=1)
     with pytest.raises(
         InputError, match="to another question of round 1 that the ledger has not charged"
     ):
-        house.answer(house.query(until=utc_text(NOON + timedelta(days=99999))))
-    assert house.answered == 0
+        timed.answer(timed.query(**open_for(HOURS, later)), now=later)
+    assert timed.answered == 0
