@@ -109,12 +109,9 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
     for start in bootstrap.start_coordinates(bounds):
         ridge, pull = start.penalty(sample.regularisation)
         short, target = start.records(x, y)
-        whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
-        curvature = whole.T @ whole / len(y) + ridge / 2
-        moments = short.T @ short / len(y) + ridge / 2
-        away = np.linalg.solve(start.transform, sample.truth - start.centre)
-        found.append((curvature, moments, target @ short / len(y) + pull / 2, away))
-    curvatures, moments, scores, away = (np.array(each) for each in zip(*found, strict=True))
+        found.append((short.T @ short / len(y) + ridge / 2, target @ short / len(y) + pull / 2))
+    moments, scores = (np.array(each) for each in zip(*found, strict=True))
+    curvatures, away = bootstrap.keep("whole", lambda: _whole_records(bootstrap, bounds))
     inverse = np.linalg.pinv(moments, hermitian=True)  # of all starts at once, which takes half
     phi = np.einsum("mij,mj->mi", inverse, scores)
     weight = inverse @ curvatures @ inverse
@@ -125,6 +122,20 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
         trace / bootstrap.optimum,
         by_moments / bootstrap.optimum,
     )
+
+
+def _whole_records(bootstrap: BootstrapSamples, bounds: Coordinates) -> tuple[Array, Array]:
+    """Moments A (m, p, p) of whole records from each start, and their optimum phi* (m, p)."""
+    sample = bootstrap.sample
+    x, y = sample.population()
+    curvatures = []
+    away = []
+    for start in bootstrap.start_coordinates(bounds):
+        whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
+        ridge = start.penalty(sample.regularisation)[0]
+        curvatures.append(whole.T @ whole / len(y) + ridge / 2)
+        away.append(np.linalg.solve(start.transform, sample.truth - start.centre))
+    return np.array(curvatures), np.array(away)
 
 
 def _forms(vectors: Array, matrices: Array) -> Array:
