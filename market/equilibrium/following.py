@@ -3,7 +3,7 @@
 import numpy as np
 
 from market.columns import Array
-from market.equilibrium.solver import Equilibrium, certify
+from market.equilibrium.solver import Equilibrium, certify, solve
 from market.game.game import Game
 
 # Name of the method in an equilibrium.
@@ -14,6 +14,8 @@ ARRIVED = 1e-10
 # Steps of the method, and the largest, as a part of a budget: beyond it, the start is not near.
 STEPS = 8
 LARGEST = 0.5
+# Rounds of play after which it is tried.
+ROUNDS = 2
 
 
 def follow_equilibrium(game: Game, start: Array) -> Equilibrium | None:
@@ -39,6 +41,21 @@ def follow_equilibrium(game: Game, start: Array) -> Equilibrium | None:
             break
     found = certify(game, epsilon, method=FOLLOWED)
     return found if found.converged else None
+
+
+def solve_soon(
+    game: Game, *, rng: np.random.Generator, start: Array | None = None
+) -> Equilibrium:
+    """Equilibrium as `solve` has it from one start, sooner where whole profiles are settled.
+
+    After `ROUNDS` rounds of play it is followed from there; play goes on where that fails.
+    """
+    if game.additive:
+        return solve(game, rng=rng, starts=1, start=start)
+    begun = solve(game, rng=rng, starts=1, start=start, max_rounds=ROUNDS)
+    if begun.converged:
+        return begun
+    return follow_equilibrium(game, begun.epsilon) or solve(game, rng=rng, starts=1, start=start)
 
 
 def _newton_step(game: Game, epsilon: Array, inside: Array) -> Array | None:
