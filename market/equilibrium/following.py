@@ -43,9 +43,7 @@ def follow_equilibrium(game: Game, start: Array) -> Equilibrium | None:
     return found if found.converged else None
 
 
-def solve_soon(
-    game: Game, *, rng: np.random.Generator, start: Array | None = None
-) -> Equilibrium:
+def solve_soon(game: Game, *, rng: np.random.Generator, start: Array | None = None) -> Equilibrium:
     """Equilibrium as `solve` has it from one start, sooner where whole profiles are settled.
 
     After `ROUNDS` rounds of play it is followed from there; play goes on where that fails.

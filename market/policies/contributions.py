@@ -156,8 +156,7 @@ class Shapley(ProfilePolicy):
         return (
             f"The learner pays out {write.amount(self.share, write.percent)} of what the model "
             "gains it, each owner by what it adds on average over all orders in which owners could "
-            "join (its Shapley value). With more than twelve owners the average is over a fixed "
-            "sample of orders."
+            "join (its Shapley value)."
         )
 
     def _is_exact(self, n_owners: int) -> bool:
