@@ -321,12 +321,21 @@ class Study:
         return rank_design(self._evaluate_from(parameter, near, starts=0))
 
     def nearby_equilibria(self, parameter: float) -> list[Array]:
-        """Distinct equilibria of the surveyed policies nearest in logarithms."""
-        apart = [abs(float(np.log(_parameter_of(one) / parameter))) for one in self.surveyed]
+        """Distinct equilibria of the surveyed policies nearest in logarithms.
+
+        Where each has but one, that of the nearest.
+        """
+
+        def distance(one: Design) -> float:
+            return abs(float(np.log(_parameter_of(one) / parameter)))
+
+        nearest = sorted(self.surveyed, key=distance)[:BRANCHES]
+        if all(len(one.equilibria) == 1 for one in nearest):
+            nearest = nearest[:1]
         width = SAME_BRANCH * upper_ends(self.game.owners)
         found: list[Array] = []
-        for near in np.argsort(apart, kind="stable")[:BRANCHES]:
-            for epsilon in self.surveyed[near].equilibria:
+        for near in nearest:
+            for epsilon in near.equilibria:
                 if all((np.abs(epsilon - other) > width).any() for other in found):
                     found.append(epsilon)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -150,6 +151,7 @@ def _meet(
         found = format_value(pricing.kind)
         raise InputError("learner.pricing", rule, found, "Leave one of them out.")
 
+    @cache
     def missed(log: float) -> float:
         game = market_game(scale_money(scenario, float(np.exp(log))), *prepared)
         return measure(game, settled(scenario, game)) - 1
