@@ -245,8 +245,11 @@ def choose(
         run = carry_out(stated, prepared, training=False)
         return Designed(*known, None, (), run, result_of(run))
     chosen = picked.chosen
-    if {one.name for one in joining if not one.joins} != set(chosen.left_out):
-        joining = list_joining(chosen.scenario, prepared)
+    # What an owner who is asked adds is that under the offer chosen, not under the one before.
+    missed = {one.name: one for one in joining if not one.joins}
+    joining = list_joining(chosen.scenario, prepared)
+    if set(missed) == set(chosen.left_out):
+        joining = tuple(missed.get(one.name, one) for one in joining)
     result = result_of(chosen.run)
     return Designed(*known, chosen.scenario, joining, chosen.run, result, chosen.beyond)
 
