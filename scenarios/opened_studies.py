@@ -155,7 +155,6 @@ class Design:
         said = (
             render_phrase("design", "answer", self.content),
             render_phrase("design", "what_would_change", self.content),
-            render_phrase("design", "other", self.content),
         )
         return " ".join(filter(None, said))
 

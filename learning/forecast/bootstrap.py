@@ -7,7 +7,7 @@ blocks that stay in the processor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -68,6 +68,12 @@ class BootstrapSamples:
     def _known(self) -> dict[Any, Any]:
         """Cache of parts and problems, which other planners for the same rows use as well."""
         return {}
+
+    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
+        """Keep what is made of these samples alone, under a name."""
+        if name not in self._known:
+            self._known[name] = make()
+        return self._known[name]
 
     def first_samples(self, count: int) -> BootstrapSamples:
         """Select the first ``count`` samples."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -29,6 +29,7 @@ LEAST_BOUNDS = 4  # of a wide model
 LEAST_SHARES = 6
 STEP_RESAMPLES = 24
 LEAST_RESAMPLES = 2
+KEPT = 2**22  # numbers of the records from all starts that are kept for other bounds
 
 Mean = Callable[..., Any]
 
@@ -103,18 +104,17 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
     bootstrap : the starts.
     bounds : Coordinates with radius and scores.
     """
-    sample = bootstrap.sample
-    x, y = sample.population()
+    regularisation = bootstrap.sample.regularisation
     found = []
-    for start in bootstrap.start_coordinates(bounds):
-        ridge, pull = start.penalty(sample.regularisation)
-        short, target = start.records(x, y)
-        whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
-        curvature = whole.T @ whole / len(y) + ridge / 2
-        moments = short.T @ short / len(y) + ridge / 2
-        away = np.linalg.solve(start.transform, sample.truth - start.centre)
-        found.append((curvature, moments, target @ short / len(y) + pull / 2, away))
-    curvatures, moments, scores, away = (np.array(each) for each in zip(*found, strict=True))
+    starts = bootstrap.start_coordinates(bounds)
+    for start, records in zip(starts, _records_from_each(bootstrap, starts), strict=True):
+        ridge, pull = start.penalty(regularisation)
+        assert start.scores is not None
+        short, target = start.scores.records(*records, start.radius)
+        rows = len(target)
+        found.append((short.T @ short / rows + ridge / 2, target @ short / rows + pull / 2))
+    moments, scores = (np.array(each) for each in zip(*found, strict=True))
+    curvatures, away = bootstrap.keep("whole", lambda: _whole_records(bootstrap, starts))
     inverse = np.linalg.pinv(moments, hermitian=True)  # of all starts at once, which takes half
     phi = np.einsum("mij,mj->mi", inverse, scores)
     weight = inverse @ curvatures @ inverse
@@ -125,6 +125,38 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
         trace / bootstrap.optimum,
         by_moments / bootstrap.optimum,
     )
+
+
+def _records_from_each(
+    bootstrap: BootstrapSamples, starts: Sequence[Coordinates]
+) -> Iterable[tuple[Array, Array, Array]]:
+    """Records, targets and lengths from each start, before bounds; kept if they are few."""
+    x, y = bootstrap.sample.population()
+
+    def transform_records(start: Coordinates) -> tuple[Array, Array, Array]:
+        moved, target = start.loss.working_records(x @ start.transform, start.centre @ x.T, y)
+        return moved, target, start.lengths(moved)
+
+    made = map(transform_records, starts)
+    if x.size * len(starts) > KEPT:
+        return made
+    return list(bootstrap.keep(("records", starts[0].norm), lambda: list(made)))
+
+
+def _whole_records(
+    bootstrap: BootstrapSamples, starts: Sequence[Coordinates]
+) -> tuple[Array, Array]:
+    """Moments A (m, p, p) of whole records from each start, and their optimum phi* (m, p)."""
+    sample = bootstrap.sample
+    x, y = sample.population()
+    curvatures = []
+    away = []
+    for start in starts:
+        whole, _ = start.loss.working_records(x @ start.transform, x @ sample.truth, y)
+        ridge = start.penalty(sample.regularisation)[0]
+        curvatures.append(whole.T @ whole / len(y) + ridge / 2)
+        away.append(np.linalg.solve(start.transform, sample.truth - start.centre))
+    return np.array(curvatures), np.array(away)
 
 
 def _forms(vectors: Array, matrices: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import product
 from typing import Any, Literal
 
@@ -417,7 +417,7 @@ class AccountedL2(L2Noise, CountedComposition):
         each = [[scale_ratios(parts, ratio) for parts in answers] for ratio in sorted(ratios)]
         return [sum(chosen, ()) for chosen in product(*each)]
 
-    @property
+    @cached_property
     def total_ratio(self) -> float:
         choices = self.parts_of_owners((1.0,) * self.overlap)
         return max(sum(ratio for ratio, _ in parts) for parts in choices)
@@ -427,7 +427,7 @@ class AccountedL2(L2Noise, CountedComposition):
         if self.width == 1 and not self.pairs:  # whose curve has bends
             laplace = AccountedLaplace(self.delta, self.horizon, self.overlap, growth=self.growth)
             return laplace._counted_ratio(epsilon)
-        curves = self._curves()
+        curves = self._curves
         if not curves:
             return epsilon / self.total_ratio, np.ones_like(epsilon)
         found = [read_table(one, epsilon, SMALLEST, LARGEST, SHAVE) for one in curves]
@@ -438,12 +438,13 @@ class AccountedL2(L2Noise, CountedComposition):
 
     def _count_ratio(self, epsilon: Array) -> Array:
         """Read the curves without their slopes, which take five times as many counts."""
-        curves = self._curves()
+        curves = self._curves
         if not curves or epsilon.max() > LARGEST or (self.width == 1 and not self.pairs):
             return super()._count_ratio(epsilon)
         ratios = [read_distance(one, epsilon, SMALLEST, LARGEST, SHAVE) for one in curves]
         return np.asarray(np.min(ratios, axis=0))
 
+    @cached_property
     def _curves(self) -> list[FactorCurve]:
         """Curves of the factor for each choice of pairs; none where delta is lost in rounding."""
         choices = self.parts_of_owners((1.0,) * self.overlap)

@@ -214,8 +214,7 @@ class FactorCurve:
         part = logs / STEP - place
         if derivative == 0 and not part.any():
             return self._read_steps(place)
-        low, *around, high = (self._read_steps(place + k) for k in AROUND)
-        before, here, there, after = around
+        low, before, here, there, after, high = self._read_steps(np.add.outer(AROUND, place))
         leaves = (low - 8 * before + 8 * there - after) / 12
         arrives = (before - 8 * here + 8 * after - high) / 12
         if derivative:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -307,7 +308,7 @@ class BasicComposition(Mechanism):
 
     compared = True
 
-    @property
+    @cached_property
     def total_ratio(self) -> float:
         """Sum of all owners' ratios in one answer, in units of one; kappa if it has one part."""
         parts = (sum(ratio for ratio, _ in each) for each in self.pairs)

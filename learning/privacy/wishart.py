@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ from learning.privacy.l2 import L2
 from learning.privacy.mechanism import NoiseSettings
 
 ALONE = np.pi / 6  # angle up to which a long record and a short one move moments furthest
+
+
+above_diagonal = lru_cache(maxsize=64)(partial(np.triu_indices, k=1))  # of a square, by its width
 
 
 def draw_wishart_difference(width: int, freedom: int, *, rng: np.random.Generator) -> Array:
@@ -162,5 +166,5 @@ class Wishart(L2):
         """Draw numbers of variance 1: the diagonal, and sqrt(2) times those above it."""
         columns = self.columns_of(parts)
         matrix = draw_wishart_difference(self.width, columns, rng=rng) / wishart_deviation(columns)
-        above = np.sqrt(2) * matrix[np.triu_indices(self.width, 1)]
+        above = np.sqrt(2) * matrix[above_diagonal(self.width)]
         return np.concatenate([np.diagonal(matrix), above])

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,12 +52,14 @@ from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
 from learning.training.algorithms import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
 
 FAILURE = 0.05  # probability that the noise is wider than the damping allows for
 FLAT = 1e-12  # directions with less than this share of the largest curvature have none
+KEPT = 2**15  # numbers of the noise of an owner's runs that are kept for other budgets
 NUMBERS_HELD = 4_000_000  # in the released matrices of the runs that are solved at once
 
 
@@ -221,12 +224,21 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
 def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
     """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric."""
     numbers = np.asarray(runs) % task.draws
-    streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
     distinct, again = np.unique(numbers, return_inverse=True)
-    on_vector, on_matrix = draw_unit_noise(
-        task.mechanism, task.width, [streams[i] for i in distinct]
-    )
+    asked = (task.mechanism, task.width, task.streams, owner.name, tuple(distinct.tolist()))
+    few = len(distinct) * task.width**2 <= KEPT
+    draw = _kept_unit_noise if few else _kept_unit_noise.__wrapped__
+    on_vector, on_matrix = draw(*asked)
     return on_vector[again], on_matrix[again]
+
+
+@lru_cache(maxsize=1024)
+def _kept_unit_noise(
+    mechanism: Mechanism, width: int, streams: Streams, name: str, numbers: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Draw the unit noise of an owner's runs; a forecast trains with it at many budgets."""
+    rngs = streams.rngs(name, "statistics", count=max(numbers, default=0) + 1)
+    return draw_unit_noise(mechanism, width, [rngs[i] for i in numbers])
 
 
 def draw_unit_noise(

@@ -11,6 +11,7 @@ import numpy as np
 
 from market.analysis.welfare import Participation, at_refusal, learner_surplus, participation
 from market.columns import Array
+from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_soon
 from market.equilibrium.solver import Equilibrium, certify, merge_equilibria, solve
 from market.equilibrium.starts import entry_points
 from market.equilibrium.stopping import upper_ends
@@ -122,6 +123,7 @@ def evaluate_policy(
     optimistic: bool = False,
     bound: bool = False,
     also: Sequence[Array] = (),
+    near: Sequence[Array] = (),
 ) -> Design:
     """Outcome of a policy in the owners' equilibrium.
 
@@ -135,13 +137,26 @@ def evaluate_policy(
         worst
     bound : bool, whether owners take part even at a loss
     also : further profiles (n_owners,) to start from
+    near : equilibria of policies like it, which are followed where whole profiles are settled;
+        what cannot be followed is started from, without ``starts`` only if none can
     """
     offered = replace(game, policy=policy)
-    searches = [solve(offered, rng=rng, starts=starts)] if starts else []
-    searches += [solve(offered, rng=rng, starts=1, start=origin) for origin in also]
+    searches = []
+    if starts == 1:
+        searches = [solve_soon(offered, rng=rng)]
+    elif starts:
+        searches = [solve(offered, rng=rng, starts=starts)]
+    searches += [solve_soon(offered, rng=rng, start=origin) for origin in also]
+    lost = list(near)
+    if not offered.additive:
+        followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
+        searches += [one for _, one in followed if one is not None]
+        lost = [origin for origin, one in followed if one is None]
+    if starts or not searches:
+        searches += [solve_soon(offered, rng=rng, start=origin) for origin in lost]
     every = [one for search in searches for one in (search, *search.others)]
-    found = merge_equilibria(every, upper_ends(game.owners))
-    choices = [_refine_equilibrium(offered, one) for one in (found, *found.others)]
+    merged = merge_equilibria(every, upper_ends(game.owners))
+    choices = [_refine_equilibrium(offered, one) for one in (merged, *merged.others)]
     surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if optimistic else np.argmin(surpluses))
     epsilon = choices[at].epsilon
@@ -165,7 +180,7 @@ def _refine_equilibrium(game: Game, found: Equilibrium) -> Equilibrium:
     A certificate allows an error of a millionth of an interval where an owner's surplus is flat.
     The learner's gain there is not flat, and a search over policies would exploit the error.
     """
-    if not found.converged:
+    if not found.converged or found.method == FOLLOWED:
         return found
     now = certify(game, game.best_responses(found.epsilon))
     near = np.abs(now.epsilon - found.epsilon) <= NEAR * game.owners.epsilon_max
@@ -273,14 +288,14 @@ class Study:
         """Try policies from everywhere, and from their neighbours' equilibria, there and back."""
         for number, parameter in enumerate(parameters):
             entries = entry_points(self.game) if number % ENTRIES == 0 else []
-            also = [*self.nearby_equilibria(parameter), *entries]
-            self.surveyed.append(self._evaluate_from(parameter, also))
+            near = self.nearby_equilibria(parameter)
+            self.surveyed.append(self._evaluate_from(parameter, near, also=entries))
         for at in range(len(self.surveyed) - 2, -1, -1):
             here = self.surveyed[at]
             after = self.surveyed[at + 1]
             if len(after.equilibria) > len(here.equilibria):
-                also = [*here.equilibria, *after.equilibria]
-                self.surveyed[at] = self._evaluate_from(_parameter_of(here), also, starts=0)
+                near = [*here.equilibria, *after.equilibria]
+                self.surveyed[at] = self._evaluate_from(_parameter_of(here), near, starts=0)
         self.tried = list(self.surveyed)
 
     def best_is_confirmed(self) -> bool:
@@ -291,9 +306,8 @@ class Study:
         """
         best = max(self.tried, key=rank_design)
         parameter = _parameter_of(best)
-        near = self.nearby_equilibria(parameter)
-        also = [*best.equilibria, *near, *entry_points(self.game)]
-        checked = self._evaluate_from(parameter, also)
+        near = [*best.equilibria, *self.nearby_equilibria(parameter)]
+        checked = self._evaluate_from(parameter, near, also=entry_points(self.game))
         others = [one for one in self.surveyed if _parameter_of(one) != parameter]
         self.surveyed = [*others, checked]
         self.tried = list(self.surveyed)
@@ -303,22 +317,31 @@ class Study:
 
     def try_policy(self, parameter: float) -> Rank:
         """Rank of a policy, tried from the equilibria of the surveyed policies next to it."""
-        also = self.nearby_equilibria(parameter)
-        return rank_design(self._evaluate_from(parameter, also, starts=0))
+        near = self.nearby_equilibria(parameter)
+        return rank_design(self._evaluate_from(parameter, near, starts=0))
 
     def nearby_equilibria(self, parameter: float) -> list[Array]:
-        """Distinct equilibria of the surveyed policies nearest in logarithms."""
-        apart = [abs(float(np.log(_parameter_of(one) / parameter))) for one in self.surveyed]
+        """Distinct equilibria of the surveyed policies nearest in logarithms.
+
+        Where each has but one, that of the nearest.
+        """
+
+        def distance(one: Design) -> float:
+            return abs(float(np.log(_parameter_of(one) / parameter)))
+
+        nearest = sorted(self.surveyed, key=distance)[:BRANCHES]
+        if all(len(one.equilibria) == 1 for one in nearest):
+            nearest = nearest[:1]
         width = SAME_BRANCH * upper_ends(self.game.owners)
         found: list[Array] = []
-        for near in np.argsort(apart, kind="stable")[:BRANCHES]:
-            for epsilon in self.surveyed[near].equilibria:
+        for near in nearest:
+            for epsilon in near.equilibria:
                 if all((np.abs(epsilon - other) > width).any() for other in found):
                     found.append(epsilon)
         return found
 
-    def _evaluate_from(self, parameter: float, also: Sequence[Array], **changes: Any) -> Design:
-        options = {**self.search, **changes, "also": also}
+    def _evaluate_from(self, parameter: float, near: Sequence[Array], **changes: Any) -> Design:
+        options = {**self.search, **changes, "near": near}
         rng = np.random.default_rng(self.seed)
         found = evaluate_policy(self.game, self.make(parameter), rng=rng, **options)
         design = replace(found, parameters=np.array([parameter]))

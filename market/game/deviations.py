@@ -85,6 +85,11 @@ class Deviations:
         return self.others[..., self.game.n_forecast_terms :]
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Cache of what a policy computes once of these deviations, by what it depends on."""
+        return {}
+
+    @cached_property
     def forecast_view(self) -> ForecastView:
         """The forecast for these owners."""
         whole: ForecastView = self.game.forecast_view

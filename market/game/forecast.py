@@ -18,7 +18,8 @@ class Forecast(Protocol):
     and what ``excess`` gives when no owner shares. Optional members:
 
     * ``slopes(epsilon, sums)``, the derivative of the excess by an owner's own epsilon
-      (n_owners, m), where the sums (n_owners, m, k) include it; a difference otherwise.
+      (n_owners, m), where the sums (n_owners, m, k) include it; a difference otherwise. Shapes
+      (n_owners, m, 1) and (n_owners, m, c, k) ask for it beside each of c coalitions.
     * ``part(index)``, the forecast with the rows of some owners only.
     * ``beside(epsilon, others)``, the sums (n_owners, m, k) where each owner alone moves to its
       candidates (n_owners, m), the others' sums (n_owners, 1, k) given, in the form that its own

@@ -146,7 +146,7 @@ class Shapley(ProfilePolicy):
             return np.zeros(n_owners)
         deviations = game.deviations(epsilon)
         met, _ = self._coalitions_met(deviations)
-        credits = coalition_gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
+        credits = coalition_gains(met, epsilon[:, None, None])
         each = 2 * shift_count(n_owners, self.samples)
         draws = credits.reshape(n_owners, -1, each).mean(axis=2)
         spread = draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
@@ -156,8 +156,7 @@ class Shapley(ProfilePolicy):
         return (
             f"The learner pays out {write.amount(self.share, write.percent)} of what the model "
             "gains it, each owner by what it adds on average over all orders in which owners could "
-            "join (its Shapley value). With more than twelve owners the average is over a fixed "
-            "sample of orders."
+            "join (its Shapley value)."
         )
 
     def _is_exact(self, n_owners: int) -> bool:
@@ -168,37 +167,41 @@ class Shapley(ProfilePolicy):
         return share[deviations.index, None] * deviations.game.value
 
     def _coalitions_met(self, deviations: Deviations) -> tuple[Deviations, Array]:
-        """Deviations against every coalition on arrival, others (n, c, k), and their odds (c,)."""
+        """Deviations against every coalition on arrival, others (n, 1, c, k); their odds (c,)."""
+        looked_at = self.samples, self.seed, self.method
+        if looked_at not in deviations.kept:
+            deviations.kept[looked_at] = self._meet_coalitions(deviations)
+        return deviations.kept[looked_at]
+
+    def _meet_coalitions(self, deviations: Deviations) -> tuple[Deviations, Array]:
         terms = deviations.game.forecast.terms(deviations.profile)
         n_owners = len(terms)
         if self._is_exact(n_owners):
             member, odds = _coalition_odds(n_owners)
             sums = [member @ np.delete(terms, owner, axis=0) for owner in deviations.index]
-            return replace(deviations, others=np.stack(sums)), odds
+            return replace(deviations, others=np.stack(sums)[:, None]), odds
         orders = arrival_orders(n_owners, self.samples, self.seed)
         reached = np.cumsum(terms[orders], axis=1)
         reached = np.concatenate([np.zeros_like(reached[:, :1]), reached[:, :-1]], axis=1)
         place = np.argsort(orders, axis=1)[:, deviations.index]
         others = np.take_along_axis(reached, place[..., None], axis=1).swapaxes(0, 1)
-        return replace(deviations, others=others), np.full(len(orders), 1 / len(orders))
+        return replace(deviations, others=others[:, None]), np.full(len(orders), 1 / len(orders))
 
     def _coalition_average(self, epsilon: Array, deviations: Deviations, of: Quantity) -> Array:
         """Average of ``of(moves, candidates)`` over the coalitions on arrival (n, m)."""
         met, odds = self._coalitions_met(deviations)
-        count = len(odds)
         rows, columns = epsilon.shape
         average = np.empty_like(epsilon)
-        width = max(1, BLOCK // (rows * count))
+        width = max(1, BLOCK // (rows * len(odds)))
         for at in range(0, columns, width):
-            some = epsilon[:, at : at + width]
-            many = replace(met, others=np.tile(met.others, (1, some.shape[1], 1)))
-            values = of(many, np.repeat(some, count, axis=1))
-            average[:, at : at + width] = values.reshape(rows, -1, count) @ odds
+            some = epsilon[:, at : at + width, None]
+            shape = (*some.shape[:2], len(odds))  # a slope may be one for all coalitions
+            average[:, at : at + width] = np.broadcast_to(of(met, some), shape) @ odds
         return average
 
 
 def coalition_gains(met: Deviations, epsilon: Array) -> Array:
-    """Improvement (n, m) of each coalition, whose sums are ``met.others``, by the owner."""
+    """Improvement (n, m, c) of each coalition, ``met.others``, by the owner at (n, m, 1)."""
     return met.game.forecast.excess(met.others) - met.fitness(epsilon)
 
 

@@ -107,15 +107,42 @@ def split_values(text: str) -> list[tuple[str, str]]:
     return [(key.strip(), value) for value in found]
 
 
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions:
+    """The search for an offer, and the learner's attitude to risk.
+
+    Parameters
+    ----------
+    budget : Money that may be paid at most [default: learner.budget].
+    policies K1,K2 : Kinds of policy to try [default: all usual ones].
+    at_least P : Least chance that buying pays; the largest expected gain that has it is chosen.
+    quantile Q : Quantile of the gain to be largest, such as 0.1, in place of the expected gain.
+    optimistic : Count on the best of several equilibria, not on the worst.
+    """
+
+    budget: float | None = None
+    policies: str | None = None
+    at_least: float | None = None
+    quantile: float | None = None
+    optimistic: bool = False
+
+    @property
+    def assignments(self) -> list[str]:
+        """Options given as assignments."""
+        given = vars(self) | {"optimistic": self.optimistic or None}
+        return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of policy that are named."""
+        return [kind.strip() for kind in (self.policies or "").split(",") if self.policies]
+
+
 @declare_command
 def design(
     scenario: ScenarioArg,
     *,
-    budget: float | None = None,
-    policies: str | None = None,
-    at_least: float | None = None,
-    quantile: float | None = None,
-    optimistic: bool = False,
+    search: DesignOptions,
     out: Path | None = None,
     force: Force = False,
     overrides: Overrides = None,
@@ -126,11 +153,6 @@ def design(
 
     Parameters
     ----------
-    budget : Money that may be paid at most [default: learner.budget].
-    policies K1,K2 : Kinds of policy to try [default: all usual ones].
-    at_least P : Least chance that buying pays; the largest expected gain that has it is chosen.
-    quantile Q : Quantile of the gain to be largest, such as 0.1, in place of the expected gain.
-    optimistic : Count on the best of several equilibria, not on the worst.
     out : Folder of the design [default: results/design-NAME, options in its name].
     """
     from scenarios.command.studies_printed import print_design
@@ -141,25 +163,21 @@ def design(
     from scenarios.studies.design import design_part, design_scenario
 
     changes = Changes(overrides=overrides, data_folder=data_folder)
-    told = list(changes.assignments)
-    asked = {"budget": budget, "policies": policies, "at_least": at_least, "quantile": quantile}
-    asked |= {"optimistic": optimistic or None}
-    told += [f"{name}={value}" for name, value in asked.items() if value is not None]
+    told = [*changes.assignments, *search.assignments]
     folder = out or Path("results") / name_folder(scenario, told, before="design-")
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario)
-    attitude = Attitude(at_least, quantile)
-    kinds = [kind.strip() for kind in (policies or "").split(",") if policies]
+    attitude = Attitude(search.at_least, search.quantile)
     with changes.placing_faults(scenario), show_stages() as progress:
         found = design_scenario(
             chosen,
-            kinds=kinds,
-            budget=budget,
-            optimistic=optimistic,
+            kinds=search.kinds,
+            budget=search.budget,
+            optimistic=search.optimistic,
             attitude=attitude,
             progress=progress,
         )
-        content = design_part(found, optimistic=optimistic)
+        content = design_part(found, optimistic=search.optimistic)
         progress("writing the report")
         text = ""
         if found.scenario is not None:

@@ -53,5 +53,5 @@ def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
     for line in design_refusals(content):
         out.say(line)
     out.print()
-    say_phrases(out, "design", "answer what_would_change other not_bought", content)
+    say_phrases(out, "design", "answer what_would_change not_bought", content)
     out.say(f"\nreport: {folder / 'report.html'}", advice)

@@ -19,7 +19,6 @@ from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.summary.verdict import LEVEL, chance_above, quantiles
 
-SAFE = 0.9  # chance of the careful attitude that is shown beside the default
 DRAWS = 400  # resamples of the possible worlds
 ERRORS = 2.0  # standard errors within which scores are equal
 PRECISION = 1e-3  # of the payments: how near the best money is found

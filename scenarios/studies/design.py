@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from market.analysis.design import Design, Family, Study, explore_policies
 from market.analysis.welfare import learner_surplus
-from market.equilibrium.solver import solve
+from market.equilibrium.following import solve_soon
 from market.game.game import Game
 from market.policies.base import Policy
 from scenarios.features.inputs import list_assumed
@@ -31,7 +32,6 @@ from scenarios.schema.loading import change_scenario
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
 from scenarios.studies.attitude import (
-    SAFE,
     Alternative,
     Attitude,
     Pick,
@@ -137,7 +137,6 @@ class Designed:
     rows : the alternatives to choose among, one of each kind, and of fewer owners
     picked : the one chosen, and those as good; None where nothing is worth buying
     attitude : the learner's attitude to risk
-    other, other_picked : another attitude, and what it would choose
     scenario : the scenario as chosen; None where nothing is worth buying
     joining : for each owner, whether to ask it, and what that adds to the learner's gain
     beyond : how the learner would fare that also bought more than is worth buying; None where
@@ -150,8 +149,6 @@ class Designed:
     rows: tuple[Alternative, ...]
     picked: Pick | None
     attitude: Attitude
-    other: Attitude
-    other_picked: Pick | None
     scenario: Scenario | None
     joining: tuple[Joining, ...]
     run: Run = field(repr=False)
@@ -223,10 +220,8 @@ def choose(
 ) -> Designed:
     """Choose among the offers tried, and with fewer owners, by an attitude; settle it by a run."""
     prepared = search.prepared
-    offers = [judge_kind(one, prepared, worth) for one in tried]
-    pool = [one for of_kind in offers for one in of_kind]
-    other = Attitude(at_least=SAFE) if attitude == EXPECTED else EXPECTED
-    rows = [best_of_kind(of_kind, attitude) for of_kind in offers if of_kind]
+    offers = (judge_kind(one, prepared, attitude, worth) for one in tried)
+    rows = [one for one in offers if one is not None]
     joining: tuple[Joining, ...] = ()
     if rows:
         # Fewer owners may pay with a chance with which all of them do not.
@@ -245,29 +240,50 @@ def choose(
         there = replace(there, run=run, beyond=beyond)
         rows = [there if row is one else row for row in rows]
     rows.sort(key=lambda one: -float(attitude.score(one.gains)))
-    other_picked = pick([*pool, *rows], other, stated, worth)
-    known = (tuple(tried), tuple(rows), picked, attitude, other, other_picked)
+    known = (tuple(tried), tuple(rows), picked, attitude)
     if picked is None:
         run = carry_out(stated, prepared, training=False)
         return Designed(*known, None, (), run, result_of(run))
     chosen = picked.chosen
-    if {one.name for one in joining if not one.joins} != set(chosen.left_out):
-        joining = list_joining(chosen.scenario, prepared)
+    # What an owner who is asked adds is that under the offer chosen, not under the one before.
+    missed = {one.name: one for one in joining if not one.joins}
+    joining = list_joining(chosen.scenario, prepared)
+    if set(missed) == set(chosen.left_out):
+        joining = tuple(missed.get(one.name, one) for one in joining)
     result = result_of(chosen.run)
     return Designed(*known, chosen.scenario, joining, chosen.run, result, chosen.beyond)
 
 
-def judge_kind(one: Tried, prepared: Prepared, worth: float) -> list[Alternative]:
-    """Judge the offers of a kind that all owners take part in, at each amount of money surveyed."""
+def judge_kind(
+    one: Tried, prepared: Prepared, attitude: Attitude, worth: float
+) -> Alternative | None:
+    """Judge offers of a kind that all owners take part in, at the money surveyed; take the best.
+
+    For the largest expected gain it climbs, from the offer that gains most by the forecast, while
+    more or less money is better; else all are judged. None where no offer gains.
+    """
     if one.study is None or one.scenario is None or one.gain <= worth:
-        return []
+        return None
+    base = one.scenario
     best = float(one.best.parameters[0])
-    offers = []
-    for design in one.study.surveyed:
-        if design.feasible and design.surplus > worth:
-            offered = scale_money(one.scenario, float(design.parameters[0]) / best)
-            offers.append(judge(one.name, offered, prepared, design.equilibrium.epsilon))
-    return offers
+    open_ = [design for design in one.study.surveyed if design.feasible and design.surplus > worth]
+    open_.sort(key=lambda design: float(design.parameters[0]))
+
+    @cache
+    def judge_at(place: int) -> Alternative:
+        design = open_[place]
+        offered = scale_money(base, float(design.parameters[0]) / best)
+        return judge(one.name, offered, prepared, design.equilibrium.epsilon)
+
+    if attitude != EXPECTED:
+        return best_of_kind([judge_at(place) for place in range(len(open_))], attitude)
+    at = max(range(len(open_)), key=lambda place: open_[place].surplus)
+    while True:
+        near = range(max(at - 1, 0), min(at + 2, len(open_)))
+        higher = max(near, key=lambda place: float(attitude.score(judge_at(place).gains)))
+        if higher == at:
+            return judge_at(at)
+        at = higher
 
 
 def list_joining(scenario: Scenario, prepared: Prepared) -> tuple[Joining, ...]:
@@ -505,7 +521,7 @@ def only(game: Game, asked: np.ndarray) -> Game:
 
 def settled(game: Game, seed: int) -> np.ndarray:
     """Settle the owners of a game."""
-    return solve(game, rng=Streams(seed, "design").rng("owners"), starts=1).epsilon
+    return solve_soon(game, rng=Streams(seed, "design").rng("owners")).epsilon
 
 
 def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
@@ -538,7 +554,6 @@ def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
         "optimistic": optimistic,
         "attitude": found.attitude.part,
         "most_certain": max((chance_above(one.gains) for one in found.rows), default=0.0),
-        "other_attitude": other_part(found),
         "policies": policy_rows(found, forecast),
         "frontier": frontier_rows(found.tried, forecast),
         "owners": [join_row(joining.get(name, Joining(name, np.inf, False))) for name in names],
@@ -567,17 +582,6 @@ def beyond_part(run: Run) -> dict[str, Any]:
             for i in np.flatnonzero(columns["paid_past_worth"] > 0)
         ],
     }
-
-
-def other_part(found: Designed) -> dict[str, Any]:
-    """What another attitude would choose; ``differs`` where that is another offer."""
-    facts = dict(found.other.part)
-    here = found.picked and found.picked.chosen
-    if found.other_picked is None:
-        return facts | {"name": None, "facts": None, "differs": here is not None}
-    one = found.other_picked.chosen
-    differs = here not in (one, *found.other_picked.tied)
-    return facts | {"name": one.name, "facts": one.facts, "differs": differs}
 
 
 def policy_rows(found: Designed, forecast: FitnessForecast) -> list[dict[str, Any]]:

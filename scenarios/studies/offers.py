@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -11,7 +12,7 @@ from scipy.optimize import brentq
 from learning.errors import InputError
 from learning.phrases import format_value, toml_value
 from learning.randomness import Streams
-from market.equilibrium.solver import solve
+from market.equilibrium.following import solve_soon
 from market.game.game import Game
 from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared
@@ -47,7 +48,7 @@ def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: flo
 
 def solved(scenario: Scenario, game: Game) -> np.ndarray:
     """Settle owners by the direct solver from one start: quicker than agents one by one."""
-    return solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=1).epsilon
+    return solve_soon(game, rng=Streams(scenario.seed, "offers").rng()).epsilon
 
 
 def played(scenario: Scenario, game: Game) -> np.ndarray:
@@ -150,6 +151,7 @@ def _meet(
         found = format_value(pricing.kind)
         raise InputError("learner.pricing", rule, found, "Leave one of them out.")
 
+    @cache
     def missed(log: float) -> float:
         game = market_game(scale_money(scenario, float(np.exp(log))), *prepared)
         return measure(game, settled(scenario, game)) - 1

@@ -250,5 +250,5 @@ def test_overlap_is_counted_or_refused():
     """A record with two owners: never less noise for each (zCDP bounds how often few rounds use a record by whole uses)."""
     for one in EVERY:
         if "overlap" in {field.name for field in fields(one)}:
-            shared = type(one)(**{**vars(one), "overlap": 2})
+            shared = replace(one, overlap=2)
             assert shared.variance(1.0, 50, BOUND, HORIZON) >= one.variance(1.0, 50, BOUND, HORIZON)

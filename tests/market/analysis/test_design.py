@@ -15,7 +15,7 @@ from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.equilibrium.starts import entry_points
-from market.policies.contributions import Marginal
+from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Posted
 
 GAIN = 0.004
@@ -229,3 +229,18 @@ def test_families_that_cannot_be(bounds):
 def test_problems_that_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
         best_policy(quadratic_market([1.0]), Family(Posted, 0.1, 1.0), rng=rng(), **changes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slopes", [(1.0, 3.0, 0.4), (0.5, 0.5, 2.0, 8.0)])
+def test_the_best_share_of_shapley_values_is_that_of_a_fine_grid_without_following(slopes):
+    """The search follows equilibria from one share to the next; the grid plays each from the middle."""
+    game = quadratic_market(list(slopes), low=0.0, high=50.0)
+    best = best_policy(
+        game, Family(Shapley, 1e-3, 0.9), rng=rng(), points=9, precision=1e-3, starts=1
+    )
+    found = []
+    for share in np.geomspace(1e-3, 0.9, 60):
+        offered = replace(game, policy=Shapley(share))
+        found.append(learner_surplus(offered, solve(offered, rng=rng(), starts=1).epsilon))
+    assert best.feasible and best.surplus >= max(found) - 1e-6 * abs(max(found))

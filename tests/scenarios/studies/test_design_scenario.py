@@ -1,6 +1,7 @@
 """What the learner should offer: the best money is met by a search of its own, and who harms is left out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from told import differing
 
 import dpmarket as dpm
 from market.analysis.design import evaluate_policy
+from market.analysis.welfare import learner_surplus
+from market.equilibrium.solver import solve
 from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared, prepare
 from scenarios.report.design_page import render_design
@@ -54,6 +57,23 @@ def test_no_other_amount_of_money_is_better(found):
     assert gain(1.0) == pytest.approx(best.gain, rel=1e-6)
     assert max(map(gain, np.geomspace(0.2, 5.0, sized(7, 15)))) <= best.gain + 2e-3 * abs(best.gain)
     assert found.result["learner"]["surplus"] >= best.gain - 1e-6 * abs(best.gain)
+
+
+def test_what_an_owner_adds_is_that_under_the_offer_chosen():
+    found = design_scenario(load("three_insurers", QUICK), kinds=["proportional"])
+    prepared = Prepared(found.run.data, found.run.planner)
+    game = market_game(found.scenario, *prepared)
+    owners = game.owners
+    assert sum(one.joins for one in found.joining) >= 2
+    for at, one in enumerate(found.joining):
+        if not one.joins:
+            continue
+        most = np.where(np.arange(len(owners)) == at, 0.0, owners.epsilon_max)
+        least = np.minimum(owners.epsilon_min, most)
+        less = replace(game, owners=replace(owners, epsilon_min=least, epsilon_max=most))
+        without = learner_surplus(less, solve(less, rng=np.random.default_rng(0), starts=1).epsilon)
+        expected = learner_surplus(game, found.run.epsilon) - without
+        assert one.adds == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_frontier_holds_no_policy_that_another_beats(found):
