@@ -50,7 +50,7 @@ def check_on_public_rows(sample: PublicSample, theta: Array) -> PublicCheck | No
     return PublicCheck(
         sample.n_records,
         float(is_clearly_higher(lost, guessing).mean()),
-        float(is_clearly_higher(lost, _losses_left_out(sample)).mean()),
+        float(is_clearly_higher(lost, losses_left_out(sample)).mean()),
     )
 
 
@@ -73,7 +73,7 @@ def _losses(sample: PublicSample, x: Array, theta: Array) -> Array:
     return np.asarray(sample.loss.value(sample.loss.scores(x, sample.y, theta)))
 
 
-def _losses_left_out(sample: PublicSample) -> Array:
+def losses_left_out(sample: PublicSample) -> Array:
     """Loss of each row, (n,), under the learner's own model of the rows outside its fold."""
     fold = np.arange(sample.n_records) % FOLDS
     models = np.stack(

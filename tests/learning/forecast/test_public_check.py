@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from populations import generated
 
-from learning.forecast.public_check import CLEAR, check_on_public_rows
+from learning.forecast.public_check import CLEAR, check_on_public_rows, losses_left_out
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import make_loss
 
@@ -58,3 +58,13 @@ def test_a_network_is_not_compared():
     x, y = generated(200, 2, RNG)
     sample = PublicSample(with_constant(x), np.sign(y), 0.001, make_loss("network"))
     assert check_on_public_rows(sample, np.zeros((1, 33))) is None
+
+
+def test_losses_left_out_are_of_models_that_never_saw_the_row():
+    sample = numbers(slice(0, 30))
+    expected = np.empty(30)
+    for row in range(30):
+        others = np.arange(30) % 5 != row % 5
+        model = np.linalg.lstsq(sample.x[others], sample.y[others], rcond=None)[0]
+        expected[row] = (sample.x[row] @ model - sample.y[row]) ** 2
+    np.testing.assert_allclose(losses_left_out(sample), expected, rtol=1e-9)
