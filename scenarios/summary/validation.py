@@ -69,7 +69,6 @@ def validation_part(
     if trained.stopped:  # the law is of trainings that go on
         z = None
         explained = [explained[0], {"cause": "answers_grew", "share": trained.stopped}]
-    explained += list_failed_checks(run, trained)
     told = list_conduct(run.answering)
     if explained[0]["cause"] == "outside_interval" and data.public is not None and not told:
         explained.append(explain_by_kind(*kind_p_values(run.scenario, data)))
@@ -84,7 +83,7 @@ def validation_part(
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
-        "explanation": explained + told,
+        "explanation": explained + list_failed_checks(run, trained) + told,
         "holdout": holdout_part(run, trained),
         "baselines": baselines_part(run),
         "lojasiewicz": lojasiewicz_part(run),
