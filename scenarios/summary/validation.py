@@ -12,6 +12,7 @@ from learning.forecast.likeness import compare_owners
 from learning.forecast.measures import RELATIVE
 from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
+from learning.forecast.public_check import check_on_public_rows
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.promises import make_claims, weakest_claims
 from learning.progress import count_progress
@@ -82,11 +83,30 @@ def validation_part(
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
-        "explanation": explained + told,
+        "explanation": explained + list_failed_checks(run, trained) + told,
         "holdout": holdout_part(run, trained),
         "baselines": baselines_part(run),
         "lojasiewicz": lojasiewicz_part(run),
     }
+
+
+def list_failed_checks(run: Run, trained: Trained) -> list[dict[str, Any]]:
+    """List what the learner's public rows say against the trained models, as facts with a cause."""
+    public = run.data.public
+    if public is None or trained.task is None:
+        return []
+    found = check_on_public_rows(public, trained.theta)
+    if found is None:
+        return []
+    shares = {
+        "worse_than_guessing": found.worse_than_guessing,
+        "worse_than_own": found.worse_than_own,
+    }
+    return [
+        {"cause": cause, "share": share, "records": found.records}
+        for cause, share in shares.items()
+        if share
+    ]
 
 
 def money_agrees(money: dict[str, Any], learner: dict[str, Any]) -> bool:

@@ -125,6 +125,13 @@ VARIANTS = {
             ],
         }
     ),
+    "worse on public rows": result(
+        validation__explanation=[
+            result()["validation"]["explanation"][0],
+            {"cause": "worse_than_guessing", "share": 0.25, "records": 150},
+            {"cause": "worse_than_own", "share": 1.0, "records": 150},
+        ]
+    ),
     "ways compared in doubt": result(
         forecast__choices=[
             choice("one_step", 0.0061, clipping="parts", in_doubt=0.008, chosen=True),
