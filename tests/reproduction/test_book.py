@@ -276,3 +276,13 @@ def test_our_own_protocol_has_no_part_in_the_status_of_a_source(items, tmp_path)
     joined = replace(first, checks=(*first.checks, ours))
     assert joined.status == "reproduced" and replace(first, checks=(ours,)).status != "reproduced"
     assert "| with our protocol | 9 | -2.05 to -1.95 | fails |" in page_of([joined])
+
+
+def test_a_table_that_is_not_there_is_named(items, tmp_path):
+    """An item that goes on without one of its tables says which."""
+    item = replace(items[0][0], tables=("bank",))
+    facts = book._describe_data(item, Setting(tmp_path))
+    assert facts == {
+        "note": "Left out: bank-additional-full.csv is not there.",
+        "stand_in": False,
+    }
