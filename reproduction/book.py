@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
@@ -22,9 +21,10 @@ from learning.errors import InputError
 from learning.progress import Progress, count_progress
 from learning.threads import one_blas_thread
 from reproduction.drawing import render_svg
-from reproduction.item import Check, Item, NotPossible, Setting, Status, status_of
+from reproduction.item import Check, Item, NotPossible, Setting, Status, name_status, status_of
 from reproduction.items import ITEMS
 from reproduction.tables import load_table
+from reproduction.tables.sources import SOURCES
 from scenarios.output.manifest import file_checksum
 from scenarios.output.places import check_file
 from scenarios.output.unfinished import put_file
@@ -63,9 +63,14 @@ class Outcome:
     reason: str = ""
 
     @property
-    def status(self) -> Status:
-        """Status of the item."""
+    def verdict(self) -> Status:
+        """Status by the checks of the source, whatever the item's group."""
         return "not possible here" if self.reason else status_of(self.checks)
+
+    @property
+    def status(self) -> str:
+        """Status in the words of the item's group."""
+        return name_status(self.item, self.verdict)
 
 
 def compute_items(
@@ -192,10 +197,15 @@ def write_text(path: Path, text: str) -> None:
 def _describe_data(item: Item, setting: Setting) -> Facts:
     """Describe the data of an item, as far as its tables are there."""
     tables = []
+    lacking = []
     for name in item.tables:
-        with suppress(NotPossible):
+        try:
             tables.append(load_table(name, setting))
-    words = [table.says for table in tables] + [QUICK] * setting.quick
+        except NotPossible:
+            lacking.append(SOURCES[name][0])
+    words = [table.says for table in tables]
+    words += [f"Left out: {name} is not there." for name in lacking]
+    words += [QUICK] * setting.quick
     if setting.seed != USUAL.seed:
         words.append(f"Seed {setting.seed}.")
     return {"note": " ".join(words), "stand_in": any(table.stand_in for table in tables)}

@@ -140,7 +140,7 @@ def _compute_items(items: Sequence[Item], options: Options, quick: bool, seed: i
     write_text(page, render_page(held))
     write_text(table, table_of_checks(held).to_csv(index=False, lineterminator="\n"))
     _print_outcomes(outcomes, page)
-    return all(one.status != "not reproduced" for one in outcomes)
+    return all(one.verdict != "not reproduced" for one in outcomes)
 
 
 def _print_items(items: Sequence[Item]) -> None:

@@ -20,13 +20,31 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Kind = Literal["value", "law", "told"]
+Kind = Literal["value", "law", "told", "ours"]
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
     "reproduced": "every number and every law checked holds within the tolerance stated",
     "shape": "the law holds, a number or a constant differs",
     "not reproduced": "a law that the source states does not hold",
     "not possible here": "the data that it needs are not there",
+}
+Group = Literal["own", "error", "remark", "other", "ours"]
+GROUPS: dict[Group, str] = {
+    "own": "of the sources' own items",
+    "error": "of the errors that we see in them",
+    "remark": "of our remarks on them: waste, silence, a reading",
+    "other": "of the items of other papers",
+    "ours": "of our own comparisons",
+}
+SHOWN: dict[Status, str] = {
+    "reproduced": "shown",
+    "shape": "shown in part",
+    "not reproduced": "not shown",
+}
+DERIVED: dict[Status, str] = {
+    "reproduced": "derived, paper not read",
+    "shape": "derived in part, paper not read",
+    "not reproduced": "not derived, paper not read",
 }
 
 
@@ -73,7 +91,8 @@ class Check:
     low, high: the check holds where low <= found <= high; limits are taken from the source.
     published: value of the source, in its digits or a few words.
     kind: a "value" of the source, or the "law" behind it (a ranking, a sign, a shape); a number
-        that is only "told" has no limits and no influence on the status.
+        that is only "told" has no limits, and one of "ours" is of our own protocol: neither has an
+        influence on the status.
     tolerance: change of the number under another seed or processor, about four standard errors.
     """
 
@@ -121,6 +140,8 @@ class Item:
     differs: reasons for a difference from the source, and readings taken.
     tables: names of the published tables that the item needs, of `reproduction.tables`.
     cost: seconds of one processor in full, about; the dearest are computed first.
+    group: a source's own item, an error or a remark on it, another paper's item, or ours.
+    paper_read: False where the numbers of another paper are derived, since its text lacked.
     """
 
     key: str
@@ -133,6 +154,8 @@ class Item:
     differs: str = ""
     tables: tuple[str, ...] = ()
     cost: float = 5.0
+    group: Group = "own"
+    paper_read: bool = True
 
     @property
     def source(self) -> str:
@@ -150,8 +173,20 @@ def report_number(what: str, found: float, tolerance: float = 0.0, published: st
 
 
 def limited_checks(checks: Sequence[Check]) -> list[Check]:
-    """Select the checks with limits."""
-    return [check for check in checks if check.kind != "told"]
+    """Select the checks of a source: those with limits, but for those of our own protocol."""
+    return [check for check in checks if check.kind not in ("told", "ours")]
+
+
+def name_status(item: Item, status: Status) -> str:
+    """Name a status in the words of the item's group: only what a source found is reproduced.
+
+    >>> error = Item("E-1", "", "", "", lambda setting: None, lambda frame: [], group="error")
+    >>> name_status(error, "reproduced")
+    'shown'
+    """
+    if item.group not in ("own", "other"):
+        return SHOWN.get(status, status)
+    return status if item.paper_read else DERIVED.get(status, status)
 
 
 def status_of(checks: Sequence[Check]) -> Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from math import inf
@@ -11,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reproduction.book import FOLDER, HEADER, Outcome
-from reproduction.item import STATUSES, Check, limited_checks
+from reproduction.item import GROUPS, STATUSES, Check, limited_checks
 
 HERE = Path(__file__).parent
 TEXT = tomllib.loads((HERE / "page.toml").read_text(encoding="utf-8"))
@@ -36,13 +37,29 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
     }
     template = environment.from_string((HERE / "page.md.j2").read_text(encoding="utf-8"))
     return template.render(
-        outcomes=outcomes, header=HEADER, folder=FOLDER, statuses=STATUSES, **TEXT
+        outcomes=outcomes,
+        header=HEADER,
+        folder=FOLDER,
+        statuses=STATUSES,
+        headline=count_by_group(outcomes),
+        **TEXT,
     )
+
+
+def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
+    """Count the statuses of each group of items, in a line each; groups are never added up."""
+    lines = []
+    for group, words in GROUPS.items():
+        counts = Counter(one.status for one in outcomes if one.item.group == group)
+        if counts:
+            told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+            lines.append(f"{words}, {counts.total()} in all: {told}")
+    return lines
 
 
 def explain_status(one: Outcome) -> str:
     """Explain a status: the first check that fails, and the number of others."""
-    failed = [check for check in one.checks if not check.holds]
+    failed = [check for check in limited_checks(one.checks) if not check.holds]
     if one.reason or not failed:
         return one.reason
     first = failed[0]

@@ -64,6 +64,8 @@ def _read_item(
         draw=draw,
         tables=tuple(text.get("tables", ())),
         cost=text.get("cost", 5.0),
+        group=text.get("group", texts.get("group", "own")),
+        paper_read=text.get("paper_read", True),
         **prose,
     )
 

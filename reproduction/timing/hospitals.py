@@ -195,7 +195,7 @@ def measure_market_gains(row: pd.Series) -> Found:
     many, gaining, formula = (row[name] for name in LIBRARY[:3])
     if not np.isnan(many):
         yield "gaining_by_own", gaining, many, many
-        yield "gaining_by_formula", formula, 0, many - 1
+        yield "gaining_by_formula", formula
 
 
 def draw_models(axes: Axes, frame: pd.DataFrame) -> None:

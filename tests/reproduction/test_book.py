@@ -253,3 +253,36 @@ def test_what_is_only_told_counts_for_nothing(items, tmp_path):
     )
     text = page_of([with_told])
     assert "| 2 of 2 |" in text and "| median |  | 3 |  | told |" in text
+
+
+def test_each_kind_of_item_is_counted_apart(items, tmp_path):
+    """An erratum that shows is not reproduced, nor are numbers of a paper that nobody read."""
+    computed(items, tmp_path)
+    first = replace(next(book.all_kept(tmp_path)), checks=())
+    holding = replace(first, checks=(Check("slope", -2, -2.05, -1.95),))
+    error = replace(holding, item=replace(holding.item, group="error"))
+    unread = replace(holding, item=replace(holding.item, group="other", paper_read=False))
+    assert [one.status for one in (error, unread)] == ["shown", "derived, paper not read"]
+    text = page_of([holding, first, error, unread])
+    assert "of the sources' own items, 2 in all: 1 not reproduced, 1 reproduced." in text
+    assert "of the errors that we see in them, 1 in all: 1 shown." in text
+    assert "of the items of other papers, 1 in all: 1 derived, paper not read." in text
+
+
+def test_our_own_protocol_has_no_part_in_the_status_of_a_source(items, tmp_path):
+    computed(items, tmp_path)
+    first = next(book.all_kept(tmp_path))
+    ours = replace(first.checks[0], what="with our protocol", found=9.0, kind="ours")
+    joined = replace(first, checks=(*first.checks, ours))
+    assert joined.status == "reproduced" and replace(first, checks=(ours,)).status != "reproduced"
+    assert "| with our protocol | 9 | -2.05 to -1.95 | fails |" in page_of([joined])
+
+
+def test_a_table_that_is_not_there_is_named(items, tmp_path):
+    """An item that goes on without one of its tables says which."""
+    item = replace(items[0][0], tables=("bank",))
+    facts = book._describe_data(item, Setting(tmp_path))
+    assert facts == {
+        "note": "Left out: bank-additional-full.csv is not there.",
+        "stand_in": False,
+    }
