@@ -209,7 +209,8 @@ def take_step(
         return Step(found, None, found.query, faults)
     query = found.query
     if contract.missing.hours is not None:
-        query = replace(query, **open_for(contract.missing.hours, now))
+        times = open_for(contract.missing.hours, now)
+        query = replace(query, issued=times["issued"], until=times["until"])
     name = query_name(query.round)
     if not write_new(folder / name, query.raw):
         raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")

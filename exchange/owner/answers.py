@@ -318,9 +318,11 @@ def check_times(contract: Contract, query: Query, now: datetime) -> None:
                 rule = "must be null, since the contract sets no hours"
                 _refuse(key, rule, getattr(query, key))
         return
-    if query.issued is None or query.until is None:
-        key = "issued" if query.issued is None else "until"
-        _refuse(key, f"must be a time: the contract leaves {hours:g} hours for an answer", "null")
+    rule = f"must be a time: the contract leaves {hours:g} hours for an answer"
+    if query.issued is None:
+        raise InputError("query.issued", rule, "null")
+    if query.until is None:
+        raise InputError("query.until", rule, "null")
     issued = datetime.fromisoformat(query.issued)
     agreed = open_for(hours, issued)["until"]
     if query.until != agreed:
