@@ -39,7 +39,9 @@ shown = "shown"
 
 
 def read(path):
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    """The tables of a file of texts; its group is one word."""
+    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: text for name, text in texts.items() if name != "group"}
 
 
 def test_every_item_has_its_texts():

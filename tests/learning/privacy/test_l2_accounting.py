@@ -219,7 +219,7 @@ def test_a_budget_beyond_what_is_counted_is_unknown():
 def test_noise_alone_asks_for_one_count_of_a_budget_and_slopes_for_more():
     mechanism = AccountedL2(3.7e-6, 4, 9)
     alone = mechanism.ratio(1.0)
-    (curve,) = mechanism._curves()
+    (curve,) = mechanism._curves
     assert len(curve.counted) == 1
     ratio, elasticity = mechanism._counted_ratio(np.array(1.0))
     assert ratio == alone and 0 < elasticity <= 1 and len(curve.counted) > 4
