@@ -183,7 +183,7 @@ def main(arguments: list[str]) -> int:
         print("dpmarket:", error, file=sys.stderr)
         return 2
     print(f"{gate.rounds} updates of 2-norm {gate.clipping_norm:g} get noise of {gate.scale:.4g}.")
-    print(f"Start the SuperNode with: PATH={path.parent}:$PATH flower-supernode ...")
+    print(f"Start the SuperNode with: PATH={path.parent.resolve()}:$PATH flower-supernode ...")
     return 0
 
 

@@ -264,8 +264,8 @@ def test_a_kill_between_charge_and_reply_costs_budget_and_gives_nothing(terms):
 
 
 def test_an_old_client_gets_the_same_gate(terms):
-    from flwr.compat.common.recorddict_compat import fitins_to_recorddict, recorddict_to_fitres
     from flwr.common import FitIns, ndarrays_to_parameters, parameters_to_ndarrays
+    from flwr.compat.common.recorddict_compat import fitins_to_recorddict, recorddict_to_fitres
 
     class Old(NumPyClient):
         def fit(self, parameters, config):
