@@ -130,8 +130,6 @@ def clip_update(update: Array, bound: float) -> Array:
     """Shorten an update (p,) to a 2-norm; zeros if it is not finite or still measures more."""
     with np.errstate(all="ignore"):
         length = float(np.linalg.norm(update))
-        if not np.isfinite(update).all():
-            return np.zeros(len(update))
         shortened = update * (bound / length) if length > bound else update
         within = float(np.linalg.norm(shortened)) <= bound * rounding_factor(len(update))
     return shortened if within else np.zeros(len(update))

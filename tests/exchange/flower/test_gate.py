@@ -119,6 +119,9 @@ def test_wild_updates_stay_within_the_sensitivity():
         assert np.linalg.norm(first - second) <= gate.sensitivity
     furthest = clip_update(np.array([5.0]), CLIPPING) - clip_update(np.array([-5.0]), CLIPPING)
     assert furthest[0] == pytest.approx(gate.sensitivity, rel=1e-9)
+    for length in (0.4, 1.0, 1.01, 1.9, 5.0, 1e100):  # in clipping norms: the direction stays
+        found = clip_update(np.array([0.6, -0.8]) * length * CLIPPING, CLIPPING)
+        np.testing.assert_allclose(found, np.array([0.6, -0.8]) * min(length, 1.0) * CLIPPING)
 
 
 def test_an_update_is_clipped_over_all_arrays_together(terms):
@@ -212,6 +215,19 @@ def test_whatever_an_app_replies_what_is_sent_has_one_form_and_costs_the_same(te
         assert (array.shape, array.dtype) == (sent[name].shape, sent[name].dtype)
     trained = np.concatenate([found["w"].ravel() - 1, found["b"]])
     assert np.isfinite(trained).all() and 0 < np.abs(trained).max() < 10 * Gate(**terms).scale
+
+
+def test_an_app_that_writes_into_its_message_changes_nothing_of_the_reply(terms):
+    def scribble(message, context):
+        message.metadata.__dict__.update(_group_id="41.7", _message_id="41.7", _src_node_id=417)
+        message.content["row"] = ConfigRecord({"row": "41.7"})
+        return Message(message.content, reply_to=message)
+
+    app = ClientApp()
+    app.train()(scribble)
+    reply = gate_app(app, budget_gate(**terms))(asked({"w": np.zeros(2)}), context())
+    assert "41" not in f"{reply.metadata.group_id} {reply.metadata.reply_to_message_id}"
+    assert reply.metadata.dst_node_id != 417 and list(reply.content) == ["arrays", "metrics"]
 
 
 @pytest.mark.parametrize(
