@@ -3,9 +3,8 @@
 An app that somebody else wrote may make anything of the records, so one record can change its whole
 update. The gate therefore knows one unit: all records of the node together. Replaced by any other
 data set, they move a clipped update by at most 2 C in 2-norm (C the clipping norm). Each of T
-updates gets Gaussian noise of rho = rho(epsilon, delta)/T at that distance, by OpenDP, so the T
-updates together are (epsilon, delta)-DP against whoever sees them (zCDP; T chosen in advance, each
-message possibly depending on earlier replies).
+updates gets Gaussian noise of rho(epsilon, delta)/T at that distance by OpenDP, so together they
+are (epsilon, delta)-DP (zCDP) against all who see them, also where messages depend on replies.
 
 ``python -m exchange.flower.gate SETTINGS FOLDER`` opens the account and writes the program that a
 SuperNode starts in place of Flower's own (`exchange.flower.apps.gate`).
@@ -58,10 +57,7 @@ class Gate(Declaration):
     clipping_norm: C, the largest 2-norm of an update, over all its arrays together.
     data: the name of the data set in the ledger.
 
-    Raises
-    ------
-    InputError
-        If a number is NaN or out of range.
+    Raises an InputError if a number is NaN or out of range.
     """
 
     where = "gate"
@@ -136,13 +132,7 @@ def clip_update(update: Array, bound: float) -> Array:
 
 
 def read_gate(path: Path) -> Gate:
-    """Read the terms from a TOML file; a relative ledger lies in the file's folder.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is not of these keys.
-    """
+    """Read the terms from a TOML file; a relative ledger lies in the file's folder."""
     try:
         given = tomllib.loads(read_bytes(path).decode())
     except ValueError as error:
@@ -159,7 +149,7 @@ def read_gate(path: Path) -> Gate:
 
 
 def write_program(settings: Path, folder: Path) -> Path:
-    """Write the program that a SuperNode starts for each message; gives its path."""
+    """Write the program that a SuperNode starts for each message."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / PROGRAM
     text = SCRIPT.format(python=sys.executable, settings=str(settings.resolve()))
@@ -169,7 +159,7 @@ def write_program(settings: Path, folder: Path) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Open the account, write the program, and say how to start a SuperNode."""
+    """Open the account and write the program."""
     if len(arguments) != 2 or arguments[0].startswith("-"):
         print("python -m exchange.flower.gate SETTINGS.toml FOLDER", file=sys.stderr)
         return 2

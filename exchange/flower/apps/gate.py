@@ -58,17 +58,14 @@ class Sent:
 def budget_gate(**settings: Any) -> Mod:
     """Make a client mod that lets clipped and noised updates out, until the budget is spent.
 
-    ``ClientApp(mods=[budget_gate(ledger=..., ...)])``, first of the mods; `gate_app` puts it around
+    ``ClientApp(mods=[budget_gate(ledger=..., ...)])``, first of the mods; `GatedApp` puts it around
     an app that is given.
 
     Parameters
     ----------
     settings: the fields of `exchange.flower.gate.Gate`; its account must be open.
 
-    Raises
-    ------
-    InputError
-        If they are out of range, or OpenDP does not confirm the noise.
+    Raises an InputError if they are out of range.
     """
     return make_mod(Gate(**settings))
 
@@ -127,7 +124,7 @@ def read_sent(message: Message) -> Sent | None:
 
 
 def read_update(reply: Message, sent: Sent) -> Array:
-    """Subtract what was sent from a reply, (p,); a ValueError if their arrays differ in kind."""
+    """Subtract what was sent from a reply, (p,); an error if their arrays differ in kind."""
     (record,) = reply.content.array_records.values()
     if list(record) != list(sent.arrays):
         raise ValueError("other arrays")
@@ -166,7 +163,7 @@ def _flatten(arrays: list[np.ndarray]) -> Array:
 
 
 class GatedApp(ClientApp):
-    """An app behind a gate, its mods and what it does at start and end included."""
+    """An unchanged app behind a gate, its mods and what it does at start and end included."""
 
     def __init__(self, app: ClientApp, gate: Mod) -> None:
         super().__init__()
@@ -175,11 +172,6 @@ class GatedApp(ClientApp):
 
     def __call__(self, message: Message, context: Context) -> Message:
         return self._gate(message, context, self._app)
-
-
-def gate_app(app: ClientApp, gate: Mod) -> ClientApp:
-    """Put a gate around an app that stays unchanged."""
-    return GatedApp(app, gate)
 
 
 def run_gated_clientapp(settings: str) -> None:
@@ -198,7 +190,7 @@ def run_gated_clientapp(settings: str) -> None:
 
         def load_gated(*which: str) -> ClientApp:
             try:
-                return gate_app(load(*which), gate)
+                return GatedApp(load(*which), gate)
             except BaseException:  # whose text would be sent
                 raise LoadClientAppError("the app could not be loaded") from None
 

@@ -29,7 +29,7 @@ from flwr.serverapp import Grid  # noqa: E402
 from flwr.serverapp.strategy import FedAvg  # noqa: E402
 from flwr.supercore.task_identity import TaskIdentity  # noqa: E402
 
-from exchange.flower.apps.gate import budget_gate, gate_app  # noqa: E402
+from exchange.flower.apps.gate import GatedApp, budget_gate  # noqa: E402
 from exchange.flower.gate import Gate, clip_update, main, read_gate  # noqa: E402
 from learning.errors import InputError  # noqa: E402
 from learning.privacy.ledger_file import LedgerFile  # noqa: E402
@@ -87,7 +87,7 @@ def answered(terms):
 
 
 def first_update(terms, app, arrays):
-    reply = gate_app(app, budget_gate(**terms))(asked(arrays), context())
+    reply = GatedApp(app, budget_gate(**terms))(asked(arrays), context())
     assert not reply.has_error(), reply.error
     return {n: a.numpy() - arrays[n] for n, a in reply.content["arrays"].items()}
 
@@ -153,7 +153,7 @@ def test_past_its_budget_the_node_refuses_in_one_line_even_after_a_restart(terms
     trained = []
     app = replying(lambda arrays: trained.append(1) or arrays)
     for k in range(ROUNDS + 2):
-        reply = gate_app(app, budget_gate(**terms))(asked({"w": np.zeros(2)}), context())
+        reply = GatedApp(app, budget_gate(**terms))(asked({"w": np.zeros(2)}), context())
         assert reply.has_error() == (k >= ROUNDS)
         assert answered(terms) == min(k + 1, ROUNDS)
     said = reply.error.reason
@@ -162,8 +162,8 @@ def test_past_its_budget_the_node_refuses_in_one_line_even_after_a_restart(terms
 
 
 def test_rivals_with_one_ledger_share_its_budget(terms):
-    app = gate_app(replying(lambda arrays: arrays), budget_gate(**terms))
-    again = gate_app(replying(lambda arrays: arrays), budget_gate(**terms))
+    app = GatedApp(replying(lambda arrays: arrays), budget_gate(**terms))
+    again = GatedApp(replying(lambda arrays: arrays), budget_gate(**terms))
     message = asked({"w": np.zeros(2)})
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda k: (app, again)[k % 2](message, context()), range(12)))
@@ -203,7 +203,7 @@ HOSTILE = {
 @pytest.mark.parametrize("how", HOSTILE)
 def test_whatever_an_app_replies_what_is_sent_has_one_form_and_costs_the_same(terms, how):
     sent = {"w": np.ones((3, 2), np.float32), "n": np.array(7), "b": np.zeros(2)}
-    app = gate_app(replying(HOSTILE[how]), budget_gate(**terms))
+    app = GatedApp(replying(HOSTILE[how]), budget_gate(**terms))
     reply = app(asked(sent), context())
     assert not reply.has_error() and answered(terms) == 1
     assert list(reply.content) == ["arrays", "metrics"]
@@ -225,7 +225,7 @@ def test_an_app_that_writes_into_its_message_changes_nothing_of_the_reply(terms)
 
     app = ClientApp()
     app.train()(scribble)
-    reply = gate_app(app, budget_gate(**terms))(asked({"w": np.zeros(2)}), context())
+    reply = GatedApp(app, budget_gate(**terms))(asked({"w": np.zeros(2)}), context())
     assert "41" not in f"{reply.metadata.group_id} {reply.metadata.reply_to_message_id}"
     assert reply.metadata.dst_node_id != 417 and list(reply.content) == ["arrays", "metrics"]
 
@@ -234,7 +234,7 @@ def test_an_app_that_writes_into_its_message_changes_nothing_of_the_reply(terms)
     "kind", ["evaluate", "query", "query.x", "get_properties", "get_parameters", "evaluate.x"]
 )
 def test_other_messages_are_refused_before_the_app_sees_them(terms, kind):
-    app = gate_app(ClientApp(client_fn=scream), budget_gate(**terms))
+    app = GatedApp(ClientApp(client_fn=scream), budget_gate(**terms))
     reply = app(asked({"w": np.zeros(2)}, kind), context())
     assert reply.error.reason.startswith("budget gate: only training is answered")
     assert answered(terms) == 0
@@ -253,13 +253,13 @@ def test_other_messages_are_refused_before_the_app_sees_them(terms, kind):
     ],
 )
 def test_messages_that_cannot_be_noised_are_refused_and_cost_nothing(terms, arrays):
-    reply = gate_app(replying(scream), budget_gate(**terms))(asked(arrays), context())
+    reply = GatedApp(replying(scream), budget_gate(**terms))(asked(arrays), context())
     assert reply.error.reason.startswith("budget gate: one record of 1 to 100,000 finite")
     assert answered(terms) == 0
 
 
 def test_without_its_ledger_nothing_is_answered_and_no_path_is_told(terms, tmp_path, capsys):
-    app = gate_app(replying(lambda arrays: arrays), budget_gate(**terms))
+    app = GatedApp(replying(lambda arrays: arrays), budget_gate(**terms))
     (tmp_path / "gate.ledger").write_text("no ledger\n")
     reason = app(asked({"w": np.zeros(2)}), context()).error.reason
     assert "the ledger cannot be charged" in reason and str(tmp_path) not in reason
@@ -272,7 +272,7 @@ def test_a_kill_between_charge_and_reply_costs_budget_and_gives_nothing(terms):
         "import test_gate as t\n"
         "for part in ('run_id', 'node_id', 'task_id'):\n"
         "    setattr(t.TaskIdentity, f'_{part}', 1)\n"
-        f"app = t.gate_app(t.replying(lambda a: os._exit(9)), t.budget_gate(**{terms!r}))\n"
+        f"app = t.GatedApp(t.replying(lambda a: os._exit(9)), t.budget_gate(**{terms!r}))\n"
         "app(t.asked({'w': np.zeros(2)}), t.context())\n"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 9
@@ -389,7 +389,7 @@ def test_a_stock_app_trains_within_the_budget_of_three_nodes_and_no_further(
     for node in (1, 2, 3):
         own = loose | {"ledger": str(tmp_path / f"{node}.ledger")}
         Gate(**own).open_account()
-        apps[node] = gate_app(linear_app(), budget_gate(**own))
+        apps[node] = GatedApp(linear_app(), budget_gate(**own))
     grid = Here(apps)
     start = ArrayRecord([np.zeros(3), np.zeros(1)])
     result = FedAvg(min_available_nodes=3).start(grid, start, num_rounds=ROUNDS + 1)
