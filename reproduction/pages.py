@@ -52,7 +52,8 @@ def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
     for group, words in GROUPS.items():
         counts = Counter(one.status for one in outcomes if one.item.group == group)
         if counts:
-            told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+            ordered = sorted(counts.items(), key=lambda one: (one[0].startswith("not"), one[0]))
+            told = ", ".join(f"{count} {status}" for status, count in ordered)
             lines.append(f"{words}, {counts.total()} in all: {told}")
     return lines
 
