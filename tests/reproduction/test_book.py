@@ -264,7 +264,7 @@ def test_each_kind_of_item_is_counted_apart(items, tmp_path):
     unread = replace(holding, item=replace(holding.item, group="other", paper_read=False))
     assert [one.status for one in (error, unread)] == ["shown", "derived, paper not read"]
     text = page_of([holding, first, error, unread])
-    assert "of the sources' own items, 2 in all: 1 not reproduced, 1 reproduced." in text
+    assert "of the sources' own items, 2 in all: 1 reproduced, 1 not reproduced." in text
     assert "of the errors that we see in them, 1 in all: 1 shown." in text
     assert "of the items of other papers, 1 in all: 1 derived, paper not read." in text
 
