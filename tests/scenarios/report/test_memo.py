@@ -156,3 +156,17 @@ def test_the_command_writes_a_memo_and_replaces_no_other_file(dpmarket, tmp_path
     monkeypatch.setattr("learning.errors.find_spec", lambda name: None)
     status, _, err = dpmarket("memo", "r", "--as", "pdf", "--out", "x.pdf")
     assert status == 2 and 'pip install "dpmarket[documents]"' in err
+
+
+def test_a_stated_value_that_contradicts_the_advice_is_named():
+    """The value rests on the loss: it may praise a model that one answer for every row equals."""
+
+    def lead(error):
+        made = result()
+        made["errors"]["measured"]["constant"]["error"] = error
+        return make_memo(made, DAY).lead
+
+    poor = lead(0.0)
+    assert "at least as well as the market's model" in poor[0]
+    assert "the opposite answer" in poor[1] and poor[2].startswith("Buying pays")
+    assert not any("opposite" in said for said in lead(1e9))
