@@ -45,7 +45,7 @@ class FeatureKind:
 
 KINDS: Mapping[str, FeatureKind] = {
     "linear": FeatureKind("the columns as they are"),
-    "components": FeatureKind("ten principal components of the columns", components=10),
+    "components": FeatureKind("at most ten principal components of the columns", components=10),
     "splines": FeatureKind("cubic splines of the columns", pieces=4, degree=3),
     "bins": FeatureKind("bins of the columns", pieces=8),
     "products": FeatureKind("the columns and some products of two", products=True),

@@ -69,7 +69,8 @@ def fit_encoder(
     public : row numbers of the public sample; may be empty when ``bounds`` covers every column.
     bounds : name -> (low, high), public ranges; default: the range of the public rows.
     encoding : "onehot" or "integer" (the papers' coding of categories).
-    components : number of principal components, fitted on the standardised public rows, or None.
+    components : number of principal components, fitted on the standardised public rows; None for
+        as many as ``kind`` has at most.
     labels : whether the target is a label, -1 or +1, used as it is.
     kind : what features are made of the columns; they are used as they are unless given.
 
@@ -79,6 +80,9 @@ def fit_encoder(
         If a range or a category list would have to be read from private records, or public rows
         show one label only.
     """
+    stated = components is not None
+    if kind is not None and not stated:
+        components = kind.components
     numeric = [name for name in features if columns[name].dtype != object]
     text = [name for name in features if columns[name].dtype == object]
     _check_categories_shown(text, public)
@@ -109,7 +113,8 @@ def fit_encoder(
         encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
         raw, _ = encoder.make_columns(columns, public)
     if components is not None:
-        _check_components(raw, components)
+        if stated or not raw.size:
+            _check_components(raw, components)
         raw, _ = encoder.make_columns(columns, public)
         encoder = replace(encoder, components=_fit_components(raw, components))
     return _centre(encoder, columns, public)
@@ -281,8 +286,8 @@ def _check_components(raw: Array, components: int) -> None:
 
 
 def _fit_components(raw: Array, components: int) -> Components:
-    """Fit the first components of encoded public rows (n, d), or as many as they have columns."""
-    components = min(components, raw.shape[1])
+    """Fit the first components of encoded public rows (n, d), or as many as they allow."""
+    components = min(components, *raw.shape)
     centre = raw.mean(axis=0)
     spread = raw.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)

@@ -181,6 +181,15 @@ def is_measured(result: Content) -> bool:
     return measured_money(result) is not None and not nothing_trained(result)
 
 
+def gains_more(result: Content) -> bool:
+    """Test whether the learner gains more in training, on average, than was forecast."""
+    money = measured_money(result)
+    promised = result["learner"]["surplus"]
+    if money is None or promised is None or money["learner_surplus"] is None:
+        return False
+    return bool(money["learner_surplus"]["mean"] > promised)
+
+
 def buying_pays(result: Content) -> bool:
     """Test whether buying pays: as measured after training, else by the forecast."""
     money = measured_money(result)

@@ -83,11 +83,11 @@ class Learning(Section):
     """Hidden units of a network."""
     features: Annotated[str, one_known(lambda: (*KINDS, BEST))] | None = None
     """The kind of features that the model is fitted to, with knots and products from public rows:
-    the columns as they are (`linear`, as where nothing is stated) or ten principal components of
-    them (`components`); `splines` or `bins` of each number; some `products` of two columns; or
-    both. `best`: whichever kind has the smallest total error by forecast, of what it misses, what
-    few records miss, noise and clipping. Where it is stated, the learner's own alternative is the
-    kind that is best for its own rows alone."""
+    the columns as they are (`linear`, as where nothing is stated) or at most ten principal
+    components of them (`components`); `splines` or `bins` of each number; some `products` of two
+    columns; or both. `best`: whichever kind has the smallest total error by forecast, of what it
+    misses, what few records miss, noise and clipping. Where it is stated, the learner's own
+    alternative is the kind that is best for its own rows alone."""
     protocol: Literal["best", "published"] | None = None
     """Choice of the parts of the protocol that are not stated. `best` leaves algorithm,
     clipping, mechanism and growth open, and takes the combination with the best forecast, pure

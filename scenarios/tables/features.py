@@ -178,7 +178,7 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
         public=public,
         bounds=data.bounds,
         encoding=data.encoding,
-        components=data.components or KINDS[kind].components,
+        components=data.components,
         labels=scenario.learning.labels,
         kind=KINDS[kind],
     )

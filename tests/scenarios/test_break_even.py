@@ -154,3 +154,15 @@ def test_what_weighs_the_worth_is_refused_where_it_is_unknown(market):
     for given in (["policy={kind='marginal'}"], ["regulation.epsilon_cap=1.0"]):
         with pytest.raises(InputError, match=r"learner\.value\.money"):
             load(market(), given)
+
+
+def test_where_nobody_is_paid_no_answer_speaks_of_a_loss():
+    row = {
+        "key": "likely",
+        "payments": 0.0,
+        "buying_pays": False,
+        "surplus": 0.0,
+        "chance_pays": 0.0,
+    }
+    said = render_phrase("inputs", "answer", row | {"break_even": None}, {})
+    assert said == "At the likely values: nobody is paid, so nothing is gained or lost."

@@ -6,7 +6,9 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from learning.data.encoding import Categories
-from learning.data.fitting import principal_axes
+from learning.data.expansion import KINDS
+from learning.data.fitting import fit_encoder, principal_axes
+from learning.errors import InputError
 
 RNG = np.random.default_rng(0)
 SEEN = np.array(
@@ -64,3 +66,14 @@ def test_the_bound_of_a_coded_column_is_what_a_text_may_come_to(places):
     texts = np.concatenate([lone, np.array([["new", "other"]], object)])
     coded = coder.encode(*as_columns(texts))
     assert np.array_equal(np.abs(coded).max(axis=0), coder.bound)
+
+
+def test_a_kind_takes_fewer_components_where_there_are_fewer_columns():
+    """Ten at most; stated as many, they are refused."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=30) for name in ("a", "b", "c", "goal")}
+    how = {"target": "goal", "features": ["a", "b", "c"], "public": np.arange(30), "bounds": {}}
+    made = fit_encoder(columns, kind=KINDS["components"], **how)
+    assert len(made.components.axes) == 3
+    with pytest.raises(InputError, match="data.components: must lie between 1 and 3"):
+        fit_encoder(columns, components=10, kind=KINDS["components"], **how)

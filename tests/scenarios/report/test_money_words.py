@@ -5,6 +5,7 @@ from result_folders import result
 
 from scenarios.command.console import summary_lines
 from scenarios.report.page import FIGURES, render
+from scenarios.report.phrases import render_phrase
 
 
 def test_an_owner_that_loses_is_shown_in_the_colour_of_a_loss_and_as_trained_where_it_uses_the_model():
@@ -30,3 +31,14 @@ def test_a_loss_that_was_promised_as_a_gain_is_coloured_a_loss():
     page = render(made, dict.fromkeys(FIGURES, ""), "")
     assert '<div class="loss">' in page and '<p class="loss">Buying is a loss' in page
     assert 'class="loss"' not in render(result(epsilon=0.5), dict.fromkeys(FIGURES, ""), "")
+
+
+def test_a_verdict_says_in_which_direction_the_money_differs():
+    made = result(outside_option__measured=0.04)
+    money = made["validation"]["money"]["learner_surplus"]
+    promised = made["learner"]["surplus"]
+    for mean, said in ((promised + 1, "gains more than forecast"), (promised - 1, "gains LESS")):
+        money["mean"] = mean
+        assert said in render_phrase("model", "verdict_line", made)
+    made["validation"]["agrees_on_money"] = True
+    assert "forecast;" not in render_phrase("model", "verdict_line", made)
