@@ -11,7 +11,7 @@ import numpy as np
 
 from market.analysis.welfare import Participation, at_refusal, learner_surplus, participation
 from market.columns import Array
-from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_soon
+from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_quickly
 from market.equilibrium.solver import Equilibrium, certify, merge_equilibria, solve
 from market.equilibrium.starts import entry_points
 from market.equilibrium.stopping import upper_ends
@@ -143,17 +143,17 @@ def evaluate_policy(
     offered = replace(game, policy=policy)
     searches = []
     if starts == 1:
-        searches = [solve_soon(offered, rng=rng)]
+        searches = [solve_quickly(offered, rng=rng)]
     elif starts:
         searches = [solve(offered, rng=rng, starts=starts)]
-    searches += [solve_soon(offered, rng=rng, start=origin) for origin in also]
+    searches += [solve_quickly(offered, rng=rng, start=origin) for origin in also]
     lost = list(near)
     if not offered.additive:
         followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
         searches += [one for _, one in followed if one is not None]
         lost = [origin for origin, one in followed if one is None]
     if starts or not searches:
-        searches += [solve_soon(offered, rng=rng, start=origin) for origin in lost]
+        searches += [solve_quickly(offered, rng=rng, start=origin) for origin in lost]
     every = [one for search in searches for one in (search, *search.others)]
     merged = merge_equilibria(every, upper_ends(game.owners))
     choices = [_refine_equilibrium(offered, one) for one in (merged, *merged.others)]

@@ -1,4 +1,4 @@
-"""An equilibrium followed from that of a game like it, by Newton's method on the whole profile."""
+"""Newton's method on the whole profile, from the equilibrium of a game like the one to solve."""
 
 import numpy as np
 
@@ -43,10 +43,12 @@ def follow_equilibrium(game: Game, start: Array) -> Equilibrium | None:
     return found if found.converged else None
 
 
-def solve_soon(game: Game, *, rng: np.random.Generator, start: Array | None = None) -> Equilibrium:
-    """Equilibrium as `solve` has it from one start, sooner where whole profiles are settled.
+def solve_quickly(
+    game: Game, *, rng: np.random.Generator, start: Array | None = None
+) -> Equilibrium:
+    """Find the equilibrium that `solve` finds from one start, faster where a game is not additive.
 
-    After `ROUNDS` rounds of play it is followed from there; play goes on where that fails.
+    Owners play `ROUNDS` rounds; then `follow_equilibrium` takes over. Where it fails, play goes on.
     """
     if game.additive:
         return solve(game, rng=rng, starts=1, start=start)

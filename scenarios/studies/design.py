@@ -18,7 +18,7 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from market.analysis.design import Design, Family, Study, explore_policies
 from market.analysis.welfare import learner_surplus
-from market.equilibrium.following import solve_soon
+from market.equilibrium.following import solve_quickly
 from market.game.game import Game
 from market.policies.base import Policy
 from scenarios.features.inputs import list_assumed
@@ -521,7 +521,7 @@ def only(game: Game, asked: np.ndarray) -> Game:
 
 def settled(game: Game, seed: int) -> np.ndarray:
     """Settle the owners of a game."""
-    return solve_soon(game, rng=Streams(seed, "design").rng("owners")).epsilon
+    return solve_quickly(game, rng=Streams(seed, "design").rng("owners")).epsilon
 
 
 def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:

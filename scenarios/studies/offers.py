@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from learning.errors import InputError
 from learning.phrases import format_value, toml_value
 from learning.randomness import Streams
-from market.equilibrium.following import solve_soon
+from market.equilibrium.following import solve_quickly
 from market.game.game import Game
 from scenarios.features.pricing import scale_money
 from scenarios.planning import Prepared
@@ -48,7 +48,7 @@ def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: flo
 
 def solved(scenario: Scenario, game: Game) -> np.ndarray:
     """Settle owners by the direct solver from one start: quicker than agents one by one."""
-    return solve_soon(game, rng=Streams(scenario.seed, "offers").rng()).epsilon
+    return solve_quickly(game, rng=Streams(scenario.seed, "offers").rng()).epsilon
 
 
 def played(scenario: Scenario, game: Game) -> np.ndarray:

@@ -6,7 +6,7 @@ from markets import market
 from toys import LinearLaw
 
 from market.costs.functions import Quadratic
-from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_soon
+from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_quickly
 from market.equilibrium.solver import solve
 from market.policies.contributions import Shapley
 
@@ -48,7 +48,7 @@ def test_what_is_no_equilibrium_nearby_is_left_to_play():
     start[0] = 1e-3
     assert follow_equilibrium(game, start) is None
     assert follow_equilibrium(game, there / 20) is None
-    found = solve_soon(game, rng=rng(), start=start)
+    found = solve_quickly(game, rng=rng(), start=start)
     assert found.converged and found.epsilon == pytest.approx(there, rel=1e-6)
 
 
@@ -64,6 +64,6 @@ def test_an_owner_at_the_end_of_its_interval_stays_there():
 def test_play_cut_short_ends_where_play_ends():
     for share in (0.1, 0.5, 0.9):
         game = shapley_market(share)
-        assert solve_soon(game, rng=rng()).epsilon == pytest.approx(
+        assert solve_quickly(game, rng=rng()).epsilon == pytest.approx(
             solve(game, rng=rng(), starts=1).epsilon, rel=1e-6
         )
