@@ -49,7 +49,8 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     node = request.node
     if node.get_closest_marker("in_full") is None:
         designed = "tests/learning/" in node.nodeid or node.get_closest_marker("designed")
-        quickly(monkeypatch.setattr, designed=bool(designed))
+        coarse = node.get_closest_marker("coarse")
+        quickly(monkeypatch.setattr, designed=bool(designed), coarse=bool(coarse))
 
 
 @pytest.fixture
