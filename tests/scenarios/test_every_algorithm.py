@@ -17,8 +17,6 @@ from scenarios.schema.learning import Learning
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
-pytestmark = pytest.mark.coarse
-
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = (
     "synchronous",
@@ -192,7 +190,7 @@ def test_pairs_are_all_that_the_schema_allows():
     ("loss", "algorithm"),
     [
         ("squared", "averaged"),
-        ("logistic", "averaged"),
+        pytest.param("logistic", "averaged", marks=pytest.mark.deep),
         pytest.param("squared", "weighted", marks=pytest.mark.deep),
     ],
 )
