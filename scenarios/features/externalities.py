@@ -33,13 +33,13 @@ class Externalities(Feature):
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
     sentence = "externalities.txt.j2"
-    topic = Topic("common", 19, "common", "What others' sales tell", 7)
+    topic = Topic("common", 19, "common", "What others' sales reveal", 7)
     owners_alone = False
     excludes = {
         "unions": "which are settled for owners with nothing in common",
-        "learners": "of whom each would be told something else",
+        "learners": "because each learner would learn something else",
         "participation": "which are settled for owners who stay",
-        "policy.whole": "whose owners are told of each other",
+        "policy.whole": "because it tells owners about each other",
         "public_good": "under which what sharing nothing brings is not known",
     }
 
