@@ -265,7 +265,7 @@ SETTINGS: dict[str, Choice] = {
             "go": "by which no model can be weighed",
             "time": "over which no period can be weighed",
             "contributions": "in units of which answers are paid",
-            "withdrawal": "in units of which a loss is told",
+            "withdrawal": "because it measures a loss in units of it",
             "network": WELFARE,
         },
     ),
