@@ -36,11 +36,11 @@ class Externalities(Feature):
     topic = Topic("common", 19, "common", "What others' sales reveal", 7)
     owners_alone = False
     excludes = {
-        "unions": "which are settled for owners with nothing in common",
+        "unions": "because they assume independent owners",
         "learners": "because each learner would learn something else",
-        "participation": "which are settled for owners who stay",
+        "participation": "because it assumes that owners stay",
         "policy.whole": "because it tells owners about each other",
-        "public_good": "under which what sharing nothing brings is not known",
+        "public_good": "because the surplus of sharing nothing is then unknown",
     }
 
     def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:

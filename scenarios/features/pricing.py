@@ -27,11 +27,11 @@ class LearnedPrice(Feature):
     sentence = "pricing.txt.j2"
     topic = Topic("price", 10, "priced", "How the price was learned", 9)
     excludes = {
-        "unions": "whose members choose as one by search",
-        "learners": "who would each move a price while the others do",
-        "externalities": "which are settled at a price that stands",
-        "time": "whose periods are each settled at a price that stands",
-        "participation": "since who would rather leave is found at a price that stands",
+        "unions": "because their members choose together by search",
+        "learners": "because all learners would move prices at once",
+        "externalities": "because they are computed at a fixed price",
+        "time": "because each period is computed at a fixed price",
+        "participation": "because it is computed at a fixed price",
     }
 
     def check(self, scenario: Scenario) -> None:

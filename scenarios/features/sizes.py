@@ -36,9 +36,9 @@ class SizesAlone(Feature):
     sentence = "sizes.txt.j2"
     topic = Topic("no records", 1, applies=bool)
     excludes = {
-        "owners.report": "under which no owner has a record to report on",
-        "time": "in which no record is there to be charged in a ledger",
-        "data.person": "in whose table no row is an owner's person",
+        "owners.report": "because no records are there to report on",
+        "time": "because no records are there to charge in a ledger",
+        "data.person": "because no row of the table belongs to an owner",
     }
 
     def is_used(self, scenario: Scenario) -> bool:

@@ -42,7 +42,7 @@ class Unions(Feature):
     result = "unions"
     sentence = "unions.txt.j2"
     topic = Topic("unions", 18, "unions", "Who acts together", 4)
-    excludes = {"participation": "which are settled for owners who stay"}
+    excludes = {"participation": "because it assumes that owners stay"}
 
     def check(self, scenario: Scenario) -> None:
         """Refuse unions that share a name or a member, or members that move at once."""
