@@ -33,20 +33,19 @@ def collect(
     follow: bool = False,
     every: PollOption = EVERY,
 ) -> int:
-    """Check the owners' answers, weigh them, step, and write the next question; or the model with
-    its claims.
+    """Check and combine the owners' answers, and write the next question or the model.
 
-    Exit status 0: the next question was written, or the model is there. 4: it waits for answers. 3:
-    answers came that it cannot use, or whose numbers are suspicious, and it waits for others. 2:
-    refused; nothing was written.
+    Exit status 0: the next question or the model was written. 4: answers are missing. 3: an answer
+    is unusable or suspicious, and others are missing. 2: the input was refused and nothing was
+    written.
 
     Parameters
     ----------
-    answers [ANSWERS]... : Answers that came, or the exchange's folder; at first none.
+    answers [ANSWERS]... : Received answers, or the exchange's folder; none at first.
     out : The exchange's folder [default: the one among ANSWERS, else the contract's].
-    close : Go on without who is missing, where the contract says so; they stay out.
-    accept NAME : Use this owner's answer though its numbers are suspicious.
-    follow : Take in each answer as it comes, until the model is made.
+    close : Go on without missing owners if the contract allows it; they stay out.
+    accept NAME : Use this owner's answer although its numbers are suspicious.
+    follow : Take in each new answer until the model is made.
     """
     from exchange.contract import read_contract
 

@@ -30,14 +30,13 @@ def exchange(
     flower: bool = False,
     changes: Changes,
 ) -> None:
-    """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
-    program do its part.
+    """Rehearse an exchange: divide a scenario's table among owners, and run every party's program.
 
     Parameters
     ----------
     out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
-    repeat : How many exchanges, each with new ledgers.
-    flower : Over Flower on this machine, not a folder; needs the extra federated.
+    repeat : Number of exchanges, each with new ledgers.
+    flower : Use Flower on this machine instead of a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
 

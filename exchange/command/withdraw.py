@@ -19,14 +19,13 @@ def withdraw(
     owner: list[str],
     out: Path | None = None,
 ) -> None:
-    """Leave an owner's sums out of the model of a finished exchange, and solve it again; nobody is
-    asked.
+    """Solve the model of a finished exchange again without an owner's sums; no owner is queried.
 
     Parameters
     ----------
     folder FOLDER : The exchange's folder [default: the contract's].
-    owner NAME : Who withdraws; may be repeated.
-    out FILE : The model without them [default: model.without-NAME.json in FOLDER].
+    owner NAME : The owner that withdraws; may be repeated.
+    out FILE : The new model [default: model.without-NAME.json in FOLDER].
     """
     from exchange.contract import read_contract
     from exchange.folder import owner_slug, write_new

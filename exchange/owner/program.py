@@ -29,7 +29,7 @@ from exchange.owner.table import OwnTable, read_own_records, read_own_table
 from exchange.statement import Statement, make_statement, read_statement
 from learning.canonical import check_place, write_atomically
 from learning.errors import InputError
-from learning.phrases import count_noun, format_number
+from learning.phrases import format_number
 from learning.privacy.ledger_file import LedgerFile
 from learning.terminal import Terminal, titled
 

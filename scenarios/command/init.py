@@ -31,19 +31,19 @@ def init(
     out: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Write a first scenario for a table, guessed from the rows that become public, with a comment
-    on every guess.
+    """Write a first scenario for a table, with a comment on every guess. Guesses use only rows that
+    become public.
 
     Parameters
     ----------
     table TABLE : A table, CSV (gzipped or not) or Parquet.
     target COLUMN : The column to predict.
     owner COLUMN : The column that names each row's owner.
-    owners : Share the rows out at random to so many owners.
-    ask : Ask what errors and leaks cost, and how often the model decides; money follows from the
+    owners : Divide the rows at random among this number of owners.
+    ask : Ask what errors and leaks cost and how often the model decides, and derive money from the
         answers.
     out FILE : The scenario to write [default: the table's name, .toml, here].
-    force : Write over a file that is there.
+    force : Overwrite an existing file.
     """
     from scenarios.starting.first import default_name, write_first
     from scenarios.starting.guesses import Wanted
