@@ -155,8 +155,9 @@ def table_words(contract: Contract) -> str:
         f"epsilon limits{approximate} what all answers of an owner together reveal about "
         f"{contract.unit}. Noise is the standard deviation of the noise on each number {first}. "
         "The payment is for all answers, before any tax. Weight is the owner's share in the mean "
-        "if everybody answers. An even guess: somebody holds two versions of a record equally "
-        f"likely and then sees every answer; the table bounds that person's confidence{chance}."
+        "if everybody answers. The last column is a limit: somebody who first holds two versions "
+        "of a record equally likely, and then sees every answer, is at most this sure which one "
+        f"is true{chance}."
     )
 
 
@@ -410,7 +411,7 @@ def left_out_words(names: Sequence[str]) -> str:
     if not names:
         return ""
     are = "is" if len(names) == 1 else "are"
-    return f"{join_words(names)} sold nothing and {are} no party."
+    return f"{join_words(names)} sold nothing and {are} not a party to the contract."
 
 
 def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:

@@ -170,7 +170,7 @@ def preview_words(
         lines["asked"].append(f"This is question {query.round}, within the contract's bounds.")
     if contract.columns.person is None:
         lines["loses"].append("A record is a row of the table; no column names its person.")
-    lines["loses"].append(f"This limits what others learn: {claim['protects_against']}.")
+    lines["loses"].append(f"This holds against {claim['protects_against']}.")
     return lines
 
 

@@ -42,7 +42,7 @@ def sweep(
     allow_code: AllowCode = False,
     dry_run: bool = False,
 ) -> None:
-    """Compute every combination of a study's varied keys. The same command continues an interrupted one.
+    """Compute every combination of a study's varied keys. Run it again to continue.
 
     Parameters
     ----------
