@@ -274,9 +274,7 @@ def _models_table(content: Content) -> Table | None:
         found = (row["errors"].get("measured") or {}).get("trained")
         forecast = show(ahead["trained"]) if ahead else "–"
         rows.append((alternative_name(row), forecast, show(found["mean"]) if found else "–"))
-    measure = render_phrase("errors", "measure_name", content["alternatives"][0]["errors"])
-    heads = ("Alternative", f"Forecast {measure}", "Measured")
-    return Table(heads, tuple(rows))
+    return Table(("Alternative", "Error, forecast", "Error, measured"), tuple(rows))
 
 
 def _alternatives_table(content: Content) -> Table:
