@@ -64,7 +64,7 @@ class Behaviours(Feature):
         owners: dict[str, int] = {}
         for at, table in enumerate(scenario.behaviours, 1):
             if table.owners and table.share is not None:
-                rule = "must be left out where owners are named"
+                rule = "must be left out if owners are named"
                 key = f"behaviours.{at}.share"
                 raise InputError(key, rule, table.share, "Leave one of them out.")
             for name in table.owners or ():

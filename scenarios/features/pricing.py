@@ -46,7 +46,7 @@ class LearnedPrice(Feature):
             raise InputError("learner.pricing", rule, found, remedy)
         given = getattr(scenario.policy, key)
         if not isinstance(given, dict) and not np.any(np.asarray(given) > 0):
-            rule = "must be above 0 with [learner.pricing], which moves it by factors"
+            rule = "must be above 0 with [learner.pricing], because the search multiplies it"
             raise InputError(f"policy.{key}", rule, given)
         if make_declared(table_of(scenario)).needs_budget and not scenario.learner.budget:
             rule = 'is required with learner.pricing.aim = "budget"'

@@ -64,7 +64,7 @@ class SizesAlone(Feature):
         """Refuse public rows that leave none to owners, and owners told apart in no way or two."""
         scenario.data.check_owners()
         if scenario.data.public_rows == "all":
-            rule = "must be a number, which leaves rows to the owners"
+            rule = "must be a number, so that rows remain for the owners"
             raise InputError("data.public_rows", rule, '"all"', "Or set owners.records.")
 
     def warnings(self, run: Run) -> list[dict[str, Any]]:

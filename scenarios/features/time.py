@@ -89,7 +89,7 @@ class Time(Section):
             raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
         if self.composition == "fresh" and self.periods > 1 and not self.arriving:
             left = "none would be left to ask about after the first period"
-            rule = f'must be "sequential" where no records arrive: {left}'
+            rule = f'must be "sequential" if no records arrive: {left}'
             remedy = "Set time.growth or time.arrived."
             raise InputError("time.composition", rule, format_value("fresh"), remedy)
         if self.saving == "even" and (self.lifetime_epsilon is None or self.composition == "fresh"):
@@ -128,7 +128,7 @@ class Time(Section):
         if bool(outside) != bool(self.arrivals):
             who = format_value(outside[0]) if outside else "nobody"
             found = f"{self.arrivals:g} with {who} outside"
-            rule = "must be above 0 where owners are neither in time.first nor have an entry"
+            rule = "must be above 0 if an owner is neither in time.first nor has an entry"
             raise InputError("time.arrivals", f"{rule}, and only there", found)
         return np.array([0 if name in outside else stated.get(name, 1) for name in names])
 

@@ -51,7 +51,7 @@ class SecureAggregation(Feature):
         """Refuse costs against somebody else than the learner, who then sees most."""
         fears = scenario.owners.cost.fears
         if fears not in (None, "learner"):
-            rule = f"needs {self.title}: otherwise the learner sees every answer, and so sees most"
+            rule = f"needs {self.title}: otherwise the learner sees every answer"
             raise InputError("owners.cost.fears", rule, format_value(fears), "Leave it out.")
 
     def check(self, scenario: Scenario) -> None:
@@ -61,7 +61,7 @@ class SecureAggregation(Feature):
             supported = quote_choices(
                 [name for name, one in ALGORITHMS.items() if one.sums_suffice]
             )
-            rule = f"must be {supported} with {self.title}, under which the learner sees only sums"
+            rule = f"must be {supported} with {self.title}, because the learner then sees only sums"
             raise InputError("learning.algorithm", rule, format_value(learning.algorithm))
         noise = learning.mechanism
         if noise != BEST and not any(kind.divides for kind in kinds_of(noise)):

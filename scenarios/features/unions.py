@@ -47,7 +47,7 @@ class Unions(Feature):
     def check(self, scenario: Scenario) -> None:
         """Refuse unions that share a name or a member, or members that move at once."""
         if scenario.market.activation != "sequential":
-            rule = 'must be "sequential" with unions, whose members move at once'
+            rule = 'must be "sequential" with unions, because members move together'
             found = format_value(scenario.market.activation)
             raise InputError("market.activation", rule, found, "Leave it out.")
         union_of: dict[str, str] = {}

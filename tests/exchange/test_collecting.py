@@ -32,7 +32,7 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
     said = play(contract, folder, lambda: dpmarket("collect", folder / CONTRACT))
     assert [status for status, _, _ in said] == [0, 0, 0] and not any(err for _, _, err in said)
     assert (
-        "Question 1 of 2 is in" in said[0][1] and "for Alpha, Beta, Gamma to answer" in said[0][1]
+        "Question 1 of 2 is in" in said[0][1] and "Alpha, Beta, Gamma may answer it" in said[0][1]
     )
     assert "round 1: answers of Alpha, Beta, Gamma; noise of" in said[1][1]
     assert "epsilon 2 (Alpha), 3 (Beta), 4 (Gamma); no simulation" in said[2][1]
@@ -190,7 +190,7 @@ def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket): 
     status, out, _ = dpmarket(
         "collect", folder / CONTRACT, "--accept", "Alpha", "--accept", "Gamma"
     )
-    assert status == 0 and "question 2 of 2" in out
+    assert status == 0 and "Question 2 of 2" in out
 
 
 def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypatch):  # noqa: F811

@@ -55,7 +55,7 @@ def test_a_contract_is_made_signed_and_shown(result, dpmarket, tmp_path):
         "owner 1",
         "owner 2",
         "within 24 hours",
-        "if 2 of the 2",
+        "provided that 2 of the 2",
         "loans 2025",
         "Laplace noise",
     ):
@@ -199,7 +199,7 @@ def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, pe
     assert made.terms("Alpha").budget.unit == made.terms("Alpha").claim.unit == unit
     out = said(capsys, made)
     assert f"reveal about {unit}." in out and f"Differential privacy of {unit}:" in out
-    assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
+    assert f'The learner calls a record "{words}". This remark' in out and out.count(words) == 1
     claims = [claim | {"unit": words} for claim in made.claims]
     forged = encode_canonical(json.loads(made.raw) | {"claims": claims})
     with pytest.raises(InputError, match="claims: must follow from the other terms"):
