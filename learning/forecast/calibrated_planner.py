@@ -30,7 +30,7 @@ from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import sample_to_rehearse
+from learning.forecast.tail import stretch_residuals
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import TrainingCost
 from learning.privacy.mechanism import Mechanism
@@ -224,7 +224,7 @@ def calibrated_planner(
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
-        shown = sample_to_rehearse(bootstrap.sample, coordinates)
+        shown = stretch_residuals(bootstrap.sample, coordinates)
         records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
         outside = bootstrap.relative_outside
