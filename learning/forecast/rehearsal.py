@@ -17,6 +17,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.kept import source_identity
+from learning.forecast.one_step import geometric_mean
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.tail import expected_size
 from learning.losses.clipping import RECORD
@@ -65,6 +66,7 @@ class Rehearsal:
     decline : power of the round that steps fall with; the algorithm's own if None.
     bias : array (p,), mean gradient of clipped records at the optimum, in phi of the start; that
         of the rows if None, less its chance where gradients or scores of squared loss are clipped.
+    in_doubt : True if the starts are of kinds of which one is true.
     did : called with the rounds of all runs from a start when they are done.
     """
 
@@ -82,6 +84,7 @@ class Rehearsal:
     noises: Array | float = 1.0
     decline: float | None = None
     bias: Array | None = None
+    in_doubt: bool = False
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
 
     @classmethod
@@ -121,7 +124,7 @@ class Rehearsal:
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
         options = (self.clocks, self.seed, self.decline, self.starts[0].scores, self.bias)
-        names = [*map(source_identity, plug_ins), *map(repr, options)]
+        names = [*map(source_identity, plug_ins), *map(repr, (*options, self.in_doubt))]
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names
 
     @property
@@ -367,6 +370,14 @@ class Rehearsal:
                         fitness = np.where(free[..., None], known[..., None], fitness)
                 found[i, ..., number] = fitness
         return np.where(np.isfinite(found), found, np.inf).swapaxes(3, 4)
+
+    def average(self, found: Array) -> Array:
+        """Mean of relative fitness (..., starts, repeats), geometric over starts that are in doubt.
+
+        Kinds under which all fails do not decide then.
+        """
+        each = found.mean(axis=-1)
+        return geometric_mean(each, axis=-1) if self.in_doubt else np.asarray(each.mean(axis=-1))
 
     def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
         """Measure relative fitness under one plan, (levels, starts, repeats)."""
