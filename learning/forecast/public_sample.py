@@ -59,6 +59,20 @@ def thin_out(values: Array | Sequence[float], least: int, width: int) -> Array:
 
 
 @dataclass(frozen=True)
+class OtherKind:
+    """Public rows, when left out, under the learner's best model of another kind of features.
+
+    Parameters
+    ----------
+    lost : array (2, n), the loss of each row under that model, and under that of the market's kind.
+    scores : array (2, n), what both predict of it.
+    """
+
+    lost: Array = field(repr=False)
+    scores: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
 class PublicSample:
     """Learner's own rows: a pilot study that costs no privacy.
 
@@ -80,8 +94,8 @@ class PublicSample:
     shrinks : True if the public model is shrunk (`fit_ridge`), under squared loss.
     floor : least second moment that whitening divides by, as a share of the largest.
     lift : array (p, p), added to second moments before (`thin_lift`); None for nothing.
-    ratio_each : loss of each row, when left out, under the learner's best model of another kind of
-        features, and under that of this kind, (n,) both; None where no other kind is better.
+    other_kind : the rows under the learner's best model of another kind of features; None where no
+        other kind is better.
     """
 
     x: Array = field(repr=False)
@@ -94,7 +108,7 @@ class PublicSample:
     shrinks: bool = False
     floor: float = WHITENING_FLOOR
     lift: Array | None = field(default=None, repr=False)
-    ratio_each: tuple[Array, Array] | None = field(default=None, repr=False)
+    other_kind: OtherKind | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
