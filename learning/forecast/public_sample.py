@@ -26,6 +26,7 @@ KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
 WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
+MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
 
 
@@ -96,6 +97,9 @@ class PublicSample:
     lift : array (p, p), added to second moments before (`thin_lift`); None for nothing.
     other_kind : the rows under the learner's best model of another kind of features; None where no
         other kind is better.
+    made : True if features are made of columns (splines, bins, products). A few rows then decide a
+        parameter and are fitted closely, where errors are large. So residuals are inflated by each
+        row's leverage h, by 1/(1-h) (the HC2 correction).
     """
 
     x: Array = field(repr=False)
@@ -109,6 +113,7 @@ class PublicSample:
     floor: float = WHITENING_FLOOR
     lift: Array | None = field(default=None, repr=False)
     other_kind: OtherKind | None = field(default=None, repr=False)
+    made: bool = False
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
@@ -143,9 +148,17 @@ class PublicSample:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
         if self.loss.labels:
             return self.x, self.y
-        rows, width = self.x.shape
         fitted = self.x @ self.fit(self.x, self.y)[0]
-        return self.x, fitted + np.sqrt(rows / (rows - width)) * (self.y - fitted)
+        return self.x, fitted + np.sqrt(self._inflation(self.y - fitted)) * (self.y - fitted)
+
+    def _inflation(self, residuals: Array) -> float:
+        """Mean squared error on fresh records over that of the residuals (n,)."""
+        rows, width = self.x.shape
+        if not self.made or not residuals.any():
+            return rows / (rows - width)
+        leverage = np.einsum("ij,ji->i", self.x, np.linalg.pinv(self.x))
+        unseen = residuals**2 / (1 - np.minimum(leverage, MOST_LEVERAGE))
+        return float(unseen.mean() / np.mean(residuals**2))
 
     @cached_property
     def fitness(self) -> TrainingCost:

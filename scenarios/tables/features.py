@@ -254,6 +254,7 @@ def learner_sample(
         scenario.data.order == "shuffled",
         shrinks=learning.start == "shrunk",
         other_kind=other_kind,
+        made=encoder.expansion is not None,
     )
 
 
