@@ -235,7 +235,7 @@ def _check_query(query: ArrayLike, terms: ReleaseTerms) -> Array:
         raise InputError("release.query", f"must be {width} finite numbers, as announced")
     phi = phi.astype(float)
     if terms.sums and phi.any():
-        rule = "must be the start, all 0: sums are released at it alone"
+        rule = "must be the start, all 0, because sums are released only there"
         raise InputError("release.query", rule, f"length {coordinates.reach(phi):g}")
     length = coordinates.reach(phi)
     if not length <= coordinates.theta_max * rounding_factor(width):

@@ -265,7 +265,7 @@ def test_an_answer_that_was_charged_is_given_again_after_its_time(timed):
         ),
         (
             {"answers": dict.fromkeys(("Alpha", "Beta"), "b" * 64)},
-            "query.answers: must be those of all who are asked",
+            "query.answers: must be those of exactly the owners that are asked",
         ),
     ],
 )
