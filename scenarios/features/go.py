@@ -38,6 +38,7 @@ class Decision:
     prior: mean and variance of the same over the worlds that the forecast takes for possible.
     payments: money that the owners are paid in all if it is bought.
     margin: part by which it must be worth more than they are.
+    failed: mask (runs,) of the models that the learner's public rows speak against.
     """
 
     seen: np.ndarray
@@ -45,6 +46,7 @@ class Decision:
     prior: tuple[float, float]
     payments: float
     margin: float = 0.0
+    failed: np.ndarray | bool = False
 
     @property
     def forecast_share(self) -> np.ndarray:
@@ -69,8 +71,11 @@ class Decision:
 
     @property
     def bought(self) -> np.ndarray:
-        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it."""
-        return self.expected > (1 + self.margin) * self.payments
+        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it.
+
+        None is that public rows speak against.
+        """
+        return (self.expected > (1 + self.margin) * self.payments) & ~np.asarray(self.failed)
 
 
 def decide_to_buy(run: Run) -> Decision | None:
@@ -99,7 +104,8 @@ def decide_to_buy(run: Run) -> Decision | None:
     worlds = run.possible_gains(0.0)
     prior = (float(worlds.mean()), float(worlds.var()))
     payments = float(run.game.payments(run.epsilon).sum())
-    return Decision(value, (up - down) / 2, prior, payments, run.scenario.learner.margin)
+    margin = run.scenario.learner.margin
+    return Decision(value, (up - down) / 2, prior, payments, margin, run.keeps_own)
 
 
 def settle_by_chance(
