@@ -69,5 +69,5 @@ def test_a_result_counts_what_is_handed_over(run):
     expected = np.where(np.arange(len(run.fitness)) % 2, run.fitness, run.own_fitness).mean()
     assert checked["relative_fitness"]["mean"] == pytest.approx(expected)
     law = summarise_runs(far.trained_fitness)  # of the trainings themselves
-    z = (law["mean"] - content["forecast"]["oracle"]) / law["std_error"]
+    z = (law["mean"] - content["forecast"]["oracle"]["relative_fitness"]) / law["std_error"]
     assert checked["z_score"] == pytest.approx(z) and z > 3

@@ -52,7 +52,9 @@ def test_the_own_model_is_not_favoured_by_the_rows_it_was_fitted_to():
     """On so few rows the own model's loss is far below that of the best model of all records."""
     best = numbers(slice(0, 4000)).model[None]
     starts = range(100, 3900, 26)
-    called = [check_on_public_rows(numbers(slice(k, k + 26)), best).worse_than_own[0] for k in starts]
+    called = [
+        check_on_public_rows(numbers(slice(k, k + 26)), best).worse_than_own[0] for k in starts
+    ]
     assert np.mean(called) < 0.01
 
 
