@@ -291,7 +291,7 @@ class Run:
 
     @cached_property
     def public_check(self) -> PublicCheck | None:
-        """The learner's check of the trained models on its public rows; None where it makes none."""
+        """The learner's check of trained models on its public rows; None where it makes none."""
         public = self.data.public
         if public is None or self.trained is None or self.trained.task is None:
             return None

@@ -5,8 +5,8 @@ Released sums show it without asking anyone again: the noise on them is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from learning.training.adassp import (
     NUMBERS_HELD,
     NoisyStatistics,
     invert_held,
+    release_pilot,
     release_statistics,
+    solve_newton_step,
 )
 from learning.training.task import Task
 
@@ -32,10 +34,12 @@ class GainSeen:
     cost : array (runs,), the estimate, in units of the training cost; below 0 where the trained
         model seems worse.
     std_error : array (runs,), by the noise on the sums.
+    noise : array (runs,), what that noise adds to the cost of the trained model on average.
     """
 
     cost: Array
     std_error: Array
+    noise: Array
 
 
 def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
@@ -73,18 +77,49 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
     centred = (theta - task.coordinates.centre).T
     phi = np.asarray(np.linalg.solve(task.coordinates.transform, centred).T, dtype=float)
+
+    def see(runs: Sequence[int]) -> GainSeen:
+        released = [release_statistics(task, owner, runs) for owner in task.owners]
+        return _see_some(task, phi[list(runs)], sample, released)
+
+    return _see_in_blocks(task, see)
+
+
+def see_gain_ahead(task: Task, sample: PublicSample, share: float) -> GainSeen:
+    """Estimate, from pilot sums, how much lower the cost of models of the later sums will be.
+
+    The gain of the pilot's own model is estimated as `see_gain` has it. The later model gains more
+    by what less noise takes from its cost: all but about share^2 of what the pilot's noise adds.
+
+    Parameters
+    ----------
+    task : the training, by one release of moments and scores.
+    sample : the learner's own rows.
+    share : part of each budget that the pilot spends (`release_pilot`).
+    """
+
+    def see(runs: Sequence[int]) -> GainSeen:
+        released = [release_pilot(task, owner, runs, share) for owner in task.owners]
+        matrix, vector, on_matrix, _ = pool_release(task, released)
+        step = task.coordinates.project(solve_newton_step(matrix, vector, on_matrix))
+        return _see_some(task, step, sample, released)
+
+    seen = _see_in_blocks(task, see)
+    return replace(seen, cost=seen.cost + (1 - share**2) * seen.noise)
+
+
+def _see_in_blocks(task: Task, see: Callable[[Sequence[int]], GainSeen]) -> GainSeen:
+    """Estimates of all runs, made of as many at once as memory allows."""
     block = max(1, NUMBERS_HELD // task.width**2)
-    parts = [range(task.runs)[first : first + block] for first in range(0, task.runs, block)]
-    found = [_see_some(task, phi[list(part)], sample, part) for part in parts]
-    cost, variance = (np.concatenate(part) for part in zip(*found, strict=True))
-    return GainSeen(cost, np.sqrt(variance))
+    parts = [see(range(task.runs)[first : first + block]) for first in range(0, task.runs, block)]
+    fields = ("cost", "std_error", "noise")
+    return GainSeen(*(np.concatenate([getattr(one, name) for one in parts]) for name in fields))
 
 
 def _see_some(
-    task: Task, phi: Array, sample: PublicSample, runs: Sequence[int]
-) -> tuple[Array, Array]:
-    """Estimates (runs,) and their variances."""
-    released = [release_statistics(task, owner, runs) for owner in task.owners]
+    task: Task, phi: Array, sample: PublicSample, released: Sequence[NoisyStatistics]
+) -> GainSeen:
+    """Estimates of some runs, from the sums of each owner."""
     matrix, _, on_matrix, on_vector = pool_release(task, released)
     inverse = invert_held(matrix, on_matrix)
     counted = restore_length(task, phi, sample, released)
@@ -100,7 +135,8 @@ def _see_some(
     bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle))
     moved = inverse @ _noise_covariance(point, on_matrix, on_vector)
     twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * counted.max(axis=(0, 1)) ** 2
-    return seen - bias, 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
+    variance = 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
+    return GainSeen(seen - bias, np.sqrt(variance), bias / 2)
 
 
 def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:

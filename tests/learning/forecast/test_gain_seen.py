@@ -8,7 +8,7 @@ from populations import generated
 from releases import BOUNDED, WHOLE, P, market
 from sizes import sized
 
-from learning.forecast.gain_seen import pool_release, see_gain
+from learning.forecast.gain_seen import pool_release, see_gain, see_gain_ahead
 from learning.forecast.public_sample import PublicSample
 from learning.losses.clipping import Scores
 from learning.privacy.gaussian import Gaussian
@@ -59,6 +59,22 @@ def test_the_gain_is_unbiased_and_its_error_known(mechanism):
     assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
     assert found.std_error.mean() == pytest.approx(error.std(), rel=0.1)
     assert error.std() < 0.1 * found.cost.mean()  # small enough for an expansion
+
+
+@pytest.mark.parametrize("mechanism", [None, L2(width=P).with_moments(0.4)])
+def test_a_pilot_shows_the_gain_of_the_later_answers(mechanism):
+    """Over trainings: the mean is the later models' gain, and the error is known."""
+    runs = sized(1200, 20_000)
+    wide = replace(WHOLE, radius=2.6, scores=Scores(8.0, 0.4))
+    task, pooled = market(100.0, wide, runs=runs, mechanism=mechanism)
+    true = fall_of_cost(task, pooled, train(task).theta)
+    found = see_gain_ahead(task, sample(), 0.4)
+    error = found.cost - true.mean()
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
+    assert found.std_error.mean() == pytest.approx(error.std(), rel=0.1)
+    later = see_gain(task, train(task).theta, sample())
+    assert found.std_error.mean() > 1.8 * later.std_error.mean()
+    assert found.noise.mean() > 3 * later.noise.mean()
 
 
 def test_noise_that_hides_everything_shows_no_gain():
