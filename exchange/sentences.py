@@ -66,8 +66,11 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     if contract.sums:
         yield "withdrawal", withdrawal_words()
     yield "forecast", forecast_words(contract)
+    if contract.go is not None:
+        yield "bought", go_words(contract)
     total = format_cents(sum(owner.payment for owner in contract.owners), contract.currency or "")
-    yield "paid", f"{total} in all, each for as many of its answers as it delivers."
+    bought = ", if the model is bought" if contract.go else ""
+    yield "paid", f"{total} in all, each for as many of its answers as it delivers{bought}."
     yield "unseen", UNSEEN
 
 
@@ -392,6 +395,24 @@ def forecast_words(contract: Contract) -> str:
     return (
         f"{error}{span}; the learner's own model: {format_percent(forecast.outside)} above it. "
         f"Made from {forecast.basis} rows; nobody promises it."
+    )
+
+
+def go_words(contract: Contract) -> str:
+    """Describe the rule of buying the model or not."""
+    rule = contract.go
+    assert rule is not None
+    unit = contract.currency or ""
+    least = format_cents((1 + rule.margin) * sum(one.payment for one in contract.owners), unit)
+    otherwise = "nobody is paid"
+    if rule.otherwise:
+        otherwise = f"each owner is paid {format_percent(rule.otherwise)} of that"
+    forecast = format_cents(rule.worth * rule.forecast, unit)
+    return (
+        "The learner buys the model only if all answers' sums and the forecast, each by its "
+        f"precision, show it to be worth {least} more than its own (the payments of who answered "
+        f"and {format_percent(rule.margin)} more; {forecast} by the forecast alone); else it "
+        f"keeps its own model, {otherwise}, and the answers stay given."
     )
 
 

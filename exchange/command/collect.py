@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exchange.contract import Contract
     from exchange.learner.collecting import Step
     from exchange.learner.collector import Collected
+    from exchange.owner.table import Records
 
 STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
@@ -32,6 +33,7 @@ def collect(
     accept: list[str] | None = None,
     follow: bool = False,
     every: PollOption = EVERY,
+    public: Path | None = None,
 ) -> int:
     """Check the owners' answers, weigh them, step, and write the next question; or the model with
     its claims.
@@ -47,6 +49,8 @@ def collect(
     close : Go on without who is missing, where the contract says so; they stay out.
     accept NAME : Use this owner's answer though its numbers are suspicious.
     follow : Take in each answer as it comes, until the model is made.
+    public FILE : The learner's own rows: a model that they clearly speak against is not handed
+        over, and the learner's own takes its place.
     """
     from exchange.contract import read_contract
 
@@ -62,7 +66,12 @@ def collect(
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)
     came = [place for place in given if place.resolve() != folder.resolve()]
-    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
+    rows = None
+    if public is not None:
+        from exchange.owner.table import read_public_records
+
+        rows = read_public_records(public, agreed, "--public")
+    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow, rows)
     if step.is_done or step.wrote is not None:
         return 0
     if step.is_stuck:
@@ -77,6 +86,7 @@ def _collect_answers(
     accepted: list[str],
     close: bool,
     every: float,
+    rows: Records | None,
 ) -> Step:
     """Take answers into a folder, then the next step; those after it too, unless ``every`` is 0."""
     from exchange.learner import collecting
@@ -87,7 +97,9 @@ def _collect_answers(
     printer = StepPrinter(contract, folder)
     now = datetime.now(UTC)
     closes = close and not every
-    step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
+    step = collecting.take_step(
+        contract, folder, accepted=accepted, close=closes, now=now, rows=rows
+    )
     printer.print_step(step)
     if not every:
         return step
@@ -98,6 +110,7 @@ def _collect_answers(
         accepted=accepted,
         close=close,
         every=every,
+        rows=rows,
         said=printer.print_step,
         held=printer.print_once,
     )
@@ -161,7 +174,9 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
             "the records have other curvatures than the steps were planned for. Training went back "
             "to its start and stays there."
         )
-    if query is None:
+    if step.kept:
+        yield describe_kept(contract, found, step.kept, folder / MODEL)
+    elif query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}, made from the answers of {owners}."
         yield describe_claims(contract, found)
@@ -171,6 +186,29 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         until = f", until {query.until}" * bool(query.until)
         question = f"question {query.round} of {contract.rounds} is in {folder / step.wrote}"
         yield f"{question}, for {', '.join(query.asked)} to answer{until}."
+
+
+def describe_kept(contract: Contract, found: Collected, kept: str, model: Path) -> str:
+    """Describe why the learner's own model is handed over."""
+    from exchange.learner.buying import decide_by_contract
+    from exchange.learner.collecting import ROWS
+    from learning.money import format_cents
+
+    own = f"The learner keeps its own model, which is in {model}"
+    if kept == ROWS:
+        return (
+            f"{own}: on its public rows the trained one is clearly worse than guessing or than its "
+            "own, and is not handed over."
+        )
+    decision = decide_by_contract(contract, found)
+    assert decision is not None
+    unit = contract.currency or ""
+    least = (1 + decision.margin) * decision.payments
+    return (
+        f"{own}: the answers and the forecast show the trained one to be worth "
+        f"{format_cents(float(decision.expected[0]), unit)} more, and the contract's rule asks for "
+        f"{format_cents(least, unit)}."
+    )
 
 
 def describe_used(contract: Contract, found: Collected) -> str:

@@ -20,8 +20,10 @@ from learning.training.adassp import (
     release_statistics,
     solve_newton_step,
 )
+from learning.training.sums import ReleasedSums
 from learning.training.task import Task
 
+Pool = tuple[Array, Array, Array, Array]  # as `pool_release` returns
 STRETCHED = np.geomspace(1.0, 4.0, 9)  # lengths of owners' features over the public rows'
 
 
@@ -120,11 +122,33 @@ def _see_some(
     task: Task, phi: Array, sample: PublicSample, released: Sequence[NoisyStatistics]
 ) -> GainSeen:
     """Estimates of some runs, from the sums of each owner."""
-    matrix, _, on_matrix, on_vector = pool_release(task, released)
-    inverse = invert_held(matrix, on_matrix)
     counted = restore_length(task, phi, sample, released)
-    whole, score, *largest = pool_release(task, released, counted)
-    middle = pool_release(task, released, np.sqrt(counted))[2:]
+    return _see_in_pool(
+        phi,
+        pool_release(task, released),
+        pool_release(task, released, counted),
+        pool_release(task, released, np.sqrt(counted)),
+        counted.max(axis=(0, 1)),
+    )
+
+
+def see_gain_of_sums(sums: ReleasedSums) -> GainSeen:
+    """Estimate how much lower the cost of the model of released sums is than the public model's.
+
+    Of `see_gain`, without what the public rows tell of shortened records: anybody who has the sums
+    can compute it. It is too small where records are shortened.
+    """
+    matrix, vector, on_matrix = sums.pool()
+    on_vector = np.linalg.norm(sums.vector_deviation) / sums.sizes.sum()
+    pool = matrix[None], vector[None], np.array([on_matrix]), np.array([on_vector])
+    return _see_in_pool(sums.step()[None], pool, pool, pool, np.ones(1))
+
+
+def _see_in_pool(phi: Array, sums: Pool, counted: Pool, middle: Pool, most: Array) -> GainSeen:
+    """Estimate by pooled sums: as released, restored in length, and restored by half of that."""
+    inverse = invert_held(sums[0], sums[2])
+    whole, score, *largest = counted
+    on_matrix, on_vector = sums[2:]
     seen = 2 * np.sum(phi * score, axis=1) - np.einsum("rp,rpq,rq->r", phi, whole, phi)
     length = np.sum(phi**2, axis=1)
     noise = _noise_covariance(phi, on_matrix, on_vector)
@@ -132,9 +156,9 @@ def _see_some(
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
     shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
     point = shorter[:, None] * phi
-    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle))
+    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle[2:]))
     moved = inverse @ _noise_covariance(point, on_matrix, on_vector)
-    twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * counted.max(axis=(0, 1)) ** 2
+    twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * most**2
     variance = 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
     return GainSeen(seen - bias, np.sqrt(variance), bias / 2)
 
@@ -148,7 +172,7 @@ def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
 
 def pool_release(
     task: Task, released: Sequence[NoisyStatistics], counted: Array | float = 1.0
-) -> tuple[Array, Array, Array, Array]:
+) -> Pool:
     """Mean moments (runs, p, p) and score (runs, p) as released, with the deviations of the noise.
 
     With the penalty of the learner's own regularisation. The deviations (runs,) are of the noise on

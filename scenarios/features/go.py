@@ -288,7 +288,7 @@ class GoNoGo(Feature):
             **stopping_part(~bought, gains),
             "surplus": float(np.mean(np.where(bought, gains, 0.0))),
             "surplus_always": float(gains.mean()),
-            "pilot": pilot_part(run.scenario.learner.pilot, decision, gains),
+            "pilot": pilot_part(run.scenario.learner.pilot or 0.0, decision, gains),
         }
 
 
@@ -308,7 +308,7 @@ def stopping_part(stopped: np.ndarray, gains: np.ndarray) -> dict[str, Any]:
     return {"losses_prevented": prevented, "gains_missed": missed}
 
 
-def pilot_part(share: float | None, decision: Decision, gains: np.ndarray) -> dict[str, Any] | None:
+def pilot_part(share: float, decision: Decision, gains: np.ndarray) -> dict[str, Any] | None:
     """Describe what pilot answers showed, and what came of them; None without any."""
     pilot = decision.pilot
     if pilot is None:
