@@ -89,7 +89,7 @@ def test_a_pilot_shows_the_gain_of_the_later_answers(mechanism):
     """Over trainings: the mean is the later models' gain, and the error is known."""
     runs = sized(1200, 20_000)
     wide = replace(WHOLE, radius=2.6, scores=Scores(8.0, 0.4))
-    task, pooled = market(100.0, wide, runs=runs, mechanism=mechanism)
+    task, pooled = market(20.0, wide, runs=runs, mechanism=mechanism)
     true = fall_of_cost(task, pooled, train(task).theta)
     found = see_gain_ahead(task, sample(), 0.4)
     error = found.cost - true.mean()
