@@ -26,6 +26,7 @@ from scenarios.planning import prepare
 from scenarios.result import PROTOCOL, save_result
 from scenarios.runner import carry_out, with_protocol
 from scenarios.schema.loading import load
+from scenarios.schema.market import Worth
 from scenarios.summary.announced import list_unsupported, make_protocol, market_part
 from scenarios.training import training_task
 
@@ -225,8 +226,14 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     assert told(under(run, policy=scenario.policy.model_copy(update={"kind": "contribution"}))) == [
         "policy.kind"
     ]
-    stopping = scenario.learner.model_copy(update={"go": "worth_it"})
-    assert told(under(run, learner=stopping)) == ["learner.go"]
+    deciding = {"go": "worth_it"}
+    assert told(under(run, learner=scenario.learner.model_copy(update=deciding))) == []
+    piloting = scenario.learner.model_copy(update=deciding | {"pilot": 0.2})
+    assert told(under(run, learner=piloting)) == ["learner.pilot"]
+    counting = deciding | {"value": Worth(per="rmse", money=10.0)}
+    assert told(under(run, learner=scenario.learner.model_copy(update=counting))) == [
+        "learner.value"
+    ]
     assert told(under(run, owners=scenario.owners.model_copy(update={"report": 0.1}))) == [
         "owners.report"
     ]
