@@ -27,7 +27,7 @@ from scenarios.result import PROTOCOL, save_result
 from scenarios.runner import carry_out, with_protocol
 from scenarios.schema.loading import load
 from scenarios.schema.market import Worth
-from scenarios.summary.announced import list_unsupported, make_protocol, market_part
+from scenarios.summary.announced import go_part, list_unsupported, make_protocol, market_part
 from scenarios.training import training_task
 
 __all__ = ["quick_module"]
@@ -209,6 +209,18 @@ def priced(run, mechanism, accounting):
 def under(run, **changes):
     """The run with other parts of its scenario."""
     return replace(run, scenario=run.scenario.model_copy(update=changes))
+
+
+def test_the_rule_of_buying_has_the_forecast_in_units_of_cost(plain):
+    run = plain[0]
+    assert go_part(run) == {}
+    deciding = run.scenario.learner.model_copy(update={"go": "worth_it", "margin": 0.3})
+    rule = go_part(under(run, learner=deciding))["go"]
+    gains = run.possible_gains(0.0)
+    assert rule["worth"] * run.planner.optimum == pytest.approx(run.game.value)
+    assert rule["worth"] * rule["forecast"] == pytest.approx(gains.mean())
+    assert rule["worth"] * rule["deviation"] == pytest.approx(gains.std())
+    assert (rule["margin"], rule["otherwise"]) == (0.3, 0.0)
 
 
 def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
