@@ -22,6 +22,7 @@ from exchange.terms import (
     Bounds,
     Columns,
     Form,
+    GoTerms,
     LossTerms,
     MissingRule,
     Name,
@@ -75,6 +76,7 @@ class Contract(Form):
     claims: the privacy claims for each owner's answers.
     sums: the bounds where owners release sums; the file has no such key where they answer with
         gradients.
+    go: the rule of buying the model or not; the file has no such key where it is always bought.
     """
 
     format: Literal["dpmarket contract 2"]
@@ -94,6 +96,7 @@ class Contract(Form):
     missing: MissingRule
     forecast: Promise
     sums: SumsTerms | None = None
+    go: GoTerms | None = None
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -124,7 +127,7 @@ class Contract(Form):
     @cached_property
     def raw(self) -> bytes:
         """The bytes that parties sign."""
-        unused: dict[str, Any] = {} if self.sums else {"sums": True}
+        unused: dict[str, Any] = {key: True for key in ("sums", "go") if not getattr(self, key)}
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
         return encode_canonical(self.model_dump(exclude=unused))
@@ -301,6 +304,9 @@ def _check_consistency(contract: Contract, where: str) -> None:
     elif contract.training.algorithm not in ALGORITHMS:
         rule = f"must be one of {', '.join(ALGORITHMS)}, or {SUMS} with bounds on sums"
         raise InputError(f"{where}: training.algorithm", rule)
+    if contract.go is not None and contract.sums is None:
+        rule = "must be left out unless owners release sums, which decide"
+        raise InputError(f"{where}: go", rule)
     if (columns.target.labels is not None) != contract.coordinates.loss.labels:
         rule = "must be two labels if the loss needs labels, and a number otherwise"
         raise InputError(f"{where}: columns.target", rule)

@@ -66,8 +66,13 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     if contract.sums:
         yield "withdrawal", withdrawal_words()
     yield "forecast", forecast_words(contract)
+    if contract.go is not None:
+        yield "bought", go_words(contract)
     total = format_cents(sum(owner.payment for owner in contract.owners), contract.currency or "")
-    yield "paid", f"{total} in all. An owner is paid only for the answers that it delivers."
+    paid = "An owner is paid only for the answers that it delivers"
+    if contract.go is not None:
+        paid += ", and only if the model is bought"
+    yield "paid", f"{total} in all. {paid}."
     yield "unseen", UNSEEN
 
 
@@ -397,6 +402,24 @@ def forecast_words(contract: Contract) -> str:
     return (
         f"{error}{span}. The learner's own model: {format_percent(forecast.outside)} above it. "
         f"This forecast uses {forecast.basis} rows. Nobody guarantees it."
+    )
+
+
+def go_words(contract: Contract) -> str:
+    """Describe the rule of buying the model or not."""
+    rule = contract.go
+    assert rule is not None
+    unit = contract.currency or ""
+    least = format_cents((1 + rule.margin) * sum(one.payment for one in contract.owners), unit)
+    otherwise = "nobody is paid"
+    if rule.otherwise:
+        otherwise = f"each owner is paid {format_percent(rule.otherwise)} of its payment"
+    forecast = format_cents(rule.worth * rule.forecast, unit)
+    return (
+        f"The learner buys the model only if it expects it to be worth {least} more than its own "
+        f"(the payments to who answered and {format_percent(rule.margin)} more), by the released "
+        f"sums and the forecast of {forecast}, each weighted by its precision; otherwise it keeps "
+        f"its own model, {otherwise}, and the answers remain given."
     )
 
 

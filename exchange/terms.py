@@ -187,6 +187,22 @@ class SumsTerms(Form):
     alike: bool
 
 
+class GoTerms(Form):
+    """Rule of buying the model or not, once the sums are there (`exchange.learner.buying`).
+
+    ``worth`` is money for a mean cost of a record that is lower by 1; ``margin``, the part by which
+    the model must be worth more than the payments; ``forecast`` and ``deviation``, the mean of what
+    it was forecast to lower the cost by, and the standard deviation of that; ``otherwise``, the
+    part of the payments that is paid if it is not bought.
+    """
+
+    worth: Positive
+    margin: NonNegative
+    forecast: Number
+    deviation: NonNegative
+    otherwise: Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
 class OwnerTerms(Form):
     """One owner: its records, budget, payment for all answers, and the weight of its answers."""
 

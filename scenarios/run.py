@@ -13,6 +13,7 @@ from learning.forecast.decisions import DecisionCost
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
+from learning.forecast.public_check import PublicCheck, check_on_public_rows
 from learning.losses.loss import TrainingCost
 from learning.privacy.claims import Claim
 from learning.privacy.ledger import Ledger
@@ -289,22 +290,58 @@ class Run:
         return self.prediction.gain(self.game.value, payments, measure)
 
     @cached_property
-    def fitness(self) -> np.ndarray:
-        """Relative fitness of each trained model, measured on all records, (runs,)."""
+    def public_check(self) -> PublicCheck | None:
+        """The learner's check of trained models on its public rows; None where it makes none."""
+        public = self.data.public
+        if public is None or self.trained is None or self.trained.task is None:
+            return None
+        return check_on_public_rows(public, self.trained.theta)
+
+    @cached_property
+    def keeps_own(self) -> np.ndarray:
+        """Mask of the trainings after which the learner keeps its own model, (runs,).
+
+        It keeps it if public rows speak against the trained one, or if nobody is asked.
+        """
         assert self.trained is not None
-        if self.has_other_model:
-            return np.full(len(self.trained.theta), self.own_fitness)
+        if self.public_check is not None:
+            return self.public_check.failed
+        return np.full(len(self.trained.theta), self.has_other_model)
+
+    @cached_property
+    def theta(self) -> np.ndarray:
+        """Model handed over after each training, (runs, p).
+
+        A model of another kind of features, which the learner may keep, is not among them.
+        """
+        assert self.trained is not None
+        return np.where(self.keeps_own[:, None], self.planner.own_model, self.trained.theta)
+
+    @cached_property
+    def trained_fitness(self) -> np.ndarray:
+        """Relative fitness of each trained model, handed over or not, on all records, (runs,)."""
+        assert self.trained is not None
         return np.asarray(self.data.fitness.relative(self.trained.theta))
 
     @cached_property
+    def fitness(self) -> np.ndarray:
+        """Relative fitness of the model handed over after each training, (runs,).
+
+        It is measured on all records.
+        """
+        return self.put_own(self.trained_fitness, self.own_fitness)
+
+    @cached_property
     def errors(self) -> np.ndarray:
-        """Error of each trained model in the learner's measure, on all records, (runs,)."""
+        """Error of these models in the learner's measure, on all records, (runs,)."""
         assert self.trained is not None
         if self.measure is RELATIVE:
             return self.fitness
-        if self.has_other_model:
-            return np.full(len(self.trained.theta), self.own_error)
-        return self.counted(self.trained.theta)
+        return self.put_own(self.counted(self.trained.theta), self.own_error)
+
+    def put_own(self, errors: np.ndarray, own: float) -> np.ndarray:
+        """Errors (runs,) with that of the learner's own model wherever it keeps it."""
+        return np.where(self.keeps_own, own, errors)
 
     @property
     def has_other_model(self) -> bool:

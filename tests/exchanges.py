@@ -138,7 +138,8 @@ def small_contract(
         content["bounds"] |= {"target_bound": None}
         content["sums"] = {}
     for part, new in changes.items():
-        content[part] = content[part] | new if isinstance(content[part], dict) else new
+        old = content.get(part)
+        content[part] = old | new if isinstance(old, dict) else new
     return Contract.model_validate(
         content | {"claims": compute_claims(Contract.model_validate(content))}
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exchange.contract import Contract
     from exchange.learner.collecting import Step
     from exchange.learner.collector import Collected
+    from exchange.owner.table import Records
 
 STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
@@ -32,6 +33,7 @@ def collect(
     accept: list[str] | None = None,
     follow: bool = False,
     every: PollOption = EVERY,
+    public: Path | None = None,
 ) -> int:
     """Check and combine the owners' answers, and write the next question or the model.
 
@@ -46,6 +48,8 @@ def collect(
     close : Go on without missing owners if the contract allows it; they stay out.
     accept NAME : Use this owner's answer although its numbers are suspicious.
     follow : Take in each new answer until the model is made.
+    public FILE : The learner's own rows. If the model is clearly worse on them than guessing or the
+        learner's own model, the own model is handed over instead.
     """
     from exchange.contract import read_contract
 
@@ -61,7 +65,12 @@ def collect(
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)
     came = [place for place in given if place.resolve() != folder.resolve()]
-    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
+    rows = None
+    if public is not None:
+        from exchange.owner.table import read_public_records
+
+        rows = read_public_records(public, agreed, "--public")
+    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow, rows)
     if step.is_done or step.wrote is not None:
         return 0
     if step.is_stuck:
@@ -76,6 +85,7 @@ def _collect_answers(
     accepted: list[str],
     close: bool,
     every: float,
+    rows: Records | None,
 ) -> Step:
     """Take answers into a folder, then the next step; those after it too, unless ``every`` is 0."""
     from exchange.learner import collecting
@@ -86,7 +96,9 @@ def _collect_answers(
     printer = StepPrinter(contract, folder)
     now = datetime.now(UTC)
     closes = close and not every
-    step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
+    step = collecting.take_step(
+        contract, folder, accepted=accepted, close=closes, now=now, rows=rows
+    )
     printer.print_step(step)
     if not every:
         return step
@@ -97,6 +109,7 @@ def _collect_answers(
         accepted=accepted,
         close=close,
         every=every,
+        rows=rows,
         said=printer.print_step,
         held=printer.print_once,
     )
@@ -159,7 +172,9 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
             "The answers grew from round to round, but in a successful training they shrink. So "
             "the steps do not suit these records. Training went back to its start and stays there."
         )
-    if query is None:
+    if step.kept:
+        yield describe_kept(contract, found, step.kept, folder / MODEL)
+    elif query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}. It uses the answers of {owners}."
         yield describe_claims(contract, found)
@@ -169,6 +184,28 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         until = f", until {query.until}" * bool(query.until)
         question = f"Question {query.round} of {contract.rounds} is in {folder / step.wrote}"
         yield f"{question}. {', '.join(query.asked)} may answer it{until}."
+
+
+def describe_kept(contract: Contract, found: Collected, kept: str, model: Path) -> str:
+    """Describe why the learner's own model is handed over."""
+    from exchange.learner.buying import decide_by_contract
+    from exchange.learner.collecting import ROWS
+    from learning.money import format_cents
+
+    if kept == ROWS:
+        return (
+            f"{model} is the learner's own model, because the trained one is clearly worse on the "
+            "public rows than guessing or than the own model."
+        )
+    decision = decide_by_contract(contract, found)
+    assert decision is not None
+    unit = contract.currency or ""
+    least = format_cents((1 + decision.margin) * decision.payments, unit)
+    expected = format_cents(float(decision.expected[0]), unit)
+    return (
+        f"{model} is the learner's own model. By answers and forecast the trained one is worth "
+        f"{expected} more, but the contract asks for {least}."
+    )
 
 
 def describe_used(contract: Contract, found: Collected) -> str:

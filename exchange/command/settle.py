@@ -57,7 +57,8 @@ def settle(
         exchange = read_exchange(here, agreed)
         stated = read_statements(agreed, statement or [])
         content = settle_exchange(exchange, stated, unfinished=unfinished)
-        if public or aside:
+        bought = not (content["model"] and content["model"]["own"])
+        if bought and (public or aside):
             content["own_rows"] = judge_model(agreed, exchange.model, public, aside)
         progress("writing the report")
         page = write_settlement(content, place)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from exchange.contract import Contract
 from exchange.folder import (
     CLOSING,
@@ -30,8 +32,11 @@ from exchange.folder import (
     read_folder,
     write_new,
 )
+from exchange.learner.buying import decide_by_contract, fails_on_rows
 from exchange.learner.collector import Collected, collect_answers
 from exchange.messages import Answer, Closing, Query, open_for, read_answer
+from exchange.owner.table import Records
+from learning.arrays import Array
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -45,6 +50,8 @@ PATIENCE = 60.0  # seconds that the folder may be away, or a file in it be half 
 STANDS = "Put back the files as they were, or begin anew in another folder, under another contract."
 NOT_YET = "must not be there yet"
 AT_WORK = "one of another program at work"
+RULE = "rule"  # the contract's rule of buying it
+ROWS = "rows"  # the learner's own rows, which speak against the trained model
 
 
 @dataclass(frozen=True)
@@ -58,12 +65,15 @@ class Step:
         yet.
     open: the question that waits for answers; None when the model is made.
     unreadable: files of owners that are no answers.
+    kept: why the learner's own model is handed over in place of the trained one: ``RULE`` or
+        ``ROWS``; empty where it is not.
     """
 
     found: Collected | None
     wrote: str | None
     open: Query | None
     unreadable: tuple[UnreadableFile, ...] = ()
+    kept: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -165,6 +175,7 @@ def take_step(
     close: bool = False,
     accepted: Collection[str] = (),
     now: datetime,
+    rows: Records | None = None,
 ) -> Step:
     """Look at the exchange's folder and write the next question, the model, or nothing yet.
 
@@ -176,6 +187,7 @@ def take_step(
         question is over.
     accepted: owners whose suspicious answers count.
     now: the time, with its zone.
+    rows: the learner's own, on which a model is tried before it is handed over; None to try none.
 
     Raises
     ------
@@ -203,8 +215,8 @@ def take_step(
         found = collect(close=True)
     faults = tuple(unreadable)
     if found.query is None:
-        _write_model(contract, folder, queries[-1], found, closing)
-        return Step(found, MODEL, None, faults)
+        kept = _write_model(contract, folder, queries[-1], found, closing, rows)
+        return Step(found, MODEL, None, faults, kept)
     if found.query.round <= len(queries):
         return Step(found, None, found.query, faults)
     query = found.query
@@ -250,10 +262,26 @@ def _check_model(folder: Path, closing: Closing | None) -> None:
 
 
 def _write_model(
-    contract: Contract, folder: Path, last: Query, found: Collected, closing: Closing | None
-) -> None:
-    """Write the closing and then the model; after a kill between them the next start goes on."""
+    contract: Contract,
+    folder: Path,
+    last: Query,
+    found: Collected,
+    closing: Closing | None,
+    rows: Records | None,
+) -> str:
+    """Write the closing and then the model; after a kill between them the next start goes on.
+
+    Returns
+    -------
+    Why it is the learner's own, as `Step.kept`.
+    """
     raw = to_json(build_model(contract, found)).encode()
+    own = to_json(own_model(contract)).encode()
+    kept = why_own_is_kept(contract, found, rows)
+    if not kept and closing is not None and closing.model == sha256_digest(own):
+        kept = ROWS
+    if kept:
+        raw = own
     digests = {name: answer.digest for name, answer in found.used[-1].items()}
     ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw))
     place = folder / CLOSING
@@ -263,18 +291,39 @@ def _write_model(
         # It names a model with the last digits of another processor, which was never written.
         write_atomically(place, ending.raw)
     write_new(folder / MODEL, raw)
+    return kept
+
+
+def why_own_is_kept(contract: Contract, found: Collected, rows: Records | None) -> str:
+    """Say why the learner's own model is handed over, as `Step.kept`; empty where it is not."""
+    decision = decide_by_contract(contract, found)
+    if decision is not None and not decision.bought[0]:
+        return RULE
+    theta = build_model(contract, found).model.theta
+    if rows is not None and fails_on_rows(contract, theta, rows):
+        return ROWS
+    return ""
 
 
 def build_model(contract: Contract, found: Collected) -> HandedOver:
-    """Build the model of a finished exchange, with the claims of its owners."""
+    """Build the trained model of a finished exchange, with the claims of its owners."""
     assert found.phi is not None
+    return _model_at(contract, found.phi, found.owners)
+
+
+def own_model(contract: Contract) -> HandedOver:
+    """The learner's own model, from which training starts; made of nobody's answers."""
+    return _model_at(contract, np.zeros(len(contract.bounds.start)), ())
+
+
+def _model_at(contract: Contract, phi: Array, owners: Collection[str]) -> HandedOver:
     coordinates = Coordinates.of(contract.coordinates)
     labels = contract.columns.target.labels
     return HandedOver(
-        Model(contract.encoder, coordinates.loss, coordinates.model(found.phi)),
+        Model(contract.encoder, coordinates.loss, coordinates.model(phi)),
         None if labels is None else (labels[0], labels[1]),
-        found.owners,
-        tuple(claim for claim in contract.claims if claim["party"] in found.owners),
+        tuple(owners),
+        tuple(claim for claim in contract.claims if claim["party"] in owners),
         contract.forecast.basis,
     )
 
@@ -297,6 +346,7 @@ def follow_exchange(
     close: bool,
     accepted: Collection[str],
     every: float,
+    rows: Records | None = None,
     said: Callable[[Step], object],
     held: Callable[[str], object],
 ) -> Step:
@@ -310,6 +360,7 @@ def follow_exchange(
     close: whether to go on without owners that are missing as soon as their time is over.
     accepted: owners whose suspicious answers count.
     every: seconds between two looks.
+    rows: as `take_step` has them.
     said: called with each step.
     held: called with each fault that keeps the learner from a step, in words.
 
@@ -328,7 +379,9 @@ def follow_exchange(
             if seen != before or late:
                 # A disk that is not mounted leaves an empty folder: no place for a first question.
                 _check_same_contract(contract, folder)
-                step = take_step(contract, folder, close=late, accepted=accepted, now=now)
+                step = take_step(
+                    contract, folder, close=late, accepted=accepted, now=now, rows=rows
+                )
                 said(step)
         except (InputError, OSError) as error:
             if time.monotonic() > readable + PATIENCE:

@@ -14,7 +14,8 @@ import numpy as np
 
 from exchange.contract import Contract
 from exchange.folder import CLOSING, MODEL, find_closing, read_folder
-from exchange.learner.collecting import build_model
+from exchange.learner.buying import decide_by_contract
+from exchange.learner.collecting import ROWS, RULE, build_model, own_model
 from exchange.learner.collector import (
     Collected,
     agreed_plan,
@@ -36,6 +37,7 @@ from exchange.statement import Statement, compare_statement
 from learning.canonical import read_bytes, sha256_digest
 from learning.errors import InputError
 from learning.money import round_to_cent
+from scenarios.features.go import Decision
 from scenarios.model_file import HandedOver, from_json, to_json
 
 FORMAT = "dpmarket settlement 1"
@@ -117,6 +119,9 @@ def settle_exchange(
     closing = exchange.closing
     last = None if closing is None else closing.answers
     chain = link_questions(contract, exchange.queries, exchange.answers, last)
+    if unfinished and exchange.model is None and contract.go is not None:
+        rule = "cannot settle a contract by which all answers decide what is paid"
+        raise InputError("--unfinished", rule, "", "Go on with dpmarket collect.")
     if exchange.model is None and not unfinished:
         rule = "needs an exchange that is finished"
         raise InputError("settle", rule, _waiting_words(chain, contract), REMEDY)
@@ -144,7 +149,10 @@ def _settlement_content(
     faults: list[Fault],
 ) -> dict[str, Any]:
     contract = exchange.contract
-    given = _compute_given(exchange, chain, statements)
+    decision = None
+    if followed is not None and chain.whole:
+        decision = decide_by_contract(contract, followed)
+    given = _pay_by_rule(contract, _compute_given(exchange, chain, statements), decision)
     ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
     delivered = {one.owner for one in given if one.rounds or one.unused}
     told: tuple[Told, ...] = ()
@@ -164,6 +172,7 @@ def _settlement_content(
             _owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given
         ],
         "money": _money_part(given),
+        "go": _go_part(decision),
         "model": model,
         "told": [asdict(one) for one in told],
         "claims": [claim for claim in contract.claims if claim["party"] in delivered],
@@ -183,6 +192,34 @@ def _compute_given(
         if one.contract == contract.digest
     }
     return compute_deliveries(contract, chain, exchange.answers, charged)
+
+
+def _pay_by_rule(
+    contract: Contract, given: Sequence[Delivery], decision: Decision | None
+) -> Sequence[Delivery]:
+    """Pay a part if the contract's rule leaves the model unbought.
+
+    What is paid is not known where answers that decide are gone.
+    """
+    rule = contract.go
+    if rule is None or (decision is not None and decision.bought[0]):
+        return given
+    if decision is None:
+        return [replace(one, paid=None) for one in given]
+    return [replace(one, paid=round_to_cent((one.paid or 0.0) * rule.otherwise)) for one in given]
+
+
+def _go_part(decision: Decision | None) -> dict[str, Any] | None:
+    """What the contract's rule of buying comes to; None without one, or without all answers."""
+    if decision is None:
+        return None
+    return {
+        "seen": float(decision.seen[0]),
+        "std_error": float(decision.std_error[0]),
+        "expected": float(decision.expected[0]),
+        "least": (1 + decision.margin) * decision.payments,
+        "bought": bool(decision.bought[0]),
+    }
 
 
 def _waiting_words(chain: Chain, contract: Contract) -> str:
@@ -266,14 +303,25 @@ def _model_part(
         if chain.lost or not chain.whole:
             found = "answers that are not all here"
         faults.append(Fault(MODEL, "must be the model that the answers make", found))
-        return {"digest": exchange.model_digest, "follows": False}
+        return {"digest": exchange.model_digest, "follows": False, "own": None}
     stated = exchange.model_content
-    made = json.loads(to_json(build_model(exchange.contract, followed)))
-    keys = sorted(stated.keys() | made.keys())
-    other = [key for key in keys if not _is_same(stated.get(key), made.get(key))]
+    decision = decide_by_contract(exchange.contract, followed)
+    not_bought = decision is not None and not decision.bought[0]
+    other = _find_differences(stated, own_model(exchange.contract))
+    own: str | None = RULE if not_bought else ROWS
+    if other and not not_bought:
+        other = _find_differences(stated, build_model(exchange.contract, followed))
+        own = None
     rule = "must be what the contract and the answers make of it"
     faults += [Fault(f"{MODEL}: {key}", rule, "another") for key in other]
-    return {"digest": exchange.model_digest, "follows": not other}
+    return {"digest": exchange.model_digest, "follows": not other, "own": own}
+
+
+def _find_differences(stated: Mapping[str, Any], model: HandedOver) -> list[str]:
+    """Keys in which a model's file differs from a model."""
+    made = json.loads(to_json(model))
+    keys = sorted(stated.keys() | made.keys())
+    return [key for key in keys if not _is_same(stated.get(key), made.get(key))]
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -12,7 +12,7 @@ from exchange.learner.collecting import build_model
 from exchange.learner.collector import collect_answers
 from exchange.learner.sums import gather_sums
 from learning.errors import InputError
-from scenarios.model_file import HandedOver
+from scenarios.model_file import HandedOver, from_json
 
 
 def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> HandedOver:
@@ -40,6 +40,9 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
     if closing is None or not has_model(folder):
         remedy = "Finish it with dpmarket collect; --close leaves out owners who do not answer."
         raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
+    if not from_json(folder / MODEL).asked:
+        rule = "must hold a model made of sums"
+        raise InputError(str(folder), rule, "the learner's own: it bought none")
     queries, answers, _ = read_folder(folder, contract)
     found = collect_answers(contract, queries, answers, closing=closing)
     (used,) = found.used

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from exchange.contract import Contract, read_contract
-from exchange.folder import CONTRACT, MODEL, owner_slug, query_name
+from exchange.folder import CONTRACT, find_closing, owner_slug, query_name, read_folder
 from exchange.learner.agreed import contract_from_result
+from exchange.learner.collecting import build_model
+from exchange.learner.collector import collect_answers
 from exchange.limits import claimed_budget, round_up
 from exchange.messages import parse_query
 from exchange.rehearsal.division import OWN, PUBLIC, write_party_files
@@ -38,7 +40,6 @@ from learning.canonical import check_place, encode_canonical, write_atomically
 from learning.errors import InputError
 from learning.privacy.registry import VARIABLE
 from learning.progress import Progress, ignore_progress
-from scenarios.model_file import from_json
 from scenarios.report.figures import read_table
 from scenarios.report.memo import write_pages
 from scenarios.result import load_result, save_result
@@ -247,22 +248,33 @@ def play_exchange(
 
     run_all([_accept_program(places, contract, name) for name in contract.names])
     carry = partial(carry_over_flower, places, folders) if flower else None
-    run_all(_follow_programs(places, folders), watch, carry)
-    theta = from_json(shared / MODEL).model.theta
+    run_all(_follow_programs(places, contract, folders), watch, carry)
+    theta = trained_model(contract, shared)
     seen = {LEARNER: wires[shared].files}
     seen |= {name: wires[folder].files for name, folder in folders.items()}
     return Played(places, monotonic() - began, theta, seen)
+
+
+def trained_model(contract: Contract, shared: Path) -> np.ndarray:
+    """Model that the answers in a folder make, (p,), handed over or not."""
+    queries, answers, _ = read_folder(shared, contract)
+    found = collect_answers(contract, queries, answers, closing=find_closing(shared))
+    return build_model(contract, found).model.theta
 
 
 def _accept_program(places: Places, contract: Contract, name: str) -> Program:
     return owner_program(places, name, "accept", *lifted_limits(contract, name))
 
 
-def _follow_programs(places: Places, folders: Mapping[str, Path]) -> list[Program]:
+def _follow_programs(
+    places: Places, contract: Contract, folders: Mapping[str, Path]
+) -> list[Program]:
     """Programs of the learner and of all owners that follow their folders."""
-    collect = "collect", str(places.contract), str(places.shared), "--follow"
+    collect = ["collect", str(places.contract), str(places.shared), "--follow"]
+    if places.public.exists() and any(contract.bounds.start):
+        collect.append(f"--public={places.public}")
     return [
-        Program(LEARNER, collect, places.kept_by(None, LOG)),
+        Program(LEARNER, tuple(collect), places.kept_by(None, LOG)),
         *(
             owner_program(places, name, "answer", str(folder), "--follow")
             for name, folder in folders.items()

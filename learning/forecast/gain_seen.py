@@ -5,8 +5,8 @@ Released sums show it without asking anyone again: the noise on them is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from learning.training.adassp import (
     NUMBERS_HELD,
     NoisyStatistics,
     invert_held,
+    release_pilot,
     release_statistics,
+    solve_newton_step,
 )
+from learning.training.sums import ReleasedSums
 from learning.training.task import Task
 
+Pool = tuple[Array, Array, Array, Array]  # as `pool_release` returns
 STRETCHED = np.geomspace(1.0, 4.0, 9)  # lengths of owners' features over the public rows'
 
 
@@ -32,10 +36,12 @@ class GainSeen:
     cost : array (runs,), the estimate, in units of the training cost; below 0 where the trained
         model seems worse.
     std_error : array (runs,), by the noise on the sums.
+    noise : array (runs,), what that noise adds to the cost of the trained model on average.
     """
 
     cost: Array
     std_error: Array
+    noise: Array
 
 
 def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
@@ -73,23 +79,76 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
     centred = (theta - task.coordinates.centre).T
     phi = np.asarray(np.linalg.solve(task.coordinates.transform, centred).T, dtype=float)
+
+    def see(runs: Sequence[int]) -> GainSeen:
+        released = [release_statistics(task, owner, runs) for owner in task.owners]
+        return _see_some(task, phi[list(runs)], sample, released)
+
+    return _see_in_blocks(task, see)
+
+
+def see_gain_ahead(task: Task, sample: PublicSample, share: float) -> GainSeen:
+    """Estimate, from pilot sums, how much lower the cost of models of the later sums will be.
+
+    The gain of the pilot's own model is estimated as `see_gain` has it. The later model gains more
+    by what less noise takes from its cost: all but about share^2 of what the pilot's noise adds.
+
+    Parameters
+    ----------
+    task : the training, by one release of moments and scores.
+    sample : the learner's own rows.
+    share : part of each budget that the pilot spends (`release_pilot`).
+    """
+
+    def see(runs: Sequence[int]) -> GainSeen:
+        released = [release_pilot(task, owner, runs, share) for owner in task.owners]
+        matrix, vector, on_matrix, _ = pool_release(task, released)
+        step = task.coordinates.project(solve_newton_step(matrix, vector, on_matrix))
+        return _see_some(task, step, sample, released)
+
+    seen = _see_in_blocks(task, see)
+    return replace(seen, cost=seen.cost + (1 - share**2) * seen.noise)
+
+
+def _see_in_blocks(task: Task, see: Callable[[Sequence[int]], GainSeen]) -> GainSeen:
+    """Estimates of all runs, made of as many at once as memory allows."""
     block = max(1, NUMBERS_HELD // task.width**2)
-    parts = [range(task.runs)[first : first + block] for first in range(0, task.runs, block)]
-    found = [_see_some(task, phi[list(part)], sample, part) for part in parts]
-    cost, variance = (np.concatenate(part) for part in zip(*found, strict=True))
-    return GainSeen(cost, np.sqrt(variance))
+    parts = [see(range(task.runs)[first : first + block]) for first in range(0, task.runs, block)]
+    fields = ("cost", "std_error", "noise")
+    return GainSeen(*(np.concatenate([getattr(one, name) for one in parts]) for name in fields))
 
 
 def _see_some(
-    task: Task, phi: Array, sample: PublicSample, runs: Sequence[int]
-) -> tuple[Array, Array]:
-    """Estimates (runs,) and their variances."""
-    released = [release_statistics(task, owner, runs) for owner in task.owners]
-    matrix, _, on_matrix, on_vector = pool_release(task, released)
-    inverse = invert_held(matrix, on_matrix)
+    task: Task, phi: Array, sample: PublicSample, released: Sequence[NoisyStatistics]
+) -> GainSeen:
+    """Estimates of some runs, from the sums of each owner."""
     counted = restore_length(task, phi, sample, released)
-    whole, score, *largest = pool_release(task, released, counted)
-    middle = pool_release(task, released, np.sqrt(counted))[2:]
+    return _see_in_pool(
+        phi,
+        pool_release(task, released),
+        pool_release(task, released, counted),
+        pool_release(task, released, np.sqrt(counted)),
+        counted.max(axis=(0, 1)),
+    )
+
+
+def see_gain_of_sums(sums: ReleasedSums) -> GainSeen:
+    """Estimate how much lower the cost of the model of released sums is than the public model's.
+
+    Of `see_gain`, without what the public rows tell of shortened records: anybody who has the sums
+    can compute it. It is too small where records are shortened.
+    """
+    matrix, vector, on_matrix = sums.pool()
+    on_vector = np.linalg.norm(sums.vector_deviation) / sums.sizes.sum()
+    pool = matrix[None], vector[None], np.array([on_matrix]), np.array([on_vector])
+    return _see_in_pool(sums.step()[None], pool, pool, pool, np.ones(1))
+
+
+def _see_in_pool(phi: Array, sums: Pool, counted: Pool, middle: Pool, most: Array) -> GainSeen:
+    """Estimate by pooled sums: as released, restored in length, and restored by half of that."""
+    inverse = invert_held(sums[0], sums[2])
+    whole, score, *largest = counted
+    on_matrix, on_vector = sums[2:]
     seen = 2 * np.sum(phi * score, axis=1) - np.einsum("rp,rpq,rq->r", phi, whole, phi)
     length = np.sum(phi**2, axis=1)
     noise = _noise_covariance(phi, on_matrix, on_vector)
@@ -97,10 +156,11 @@ def _see_some(
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
     shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
     point = shorter[:, None] * phi
-    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle))
+    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle[2:]))
     moved = inverse @ _noise_covariance(point, on_matrix, on_vector)
-    twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * counted.max(axis=(0, 1)) ** 2
-    return seen - bias, 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
+    twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * most**2
+    variance = 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
+    return GainSeen(seen - bias, np.sqrt(variance), bias / 2)
 
 
 def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
@@ -112,7 +172,7 @@ def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
 
 def pool_release(
     task: Task, released: Sequence[NoisyStatistics], counted: Array | float = 1.0
-) -> tuple[Array, Array, Array, Array]:
+) -> Pool:
     """Mean moments (runs, p, p) and score (runs, p) as released, with the deviations of the noise.
 
     With the penalty of the learner's own regularisation. The deviations (runs,) are of the noise on

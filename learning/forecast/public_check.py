@@ -16,18 +16,24 @@ CLEAR = 3.0  # standard errors
 
 @dataclass(frozen=True)
 class PublicCheck:
-    """Shares of trained models whose mean loss on the public rows is clearly higher than another's.
+    """Masks of trained models whose mean loss on the public rows is clearly higher than another's.
 
     Parameters
     ----------
     records : number of public rows.
-    worse_than_guessing : share that is worse than the best one answer for every row.
-    worse_than_own : share that is worse than the learner's own model on rows left out of its fit.
+    worse_than_guessing : mask (runs,) of those worse than the best one answer for every row.
+    worse_than_own : mask (runs,) of those worse than the learner's own model on rows left out of
+        its fit.
     """
 
     records: int
-    worse_than_guessing: float
-    worse_than_own: float
+    worse_than_guessing: NDArray[np.bool_]
+    worse_than_own: NDArray[np.bool_]
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Mask of the models that are worse than either, (runs,): none is handed over."""
+        return self.worse_than_guessing | self.worse_than_own
 
 
 def check_on_public_rows(sample: PublicSample, theta: Array) -> PublicCheck | None:
@@ -37,7 +43,7 @@ def check_on_public_rows(sample: PublicSample, theta: Array) -> PublicCheck | No
 
     Returns
     -------
-    The shares; None where a prediction is not theta'x.
+    The masks; None where a prediction is not theta'x.
 
     Source: ours; paired z-tests. The learner's own model is fitted anew without each fifth of rows.
     """
@@ -49,8 +55,8 @@ def check_on_public_rows(sample: PublicSample, theta: Array) -> PublicCheck | No
     guessing = _losses(sample, constant, answer[None])
     return PublicCheck(
         sample.n_records,
-        float(is_clearly_higher(lost, guessing).mean()),
-        float(is_clearly_higher(lost, losses_left_out(sample)).mean()),
+        is_clearly_higher(lost, guessing),
+        is_clearly_higher(lost, losses_left_out(sample)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
@@ -177,9 +177,16 @@ class GaussianNoise(NoiseLaw):
     norm: ClassVar[int] = 2
     length_power = 2
     profile_known: ClassVar[bool] = True
+    widens = True
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.normal(size=shape), scale)
+
+    def draw_further(
+        self, factor: float, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw Gaussian noise of the variance that is missing."""
+        return self.draw(np.sqrt(factor**2 - 1), (sum(widths),), rng=rng)
 
     def draw_part(
         self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator

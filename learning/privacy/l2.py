@@ -32,6 +32,7 @@ class L2Noise(NoiseLaw):
     length_power = 1
     share_power = 1.0
     divides = True
+    widens = True
     choices: ClassVar[int] = CHOICES
     width: int
     overlap: int
@@ -70,6 +71,22 @@ class L2Noise(NoiseLaw):
         length, square, sign = np.split(drawn, [1, width + 1], axis=-1)
         signs = np.where(sign < np.log(2), -1.0, 1.0)
         return np.multiply(2 * np.sqrt(length * square) * signs, scale)
+
+    def draw_further(
+        self, factor: float, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw Gaussian vectors of random length, part by part.
+
+        The noise has the squared length W = 2 G, with G gamma of shape k = (p + 1)/2. A gamma
+        variable of shape k + N, N negative binomial of k and 1/c^2, is c^2 times one of shape k, so
+        a vector of variance 2 G', G' gamma of shape N, makes the noise c times as wide.
+        """
+        if not self.pairs:
+            drawn = _draw_missing(factor, sum(widths), rng)
+            return np.asarray(drawn / np.sqrt(self.unit_variance))
+        return np.concatenate(
+            [_draw_missing(factor, width, rng) / np.sqrt(width + 1) for width in widths]
+        )
 
     def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
         """Draw noise of variance 1, part by part where each part is priced by itself."""
@@ -118,6 +135,13 @@ class L2Noise(NoiseLaw):
         """Root of a chi-squared quantile over its mean, p + 1 degrees of freedom."""
         freedom = (self.width + 1) / 2
         return float(np.sqrt(scipy.special.gammainccinv(freedom, level) / freedom))
+
+
+def _draw_missing(factor: float, width: int, rng: np.random.Generator) -> Array:
+    """Draw what makes l2 noise of scale 1 on so many numbers ``factor`` times as wide."""
+    count = rng.negative_binomial((width + 1) / 2, factor**-2)
+    length = np.sqrt(2 * rng.standard_gamma(count))
+    return np.asarray(length * rng.normal(size=width))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ def kinds_of(name: str) -> tuple[type[Mechanism], ...]:
     return MECHANISMS[name]
 
 
+def all_widen(name: str) -> bool:
+    """Test whether further noise makes the noise of that name what a smaller budget has."""
+    return all(kind.widens for kind in kinds_of(name))
+
+
 def list_accountings(name: str, formula: str = "") -> tuple[str, ...]:
     """List the values of ``learning.accounting`` with a mechanism, the default first.
 

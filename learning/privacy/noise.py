@@ -80,6 +80,7 @@ class NoiseLaw(Declaration, ABC):
         with, 1 where budgets add and 1/2 where squared distances do; None where all answers must
         get the same noise.
     divides: whether several owners can make the noise together, each by `draw_part`.
+    widens: whether further noise makes it that of a smaller budget, by `draw_further`.
     parts: the number of independent draws that make up the noise.
     whole: whether the noise is always one draw.
     accounting: how the cost of all answers is counted.
@@ -93,6 +94,7 @@ class NoiseLaw(Declaration, ABC):
     length_power: ClassVar[int | None] = None
     share_power: ClassVar[float | None] = None
     divides: ClassVar[bool] = False
+    widens: ClassVar[bool] = False
     whole: ClassVar[bool] = True
     parts: int = 1
     accounting: str = "basic"
@@ -128,6 +130,24 @@ class NoiseLaw(Declaration, ABC):
     def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
         """Draw noise of variance 1 for one release of several parts, ``widths`` numbers each."""
         return self.draw(1.0, (sum(widths),), rng=rng) / np.sqrt(self.unit_variance)
+
+    def draw_further(
+        self, factor: float, widths: Sequence[int], *, rng: np.random.Generator
+    ) -> Array:
+        """Draw noise that, added to that of `draw_release`, makes it ``factor`` > 1 times as wide.
+
+        What is told first, at a small budget, is then the later answer with further noise, and both
+        together tell no more than the later one alone.
+
+        Raises
+        ------
+        TypeError
+            If no such noise is known.
+
+        Source: Koufogiannis, Han and Pappas, Gradual Release of Sensitive Data under Differential
+            Privacy.
+        """
+        raise TypeError(f"{self.title} is not known to become wider by further noise")
 
     def draw_release_part(
         self, parts: int, widths: Sequence[int], *, rng: np.random.Generator

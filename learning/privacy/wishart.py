@@ -37,6 +37,7 @@ from learning.arrays import Array
 from learning.declaration import Count
 from learning.privacy.l2 import L2
 from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.noise import NoiseLaw
 
 ALONE = np.pi / 6  # angle up to which a long record and a short one move moments furthest
 
@@ -100,6 +101,8 @@ class Wishart(L2):
 
     name = "wishart"
     title = "Wishart noise"
+    widens = False
+    draw_further = NoiseLaw.draw_further
 
     makers: Count = 1
 

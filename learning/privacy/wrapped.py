@@ -56,7 +56,14 @@ READ = (
         "pairs",
     ),
     *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
-    *("draw_release", "beside_moments", "length_law", "length_quantile", "deviation_quantile"),
+    *(
+        "draw_release",
+        "draw_further",
+        "beside_moments",
+        "length_law",
+        "length_quantile",
+        "deviation_quantile",
+    ),
     *("noise_term_slope", "noise_denominator", "noise_among", "scale", "epsilon"),
 )
 REPRICED = ("with_moments", "for_rounds", "for_owners", "for_weights")

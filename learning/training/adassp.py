@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -221,6 +221,36 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     return NoisyStatistics(xx, xu, matrix, vector)
 
 
+def release_pilot(task: Task, owner: Client, runs: Sequence[int], share: float) -> NoisyStatistics:
+    """Release one owner's statistics first at a share of its budget.
+
+    They are those of `release_statistics` with further noise, and their law is that of the share.
+    So they cost the share of the budget, and both releases together what the later one costs alone.
+
+    Parameters
+    ----------
+    share : part of epsilon, in (0, 1).
+    """
+    later = release_statistics(task, owner, runs)
+    if owner.silent:
+        return later
+    assert owner.epsilon is not None
+    mechanism = task.mechanism
+    sizes = owner.records.n_records
+    bound = task.coordinates.gradient_bound
+    asked = np.array([owner.epsilon, share * owner.epsilon])
+    variance = mechanism.variance(asked, sizes, bound, 1)
+    factor = float(np.sqrt(variance[1] / variance[0]))
+    rngs = task.streams.rngs(owner.name, "pilot", count=max(runs) + 1)
+    on_vector, on_matrix = draw_unit_noise(mechanism, task.width, [rngs[i] for i in runs], factor)
+    return NoisyStatistics(
+        later.xx + later.matrix_deviation[:, None, None] * on_matrix,
+        later.xu + later.vector_deviation[:, None] * on_vector,
+        factor * later.matrix_deviation,
+        factor * later.vector_deviation,
+    )
+
+
 def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
     """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric."""
     numbers = np.asarray(runs) % task.draws
@@ -242,12 +272,21 @@ def _kept_unit_noise(
 
 
 def draw_unit_noise(
-    mechanism: Mechanism, width: int, rngs: Sequence[np.random.Generator]
+    mechanism: Mechanism,
+    width: int,
+    rngs: Sequence[np.random.Generator],
+    factor: float | None = None,
 ) -> tuple[Array, Array]:
-    """Draw unit noise on sum xu, (k, p), and on sum xx', (k, p, p) symmetric, one from each rng."""
+    """Draw unit noise on sum xu, (k, p), and on sum xx', (k, p, p) symmetric, one from each rng.
+
+    With a factor, draw what makes such noise that many times as wide.
+    """
     rows, columns = np.triu_indices(width, 1)
     count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
-    draws = np.stack([mechanism.draw_release(count, rng=rng) for rng in rngs])
+    draw = mechanism.draw_release
+    if factor is not None:
+        draw = partial(mechanism.draw_further, factor)
+    draws = np.stack([draw(count, rng=rng) for rng in rngs])
     diagonal = np.arange(width)
     symmetric = np.zeros((len(rngs), width, width))
     symmetric[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)

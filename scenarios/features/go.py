@@ -10,11 +10,13 @@ import numpy as np
 import scipy
 
 from learning.errors import InputError
-from learning.forecast.gain_seen import see_gain
+from learning.forecast.gain_seen import GainSeen, see_gain, see_gain_ahead
 from learning.phrases import format_value
+from learning.privacy.mechanisms import MECHANISMS, all_widen
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.features.base import Feature, Topic
+from scenarios.schema.fields import quote_choices
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 ROUNDS = 12  # in which owners and the learner's chance to buy are settled in turn
 NEAR = 0.01  # change of that chance at which both are settled
 LEAST = 0.01  # chance that owners count with
+LIKELY = 0.4  # chance that buying pays, below which the learner stops at the pilot answers
 OTHERWISE = "cost_plus"  # a policy whose payments no parameter scales
 
 
@@ -38,6 +41,8 @@ class Decision:
     prior: mean and variance of the same over the worlds that the forecast takes for possible.
     payments: money that the owners are paid in all if it is bought.
     margin: part by which it must be worth more than they are.
+    failed: mask (runs,) of the models that the learner's public rows speak against.
+    pilot: what the pilot answers showed before; None without any.
     """
 
     seen: np.ndarray
@@ -45,6 +50,8 @@ class Decision:
     prior: tuple[float, float]
     payments: float
     margin: float = 0.0
+    failed: np.ndarray | bool = False
+    pilot: Decision | None = None
 
     @property
     def forecast_share(self) -> np.ndarray:
@@ -68,9 +75,20 @@ class Decision:
         )
 
     @property
+    def likely(self) -> np.ndarray:
+        """Mask of the trainings in which buying is likely enough to pay to go on, (runs,)."""
+        return np.asarray(self.chance_pays >= LIKELY)
+
+    @property
     def bought(self) -> np.ndarray:
-        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it."""
-        return self.expected > (1 + self.margin) * self.payments
+        """Mask of the trainings whose model is bought, (runs,), (1 + margin) P being worth it.
+
+        None is that public rows speak against, or that the learner stopped at the pilot answers of.
+        """
+        worth_it = self.expected > (1 + self.margin) * self.payments
+        if self.pilot is not None:
+            worth_it = worth_it & self.pilot.likely
+        return worth_it & ~np.asarray(self.failed)
 
 
 def decide_to_buy(run: Run) -> Decision | None:
@@ -86,7 +104,6 @@ def decide_to_buy(run: Run) -> Decision | None:
     task = trained.task if trained else None
     if run.scenario.learner.go == "always" or trained is None or task is None or public is None:
         return None
-    seen = see_gain(task, trained.theta, public)
     own = run.planner.forecast.outside
     before = run.measure.own(own)
 
@@ -94,12 +111,20 @@ def decide_to_buy(run: Run) -> Decision | None:
         reached = np.maximum(own - cost / run.planner.optimum, -1.0)
         return np.asarray(run.game.value * (before - run.measure(reached)))
 
-    value = worth_of(seen.cost)
-    up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
     worlds = run.possible_gains(0.0)
     prior = (float(worlds.mean()), float(worlds.var()))
     payments = float(run.game.payments(run.epsilon).sum())
-    return Decision(value, (up - down) / 2, prior, payments, run.scenario.learner.margin)
+    learner = run.scenario.learner
+
+    def decide(seen: GainSeen) -> Decision:
+        up, down = (worth_of(seen.cost + sign * seen.std_error) for sign in (1, -1))
+        return Decision(worth_of(seen.cost), (up - down) / 2, prior, payments, learner.margin)
+
+    pilot = None
+    if learner.pilot is not None:
+        pilot = decide(see_gain_ahead(task, public, learner.pilot))
+    decided = decide(see_gain(task, trained.theta, public))
+    return replace(decided, failed=run.keeps_own, pilot=pilot)
 
 
 def settle_by_chance(
@@ -171,13 +196,18 @@ class GoNoGo(Feature):
         return scenario.learner.go != "always"
 
     def check_unused(self, scenario: Scenario) -> None:
-        """Refuse a margin where nothing is decided."""
-        if scenario.learner.margin != type(scenario.learner).model_fields["margin"].default:
-            found = f"{scenario.learner.margin:g}"
-            raise InputError("learner.margin", f"needs {self.title}", found, "Leave it out.")
+        """Refuse a margin and pilot answers where nothing is decided."""
+        for key in ("margin", "pilot"):
+            given = getattr(scenario.learner, key)
+            if given != type(scenario.learner).model_fields[key].default:
+                raise InputError(
+                    f"learner.{key}", f"needs {self.title}", f"{given:g}", "Leave it out."
+                )
 
     def check(self, scenario: Scenario) -> None:
         """Refuse trainings without released sums, and learners without public rows."""
+        if scenario.learner.pilot is not None:
+            self._check_pilot(scenario)
         if not scenario.ways:
             rule = f'must be "one_step" with {self.title}, because its released sums decide'
             found = format_value(scenario.learning.algorithm)
@@ -188,6 +218,17 @@ class GoNoGo(Feature):
         if not scenario.data.public_rows:
             rule = "needs public rows: otherwise the learner has no model of its own to keep"
             raise InputError("learner.go", rule, "data.public_rows = 0", "Set data.public_rows.")
+
+    def _check_pilot(self, scenario: Scenario) -> None:
+        """Refuse pilot answers of noise that does not widen, and of owners who answer together."""
+        if not scenario.learning.widens:
+            able = quote_choices([name for name in MECHANISMS if all_widen(name)])
+            rule = f"must be {able} with learner.pilot"
+            found = format_value(scenario.learning.mechanism)
+            raise InputError("learning.mechanism", rule, found, "Or leave learner.pilot out.")
+        if scenario.unions:
+            rule = "must be left out with learner.pilot: members of a union answer together"
+            raise InputError("unions", rule, "them", "Or leave learner.pilot out.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:
         """Decisions to buy, and what came of them.
@@ -212,6 +253,19 @@ class GoNoGo(Feature):
             over all trainings, measured.
         go.surplus : The learner's gain after paying, on average over all trainings, measured.
         go.surplus_always : The same if every model were bought.
+        go.pilot.share : Part of each owner's ε at which it answers first; go.pilot is null unless
+            `learner.pilot` asks for that.
+        go.pilot.seen : What these answers show the first training's model to be worth to the
+            learner more than its own.
+        go.pilot.std_error : Its standard error, by the noise on them.
+        go.pilot.chance_pays : The chance, after them, that buying pays.
+        go.pilot.goes_on : Whether the learner goes on in the first training.
+        go.pilot.share_stopped : Share of the trainings that end at these answers.
+        go.pilot.losses_prevented : Share of the losses that they prevent; null without any.
+        go.pilot.gains_missed : Money that models not bought because of them would have gained,
+            on average over all trainings, measured.
+        go.pilot.epsilon_spent : Part of their ε that owners spend, on average over the trainings in
+            which no model is bought; null where every one is.
         """
         decision = run.decision
         if decision is None:
@@ -220,9 +274,6 @@ class GoNoGo(Feature):
         gains = worth - decision.payments
         bought = decision.bought
         lost = gains < 0
-        prevented = None
-        if lost.any():
-            prevented = float(np.mean(~bought[lost]))
         return {
             "seen": float(decision.seen[0]),
             "std_error": float(decision.std_error[0]),
@@ -234,8 +285,43 @@ class GoNoGo(Feature):
             "bought": bool(bought[0]),
             "share_bought": float(bought.mean()),
             "share_lost": float(lost.mean()),
-            "losses_prevented": prevented,
-            "gains_missed": float(np.mean(np.where(bought | lost, 0.0, gains))),
+            **stopping_part(~bought, gains),
             "surplus": float(np.mean(np.where(bought, gains, 0.0))),
             "surplus_always": float(gains.mean()),
+            "pilot": pilot_part(run.scenario.learner.pilot or 0.0, decision, gains),
         }
+
+
+def stopping_part(stopped: np.ndarray, gains: np.ndarray) -> dict[str, Any]:
+    """Share of losses that stopping prevents, and the money that it misses.
+
+    Parameters
+    ----------
+    stopped : mask (runs,).
+    gains : money that buying gains the learner after payments, (runs,).
+    """
+    lost = gains < 0
+    prevented = None
+    if lost.any():
+        prevented = float(np.mean(stopped[lost]))
+    missed = float(np.mean(np.where(stopped & ~lost, gains, 0.0)))
+    return {"losses_prevented": prevented, "gains_missed": missed}
+
+
+def pilot_part(share: float, decision: Decision, gains: np.ndarray) -> dict[str, Any] | None:
+    """Describe what pilot answers showed, and what came of them; None without any."""
+    pilot = decision.pilot
+    if pilot is None:
+        return None
+    stopped = ~pilot.likely
+    spent = np.where(stopped, share, 1.0)[~decision.bought]
+    return {
+        "share": share,
+        "seen": float(pilot.seen[0]),
+        "std_error": float(pilot.std_error[0]),
+        "chance_pays": float(pilot.chance_pays[0]),
+        "goes_on": bool(pilot.likely[0]),
+        "share_stopped": float(stopped.mean()),
+        **stopping_part(stopped, gains),
+        "epsilon_spent": float(spent.mean()) if len(spent) else None,
+    }

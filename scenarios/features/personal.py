@@ -72,7 +72,7 @@ class PersonalModels(Feature):
         """
         if run.trained is None:
             return None
-        common = run.trained.theta[0]
+        common = run.theta[0]
         rng = Streams(run.scenario.seed, "personal").rng("folds")
         having = [i for i, has in enumerate(run.has_model) if has]
         owners = [run.data.owners[i] for i in having]

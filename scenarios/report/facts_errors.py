@@ -109,6 +109,11 @@ def worse_than_guessing(result: Content) -> bool:
     return bool(error_bought(result) >= result["errors"]["measured"]["constant"]["error"])
 
 
+def first_fails(result: Content) -> bool:
+    """Test whether public rows speak against the first trained model, which is not handed over."""
+    return any(fact.get("first") for fact in result["validation"]["explanation"])
+
+
 def kind_matters_more(result: Content) -> bool:
     """Test whether other columns or another kind of model would gain more than buying does."""
     measured = result["errors"]["measured"]

@@ -24,6 +24,7 @@ from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import (
     BEST,
     MECHANISMS,
+    all_widen,
     kinds_of,
     list_accountings,
     needs_delta,
@@ -203,6 +204,11 @@ class Learning(Section):
     def trains_by(self) -> Algorithm:
         """The algorithm that trains, where one is named."""
         return ALGORITHMS[self.algorithm]
+
+    @property
+    def widens(self) -> bool:
+        """Test whether noise of the named mechanism becomes that of a smaller budget by more."""
+        return all_widen(self.mechanism)
 
     @property
     def one_by_one(self) -> bool:

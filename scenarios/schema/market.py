@@ -15,6 +15,7 @@ from learning.declaration import (
     NamedPerOwnerRule,
     NonNegative,
     Positive,
+    Probability,
     Words,
     describe_type,
     type_adapter,
@@ -339,6 +340,10 @@ class Learner(Buyer):
     margin: NonNegative = 0.1
     """With `go`, the part by which what the model is expected to be worth must exceed the payments:
     0 gains most on average, more prevents more losses and misses more gains."""
+    pilot: Probability | None = None
+    """With `go`, the part of its ε at which each owner first answers: the later answer with further
+    noise. The learner stops at these where they leave buying a small chance to pay, and the rest of
+    the ε is never spent. If it goes on, they cost nothing besides. Unless given, there are none."""
 
 
 # What results call the learner of [learner] and [policy], where there are several.

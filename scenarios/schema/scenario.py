@@ -130,6 +130,8 @@ class Scenario(Section):
         decided = self.learning.decided
         if self.learner.go != "always":
             decided = tuple(one for one in decided if one.trains_by.scores)
+        if self.learner.pilot is not None:
+            decided = tuple(one for one in decided if one.widens)
         if not self.trusts.secure:
             return decided
         return tuple(one for one in decided if one.trains_by.sums_suffice)

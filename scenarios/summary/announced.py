@@ -59,7 +59,7 @@ def make_protocol(run: Run, content: Mapping[str, Any]) -> dict[str, Any] | None
     told: dict[str, Any] = {}
     if not why:
         try:
-            told = training_part(run) | market_part(run, content)
+            told = training_part(run) | market_part(run, content) | go_part(run)
         except InputError as error:
             # The table, which is looked at once more, is gone or another: no reason to lose a run.
             why = [error]
@@ -99,6 +99,26 @@ def sums_part(run: Run) -> dict[str, Any]:
     """Bounds of moments and scores, where owners release sums; nothing elsewhere."""
     scores = run.planner.coordinates.scores
     return {} if scores is None else {"sums": asdict(scores)}
+
+
+def go_part(run: Run) -> dict[str, Any]:
+    """Rule of buying the model or not, where the learner decides; nothing elsewhere.
+
+    The decision is that of `scenarios.features.go`, by what all parties can compute.
+    """
+    learner = run.scenario.learner
+    if learner.go == "always":
+        return {}
+    worth = run.game.value / run.planner.optimum
+    falls = run.possible_gains(0.0) / worth
+    rule = {
+        "worth": float(worth),
+        "margin": float(learner.margin),
+        "forecast": float(falls.mean()),
+        "deviation": float(falls.std()),
+        "otherwise": 0.0,
+    }
+    return {"go": rule}
 
 
 def bounds_part(run: Run) -> dict[str, Any]:
@@ -202,11 +222,12 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if scenario.policy.kind == "contribution":
         rule = "must be another in an exchange: answers are tried on rows that only the learner has"
         yield "policy.kind", rule, format_value("contribution"), "Name one that pays by sales."
-    if scenario.learner.go != "always":
-        rule = (
-            'must be "always" in an exchange, because its contract pays for every answer delivered'
-        )
-        yield "learner.go", rule, format_value(scenario.learner.go), LEAVE
+    if scenario.learner.go != "always" and scenario.learner.worth is not None:
+        rule = "must be money per unit of relative fitness in an exchange with learner.go"
+        yield "learner.value", rule, "money for a unit of error", "Or leave learner.go out."
+    if scenario.learner.pilot is not None:
+        rule = "must be left out in an exchange, in which each owner answers once"
+        yield "learner.pilot", rule, f"{scenario.learner.pilot:g}", LEAVE
     if scenario.owners.report:
         rule = "must be 0 in an exchange, because nothing is reported before trading"
         yield "owners.report", rule, f"{scenario.owners.report:g}", LEAVE

@@ -221,7 +221,7 @@ def talk_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def handed_over(run: Run) -> HandedOver | None:
-    """The model of the first training, with the claims that hold of it.
+    """The model of the first training, with the claims that hold of it, or the learner's own.
 
     Where there are several learners, it is that of the first. None without training, and where the
     learner does not buy it.
@@ -233,14 +233,15 @@ def handed_over(run: Run) -> HandedOver | None:
     claims = claims_part(run.scenario, data, run.planner, run.epsilon)
     if run.history:
         claims = all_claims(run)
-    model = Model(data.encoder, run.scenario.learning.objective, trained.theta[0])
+    model = Model(data.encoder, run.scenario.learning.objective, run.theta[0])
     held = data.holdout
-    if data.alternative is not None and run.has_other_model:
+    keeps_own = bool(run.keeps_own[0])
+    if data.alternative is not None and keeps_own:
         own = data.alternative.own
         model = Model(own.encoder, model.loss, own.theta)
         held = data.alternative.records[1]
     fresh = try_model(model, held) if held else None
-    asked = run.asks & (run.epsilon > 0)
+    asked = (not keeps_own) & (run.epsilon > 0) & run.asks
     names = tuple(name for name, one in zip(data.names, asked, strict=True) if one)
     claimed = tuple(to_plain(claim) for claim in weakest_claims(claims).values())
     return HandedOver(model, data.table.labels, names, claimed, run.planner.forecast.basis, fresh)

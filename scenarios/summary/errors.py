@@ -164,9 +164,7 @@ def measure_models(
     trained = None
     first = None
     if run.trained is not None:
-        errors = count_errors(run, run.trained.theta, parts, measure)
-        if run.has_other_model:
-            errors = np.full(len(errors), outside)
+        errors = run.put_own(count_errors(run, run.trained.theta, parts, measure), outside)
         trained = summarise_runs(errors)
         first = float(errors[0])
     best = float(count_errors(run, run.data.fitness.minimiser[None], parts, measure)[0])

@@ -12,7 +12,6 @@ from learning.forecast.likeness import compare_owners
 from learning.forecast.measures import RELATIVE
 from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
-from learning.forecast.public_check import check_on_public_rows
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.promises import make_claims, weakest_claims
 from learning.progress import count_progress
@@ -65,7 +64,7 @@ def validation_part(
     money = market.money_part(run)
     money["break_even"] = measured_break_even(run, learner.get("break_even"))
     explained = explain_difference(runs, predicted, projected=trained.projected)
-    z = z_score(runs, predicted["oracle"])
+    z = z_score(summarise_runs(run.trained_fitness), predicted["oracle"])
     if trained.stopped:  # the law is of trainings that go on
         z = None
         explained = [explained[0], {"cause": "answers_grew", "share": trained.stopped}]
@@ -83,29 +82,31 @@ def validation_part(
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
-        "explanation": explained + list_failed_checks(run, trained) + told,
-        "holdout": holdout_part(run, trained),
+        "explanation": explained + list_failed_checks(run) + told,
+        "holdout": holdout_part(run),
         "baselines": baselines_part(run),
         "lojasiewicz": lojasiewicz_part(run),
     }
 
 
-def list_failed_checks(run: Run, trained: Trained) -> list[dict[str, Any]]:
+def list_failed_checks(run: Run) -> list[dict[str, Any]]:
     """List what the learner's public rows say against the trained models, as facts with a cause."""
-    public = run.data.public
-    if public is None or trained.task is None:
-        return []
-    found = check_on_public_rows(public, trained.theta)
+    found = run.public_check
     if found is None:
         return []
-    shares = {
+    masks = {
         "worse_than_guessing": found.worse_than_guessing,
         "worse_than_own": found.worse_than_own,
     }
     return [
-        {"cause": cause, "share": share, "records": found.records}
-        for cause, share in shares.items()
-        if share
+        {
+            "cause": cause,
+            "share": float(mask.mean()),
+            "records": found.records,
+            "first": bool(mask[0]),
+        }
+        for cause, mask in masks.items()
+        if mask.any()
     ]
 
 
@@ -133,7 +134,7 @@ def kind_p_values(scenario: Scenario, data: MarketData) -> tuple[float, float]:
     return among, homogeneity_of_records(gradients, (count, public.n_records), rng=rng)
 
 
-def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
+def holdout_part(run: Run) -> dict[str, Any] | None:
     """Mean squared error, or share of wrong labels, of several models on held-out rows.
 
     Where the learner counts in terms of its own, the errors in these are added. None without
@@ -146,7 +147,7 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
         return None
     fresh = data.holdout
     models = {
-        "trained": trained.theta,
+        "trained": run.theta,
         "nonprivate": data.fitness.minimiser[None],
         "outside": planner.own_model[None],
     }
@@ -156,13 +157,15 @@ def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
     if data.alternative is not None:
         found[f"{name}_outside"] = data.alternative.held_out(loss)
-        if run.has_other_model:
-            found[f"{name}_trained"] = found[f"{name}_outside"]
+        if run.keeps_own.any():
+            errors = np.array([fresh.error(loss, one[None]) for one in run.theta])
+            handed_over = run.put_own(errors, found[f"{name}_outside"])
+            found[f"{name}_trained"] = float(handed_over.mean())
     found[guessing] = fresh.baseline_error(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
     if run.measure is not RELATIVE:
-        found["terms"] = fresh_terms_part(run, trained, fresh)
+        found["terms"] = fresh_terms_part(run, fresh)
     return found
 
 
@@ -178,7 +181,7 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
     none_found: dict[str, Any] = {"homogeneity": None, "likeness": None}
     sees: dict[str, Any] = {}
     if aside is not None and public is not None:
-        models = np.stack([run.planner.own_model, trained.theta[0]])
+        models = np.stack([run.planner.own_model, run.theta[0]])
         sees["aside"] = {"records": aside.n_records} | asdict(
             compare_models(public, aside.x, aside.y, models)
         )

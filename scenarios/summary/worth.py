@@ -14,7 +14,6 @@ from learning.forecast.fitness import epsilon_worth
 from learning.forecast.measures import RELATIVE
 from learning.forecast.prediction import quantiles
 from learning.losses.loss import Fresh, Loss
-from learning.training.engine import Trained
 from market.game.game import Game
 from scenarios.features import FEATURES
 from scenarios.planning import prepare
@@ -107,21 +106,19 @@ class FreshCost:
         raise TypeError("fresh rows have no best model")
 
 
-def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
-    """Errors on held-out rows: trained models, the learner's own, and a constant."""
+def fresh_terms_part(run: Run, fresh: Any) -> dict[str, Any]:
+    """Errors on held-out rows: models handed over, the learner's own, and a constant."""
     cost: Any = FreshCost(fresh, run.scenario.learning.objective)
-    made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
-    found: dict[str, Any] = {
-        who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
-    }
+    errors = run.measure.counted(run.theta, cost, [fresh])
+    own = run.measure.counted(run.planner.own_model[None], cost, [fresh])
+    found: dict[str, Any] = {"trained": float(errors.mean()), "outside": float(own[0])}
     alternative = run.data.alternative
     if alternative is not None:
         held = alternative.records[1]
         assert held is not None
         cost = FreshCost(held, run.scenario.learning.objective)
         found["outside"] = run.count_alternative(cost, [held])
-        if run.has_other_model:
-            found["trained"] = found["outside"]
+        found["trained"] = float(run.put_own(errors, found["outside"]).mean())
     return found | {"constant": constant_part(run, [fresh])}
 
 

@@ -125,7 +125,7 @@ def planned_on(scenario: Scenario) -> str:
         "learning": True,
         "trust": True,
         "owners": {"epsilon", "records", "report", "spread"},
-        "learner": {"go"},
+        "learner": {"go", "pilot"},
     }
     seen = scenario.model_dump(include=looked_at)
     return repr((str(scenario.folder), str(scenario.data_folder), seen))

@@ -26,7 +26,8 @@ from scenarios.planning import prepare
 from scenarios.result import PROTOCOL, save_result
 from scenarios.runner import carry_out, with_protocol
 from scenarios.schema.loading import load
-from scenarios.summary.announced import list_unsupported, make_protocol, market_part
+from scenarios.schema.market import Worth
+from scenarios.summary.announced import go_part, list_unsupported, make_protocol, market_part
 from scenarios.training import training_task
 
 __all__ = ["quick_module"]
@@ -210,6 +211,18 @@ def under(run, **changes):
     return replace(run, scenario=run.scenario.model_copy(update=changes))
 
 
+def test_the_rule_of_buying_has_the_forecast_in_units_of_cost(plain):
+    run = plain[0]
+    assert go_part(run) == {}
+    deciding = run.scenario.learner.model_copy(update={"go": "worth_it", "margin": 0.3})
+    rule = go_part(under(run, learner=deciding))["go"]
+    gains = run.possible_gains(0.0)
+    assert rule["worth"] * run.planner.optimum == pytest.approx(run.game.value)
+    assert rule["worth"] * rule["forecast"] == pytest.approx(gains.mean())
+    assert rule["worth"] * rule["deviation"] == pytest.approx(gains.std())
+    assert (rule["margin"], rule["otherwise"]) == (0.3, 0.0)
+
+
 def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     run = plain[0]
     planner = plain[0].planner
@@ -225,8 +238,14 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     assert told(under(run, policy=scenario.policy.model_copy(update={"kind": "contribution"}))) == [
         "policy.kind"
     ]
-    stopping = scenario.learner.model_copy(update={"go": "worth_it"})
-    assert told(under(run, learner=stopping)) == ["learner.go"]
+    deciding = {"go": "worth_it"}
+    assert told(under(run, learner=scenario.learner.model_copy(update=deciding))) == []
+    piloting = scenario.learner.model_copy(update=deciding | {"pilot": 0.2})
+    assert told(under(run, learner=piloting)) == ["learner.pilot"]
+    counting = deciding | {"value": Worth(per="rmse", money=10.0)}
+    assert told(under(run, learner=scenario.learner.model_copy(update=counting))) == [
+        "learner.value"
+    ]
     assert told(under(run, owners=scenario.owners.model_copy(update={"report": 0.1}))) == [
         "owners.report"
     ]

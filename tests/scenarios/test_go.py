@@ -13,10 +13,10 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 from scenarios.command.console import summary_lines
-from scenarios.features.go import OTHERWISE, Decision, expect_payments
+from scenarios.features.go import OTHERWISE, Decision, decide_to_buy, expect_payments
 from scenarios.planning import prepare
 from scenarios.report.page import render
-from scenarios.runner import carry_out, run
+from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
 from scenarios.summary.verdict import chance_above
@@ -69,6 +69,32 @@ def test_each_training_is_decided_by_its_own_sums():
     unmargined = replace(decision, margin=0.0)
     assert ((decision.chance_pays > 0.5) == unmargined.bought).all()
     assert decision.bought.mean() < unmargined.bought.mean()
+
+
+def test_a_pilot_ends_trainings_before_most_of_the_budget_is_spent():
+    scenario = insurers("policy.budget=4500", "learner.pilot=0.2", "validation.runs=100")
+    done = carry_out(scenario, prepare(scenario))
+    decision = done.decision
+    stopped = ~decision.pilot.likely
+    assert 0.3 < stopped.mean() < 0.9 and not decision.bought[stopped].any()
+    alone = replace(decision, pilot=None)
+    assert (decision.bought == (alone.bought & ~stopped)).all()
+    assert decision.pilot.std_error.mean() > 2 * decision.std_error.mean()
+    without = decide_to_buy(
+        replace(done, scenario=insurers("policy.budget=4500", "validation.runs=100"))
+    )
+    assert (without.seen == decision.seen).all() and without.pilot is None
+    content = result_of(done).content
+    pilot = content["go"]["pilot"]
+    assert pilot["share_stopped"] == pytest.approx(stopped.mean())
+    spent = np.where(stopped, 0.2, 1.0)[~decision.bought].mean()
+    assert pilot["epsilon_spent"] == pytest.approx(spent)
+    assert 0.2 < spent < 0.8
+    assert not differing("result.json", content)[0]
+    text = "\n".join(summary_lines(content))
+    assert "The first answers end" in text and "so the owners answered in full" in text
+    content["go"]["pilot"]["goes_on"] = False
+    assert "the rest of the ε is not spent" in "\n".join(summary_lines(content))
 
 
 def test_what_is_expected_is_the_mean_of_both_laws():
@@ -159,6 +185,17 @@ def test_a_refusal_is_about_what_sums_show():
         ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
         (["learner.margin=0.2"], 'learner.margin: needs learner.go = "worth_it"'),
         ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
+        (["learner.pilot=0.2"], 'learner.pilot: needs learner.go = "worth_it"'),
+        ([*RULE, "learner.pilot=1.0"], "learner.pilot: must be"),
+        (
+            [
+                "learning.algorithm=one_step",
+                "learning.mechanism=wishart",
+                *RULE[3:],
+                "learner.pilot=0.2",
+            ],
+            'learning.mechanism: must be "gaussian" or "l2" with learner.pilot',
+        ),
         (["learner.go=maybe"], 'learner.go: must be "always" or "worth_it"'),
     ],
 )

@@ -8,7 +8,12 @@ from populations import generated
 from releases import BOUNDED, WHOLE, P, market
 from sizes import sized
 
-from learning.forecast.gain_seen import pool_release, see_gain
+from learning.forecast.gain_seen import (
+    pool_release,
+    see_gain,
+    see_gain_ahead,
+    see_gain_of_sums,
+)
 from learning.forecast.public_sample import PublicSample
 from learning.losses.clipping import Scores
 from learning.privacy.gaussian import Gaussian
@@ -16,7 +21,7 @@ from learning.privacy.l2 import L2
 from learning.training.adassp import release_statistics
 from learning.training.client import make_clients
 from learning.training.engine import train
-from learning.training.sums import released_sums
+from learning.training.sums import released_runs, released_sums
 
 MECHANISM = Gaussian(1e-6, "pld")
 
@@ -59,6 +64,39 @@ def test_the_gain_is_unbiased_and_its_error_known(mechanism):
     assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
     assert found.std_error.mean() == pytest.approx(error.std(), rel=0.1)
     assert error.std() < 0.1 * found.cost.mean()  # small enough for an expansion
+
+
+def test_sums_alone_show_the_gain_of_shortened_records_to_anybody():
+    """Unbiased over releases, with the stated error; without noise, exactly the fall of the cost."""
+    task, pooled = market(runs=1)
+    exact = see_gain_of_sums(released_sums(task))
+    assert exact.cost == pytest.approx(fall_of_cost(task, pooled, train(task).theta))
+    assert exact.std_error == exact.noise == pytest.approx(0)
+    runs = sized(600, 10_000)
+    wide = replace(WHOLE, radius=2.6, scores=Scores(8.0, 0.4))
+    task, pooled = market(100.0, wide, runs=runs)
+    found = [see_gain_of_sums(sums) for sums in released_runs(task, range(runs))]
+    cost, std_error = (
+        np.array([getattr(one, name)[0] for one in found]) for name in ("cost", "std_error")
+    )
+    error = cost - fall_of_cost(task, pooled, train(task).theta)
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
+    assert std_error.mean() == pytest.approx(error.std(), rel=0.15)
+
+
+@pytest.mark.parametrize("mechanism", [None, L2(width=P).with_moments(0.4)])
+def test_a_pilot_shows_the_gain_of_the_later_answers(mechanism):
+    """Over trainings: the mean is the later models' gain, and the error is known."""
+    runs = sized(1200, 20_000)
+    wide = replace(WHOLE, radius=2.6, scores=Scores(8.0, 0.4))
+    task, pooled = market(20.0, wide, runs=runs, mechanism=mechanism)
+    true = fall_of_cost(task, pooled, train(task).theta)
+    found = see_gain_ahead(task, sample(), 0.4)
+    error = found.cost - true.mean()
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(runs)
+    assert found.std_error.mean() == pytest.approx(error.std(), rel=0.1)
+    later = see_gain(task, train(task).theta, sample())
+    assert found.std_error.mean() > 1.8 * later.std_error.mean()
 
 
 def test_noise_that_hides_everything_shows_no_gain():

@@ -128,8 +128,8 @@ VARIANTS = {
     "worse on public rows": result(
         validation__explanation=[
             result()["validation"]["explanation"][0],
-            {"cause": "worse_than_guessing", "share": 0.25, "records": 150},
-            {"cause": "worse_than_own", "share": 1.0, "records": 150},
+            {"cause": "worse_than_guessing", "share": 0.25, "records": 150, "first": False},
+            {"cause": "worse_than_own", "share": 1.0, "records": 150, "first": True},
         ]
     ),
     "ways compared in doubt": result(

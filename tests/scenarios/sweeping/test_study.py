@@ -172,6 +172,7 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
 
     class Learner(Unseen):
         go = scenario.learner.go
+        pilot = scenario.learner.pilot
 
     hidden = dict.fromkeys(("policy", "regulation", "market", "validation"), Unseen())
     hidden["learner"] = Learner()
