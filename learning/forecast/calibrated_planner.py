@@ -23,7 +23,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
-from learning.forecast.one_step import price_moments
+from learning.forecast.one_step import geometric_mean, price_moments
 from learning.forecast.planner import (
     Decomposition,
     Planner,
@@ -245,6 +245,7 @@ def calibrated_planner(
     if moved is not None:
         kinds = moved.start_coordinates(coordinates)
         rehearsal = replace(rehearsal, starts=kinds, in_doubt=True)
+        outside = max(outside, float(geometric_mean(moved.outside_excess / moved.optimum, axis=0)))
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
     cost = rehearsal.cost
