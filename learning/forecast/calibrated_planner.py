@@ -245,13 +245,13 @@ def calibrated_planner(
     if moved is not None:
         kinds = moved.start_coordinates(coordinates)
         rehearsal = replace(rehearsal, starts=kinds, in_doubt=True)
-        outside = max(outside, float(geometric_mean(moved.outside_excess / moved.optimum, axis=0)))
+        outside = max(outside, float(geometric_mean(rehearsal.untrained, axis=0)))
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
     cost = rehearsal.cost
     optimum = float(cost.optimum)
     curvatures = least, largest if coordinates.loss.smooth else np.inf
-    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
+    away = optimum * float(np.mean(replace(rehearsal, starts=starts).untrained))
     made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
     return CalibratedPlanner(*made, rehearsal, between=between)
 
