@@ -18,7 +18,7 @@ from learning.forecast.calibration import (
     lower_envelope,
     noise_levels,
 )
-from learning.forecast.decisions import Decisions, DecisionStudy
+from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_kinds
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
@@ -174,7 +174,12 @@ class CalibratedPlanner(Planner):
         if self.bootstrap is not None:
             own_models = self.bootstrap.models
             rows = list(self.bootstrap.rows)
-        return DecisionStudy(self.rehearsal, curves, own_models, rows, decisions).measure()
+        cost = DecisionStudy(self.rehearsal, curves, own_models, rows, decisions).measure()
+        other = self.bootstrap and self.bootstrap.sample.other_kind
+        if not other:
+            return cost
+        own_kind = compare_own_kinds(other, self.inputs.public.y, decisions, rows)
+        return replace(cost, own_kind=own_kind)
 
     def trained(
         self,
