@@ -253,8 +253,7 @@ def calibrated_planner(
         outside = max(outside, float(geometric_mean(rehearsal.untrained, axis=0)))
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
-    cost = rehearsal.cost
-    optimum = float(cost.optimum)
+    optimum = float(rehearsal.cost.optimum) if bootstrap is None else bootstrap.optimum
     curvatures = least, largest if coordinates.loss.smooth else np.inf
     away = optimum * float(np.mean(replace(rehearsal, starts=starts).untrained))
     made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
