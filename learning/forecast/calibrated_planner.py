@@ -23,7 +23,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
-from learning.forecast.one_step import price_moments
+from learning.forecast.one_step import geometric_mean, price_moments
 from learning.forecast.planner import (
     Decomposition,
     Planner,
@@ -250,12 +250,12 @@ def calibrated_planner(
     if moved is not None:
         kinds = moved.start_coordinates(coordinates)
         rehearsal = replace(rehearsal, starts=kinds, in_doubt=True)
+        outside = max(outside, float(geometric_mean(rehearsal.untrained, axis=0)))
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
-    cost = rehearsal.cost
-    optimum = float(cost.optimum)
+    optimum = float(rehearsal.cost.optimum) if bootstrap is None else bootstrap.optimum
     curvatures = least, largest if coordinates.loss.smooth else np.inf
-    away = optimum * float(np.mean(cost.relative(np.array([one.centre for one in starts]))))
+    away = optimum * float(np.mean(replace(rehearsal, starts=starts).untrained))
     made = inputs, coordinates, mechanism, forecast, bootstrap, optimum, curvatures, away
     return CalibratedPlanner(*made, rehearsal, between=between)
 

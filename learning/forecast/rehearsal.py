@@ -371,13 +371,21 @@ class Rehearsal:
                 found[i, ..., number] = fitness
         return np.where(np.isfinite(found), found, np.inf).swapaxes(3, 4)
 
-    def average(self, found: Array) -> Array:
-        """Mean of relative fitness (..., starts, repeats), geometric over starts that are in doubt.
+    @property
+    def untrained(self) -> Array:
+        """Relative fitness at each start, (starts,)."""
+        return np.asarray(self.cost.relative(np.array([start.centre for start in self.starts])))
 
-        Kinds under which all fails do not decide then.
+    def average(self, found: Array) -> Array:
+        """Mean of relative fitness (..., starts, repeats) over both.
+
+        Over starts that are in doubt it is geometric, and a training counts as no worse than its
+        start: kinds under which all fails, the learner's own model too, do not decide.
         """
         each = found.mean(axis=-1)
-        return geometric_mean(each, axis=-1) if self.in_doubt else np.asarray(each.mean(axis=-1))
+        if not self.in_doubt:
+            return np.asarray(each.mean(axis=-1))
+        return geometric_mean(np.minimum(each, self.untrained), axis=-1)
 
     def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
         """Measure relative fitness under one plan, (levels, starts, repeats)."""

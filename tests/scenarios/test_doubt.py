@@ -5,7 +5,9 @@ import pytest
 
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
+from scenarios.schema.loading import load
 from scenarios.summary.verdict import buying_pays, chance_above, gain_part
+from scenarios.training import train_at
 from tests.scenarios.test_loss_reports import REPORT, SCENARIO
 from tests.scenarios.test_loss_reports import scenario as nameless
 from tests.scenarios.test_owners_who_differ import scenario as named
@@ -68,6 +70,19 @@ def test_rows_in_the_order_of_the_file_are_in_doubt_and_shuffled_ones_are_not(wr
     assert made["shuffled"].planner.predict(SOLD).without_doubt is None
     assert made["as_is"].planner.predict(SOLD).without_doubt is not None
     assert "split" in SCENARIO
+
+
+@pytest.mark.slow
+def test_insurers_in_file_order_come_to_what_is_forecast():
+    """Were they of one kind, a quarter of it would be forecast. The learner's own model is worse than it seems, too."""
+    way = ["learning.algorithm=one_step", "learning.mechanism=wishart", "learning.start=shrunk"]
+    asked = ["seed=54", "data.order=as_is", "validation.runs=30"]
+    scenario = load("three_insurers", [*way, *asked])
+    data, planner = prepare(scenario)
+    trained = data.fitness.relative(train_at(scenario, planner, np.ones(3)).theta).mean()
+    own = data.fitness.relative(planner.own_model)
+    assert 0.5 < trained / planner.at(np.ones(3)) < 2
+    assert planner.bootstrap.relative_outside < planner.forecast.outside < own
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_model_that_costs_more_than_it_brings_is_not_handed_over():
 
 def test_each_training_is_decided_by_its_own_sums():
     """The decision of a run is that of a learner who knows nothing but that run."""
-    scenario = insurers("policy.budget=5000")
+    scenario = insurers("policy.budget=4000")
     prepared = prepare(scenario)
     done = carry_out(scenario, prepared)
     decision = done.decision

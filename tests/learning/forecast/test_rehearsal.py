@@ -423,3 +423,11 @@ def test_plans_of_as_many_rounds_are_measured_together(monkeypatch):
         np.testing.assert_allclose(values, alone[plan].mean(axis=(1, 2)), rtol=1e-9)
         spread = np.sqrt(alone[plan].var(axis=2, ddof=1).sum(axis=1) / 2) / len(of.starts)
         np.testing.assert_allclose(errors, spread, rtol=1e-9, atol=1e-300)
+
+
+def test_in_doubt_no_training_counts_as_worse_than_its_start_and_factors_are_averaged():
+    of = stage("averaged", starts=2)
+    low, high = of.untrained
+    found = np.array([[[low / 5, low / 3], [high * 40, np.inf]]])
+    assert of.average(found)[0] == np.inf
+    assert replace(of, in_doubt=True).average(found)[0] == pytest.approx(np.sqrt(low * high * 4 / 15))
