@@ -141,7 +141,7 @@ def settle_features(
         rule = "needs a linear model, since a network makes its own features"
         raise InputError("learning.features", rule, stated, "Leave it out.")
     if not len(public):
-        rule = "must be above 0 where kinds of features are compared on them"
+        rule = "must be above 0 if kinds of features are compared on these rows"
         raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
     encoder = None if stated == BEST else fit_kind(scenario, table, stated, public)
     tried = _try_kinds(scenario, table, public, stated)

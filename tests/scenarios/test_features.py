@@ -206,9 +206,9 @@ def predict_own(result, data, frame):
     ("labels", "kind", "holdout"),
     [
         (False, "linear", True),
-        (False, "linear", False),
+        pytest.param(False, "linear", False, marks=pytest.mark.deep),
         (False, "bins", True),
-        (True, "linear", True),
+        pytest.param(True, "linear", True, marks=pytest.mark.deep),
         (True, "linear", False),
     ],
 )
