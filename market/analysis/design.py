@@ -200,6 +200,7 @@ def explore_policies(
     points: int = 25,
     precision: float = PRECISE,
     enough: float = -np.inf,
+    least: float = -np.inf,
     **search: Any,
 ) -> Study:
     """Search a family for the feasible policy that is best for the learner, ``Study.best``.
@@ -217,6 +218,7 @@ def explore_policies(
     points : int, grid points
     precision : float, relative precision of the parameter
     enough : float, money; a survey that gains less is not narrowed down
+    least : float, money; a policy that gains less is found within `COARSE` alone
     **search : budget, starts, optimistic and bound, as in `evaluate_policy`
 
     Raises
@@ -252,7 +254,7 @@ def explore_policies(
     if max(gained, default=-np.inf) < enough:
         return study
     for _ in range(CHECKS):
-        _narrow_peaks(study)
+        _narrow_peaks(study, least)
         if study.best_is_confirmed():
             break
     return study
@@ -360,7 +362,7 @@ def rank_design(design: Design) -> Rank:
     return -design.constraint_violation, design.surplus
 
 
-def _narrow_peaks(study: Study) -> None:
+def _narrow_peaks(study: Study, least: float) -> None:
     """Narrow the best cells between the policies surveyed, in logarithms of the parameter."""
     surveyed = sorted(study.surveyed, key=_parameter_of)
     grid = [float(np.log(_parameter_of(design))) for design in surveyed]
@@ -371,7 +373,7 @@ def _narrow_peaks(study: Study) -> None:
         at for at in order if ranks[at] >= max(ranks[max(at - 1, 0)], ranks[min(at + 1, last)])
     ]
     known = Ranks(study)
-    best = (-np.inf, -np.inf)
+    best = (-np.inf, -np.inf) if least == -np.inf else (0.0, least)
     for at in peaks[:PEAKS]:
         left = grid[max(at - 1, 0)]
         right = grid[min(at + 1, last)]

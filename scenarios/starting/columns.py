@@ -37,7 +37,19 @@ OWNER_NAMES = frozenset(OWNERS.split())
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
 NUMBERING = {"id", "ids", "uuid", "guid", "key", "index", "idx", "row", "rownum"}
 
-LATER = frozenset(["duration", "disposition", "outcome", "recoveries", "charges", "costs"])
+LATER = frozenset(
+    [
+        "duration",
+        "disposition",
+        "outcome",
+        "recoveries",
+        "charges",
+        "costs",
+        "death",
+        "died",
+        "deceased",
+    ]
+)
 PROTECTED = frozenset(
     [
         "sex",

@@ -198,11 +198,11 @@ def design_scenario(
     search = Search(prepared, market_game(scenario, *prepared), spending, bool(kinds), optimistic)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, search.game))
     names = list(kinds) or candidates(scenario, prepared)
-    tried = try_kinds(search, scenario, names, progress)
+    tried = try_kinds(search, scenario, names, worth, progress)
     if tried[0].gain <= worth:
         less = without_noisiest(scenario, prepared, tried)
         if less is not None:
-            tried = try_kinds(search, less, names, progress)
+            tried = try_kinds(search, less, names, worth, progress)
     return choose(search, scenario, tried, attitude, worth)
 
 
@@ -354,9 +354,12 @@ def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
 
 
 def try_kinds(
-    search: Search, scenario: Scenario, kinds: Sequence[str], progress: Progress
+    search: Search, scenario: Scenario, kinds: Sequence[str], worth: float, progress: Progress
 ) -> list[Tried]:
-    """Try kinds of policy, each as it stands or in its variants, the best first."""
+    """Try kinds of policy, each as it stands or in its variants, the best first.
+
+    A kind that gains less than ``worth``, or than one before it, is searched roughly.
+    """
     policies: Any = KINDS["policy"]
     versions = [
         (kind, variant)
@@ -366,8 +369,9 @@ def try_kinds(
     did = count_progress(progress, "trying policies", len(versions))
     tried: list[Tried] = []
     for kind, variant in versions:
-        enough = HOPELESS * max((one.gain for one in tried), default=-np.inf)
-        tried.append(try_kind(search, scenario, kind, variant, enough))
+        best = max((one.gain for one in tried), default=-np.inf)
+        bars = {"enough": HOPELESS * best, "least": max(best, worth)}
+        tried.append(try_kind(search, scenario, kind, variant, **bars))
         did(1)
     return sorted(tried, key=lambda one: one.gain, reverse=True)
 
@@ -377,9 +381,9 @@ def try_kind(
     scenario: Scenario,
     kind: str,
     variant: Mapping[str, Any],
-    enough: float = -np.inf,
+    **bars: float,
 ) -> Tried:
-    """Search the money in one kind of policy; roughly where that gains less than ``enough``.
+    """Search the money in one kind of policy; ``bars`` are those of `explore_policies`.
 
     A kind that cannot pay these owners is an error only where it was named.
     """
@@ -401,8 +405,7 @@ def try_kind(
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
-    options["enough"] = enough
+    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic, **bars}
     study = explore_money(base, prepared, (low, reach), budget=search.budget, **options)
     return Tried(kind, variant, scale_money(base, float(study.best.parameters[0])), study)
 

@@ -331,10 +331,12 @@ def test_leaks_are_left_out_and_indices_are_kept_by_what_they_hold(table):
     rng = np.random.default_rng(4)
     frame["logsales"] = frame.sales + 0.3 * rng.normal(size=2000)
     frame["duration"] = rng.normal(size=2000).round(3)
+    frame["death"] = rng.integers(0, 2, 2000)
     frame["cons.price.idx"] = rng.choice([92.893, 93.994, 94.465], 2000)
     frame["sex"] = rng.choice(["f", "m"], 2000)
     found = guessed(table(frame), target="sales")
     why = found.features.left_out
+    assert "later" in why["death"]
     assert why["logsales"].startswith("alone it explains 9") and "later" in why["duration"]
     assert set(found.features.used) == {"a", "b", "cons.price.idx", "sex"}
     assert found.protected == ["sex"]
