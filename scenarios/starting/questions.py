@@ -110,7 +110,7 @@ QUESTIONS = (
     ),
     Question(
         "leak_chance",
-        "How likely does a record become known anyway, without this market, in percent?",
+        "How likely is it, in percent, that a record becomes known anyway, without this market?",
         "% likely anyway",
         most=100.0,
     ),

@@ -170,7 +170,7 @@ def _meet(
     here, there = _bracket(missed, here, off)
     if abs(there) > FURTHEST:
         return scaled(here, False)
-    log = brentq(missed, here, there, xtol=close / 100)
+    log = brentq(lambda at: missed(at) * (abs(missed(at)) > close), here, there, xtol=close / 100)
     if abs(missed(log)) <= close:
         return scaled(log, True)
     return scaled(log - 2 * NARROW, False, 1 + missed(log + 2 * NARROW))

@@ -192,7 +192,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     read = partial(pool_records, scenario, raw, table, division=division)
     return MarketData(
         pooled=pooled,
-        public=learner_sample(scenario, table, encoder, own, whose, features.ratio_each),
+        public=learner_sample(scenario, table, encoder, own, whose, features.other_kind),
         fresh=fresh,
         encoder=encoder,
         division=division,

@@ -22,6 +22,8 @@ from scenarios.starting.questions import (
 )
 from tests.scenarios.starting.test_init import banks, regression
 
+pytestmark = pytest.mark.coarse
+
 COST = QUESTIONS[0]
 
 

@@ -263,7 +263,7 @@ def test_no_file_is_left_of_records_on_disk(place, in_parts, monkeypatch, tmp_pa
     "changes",
     [
         ["data.holdout=0.2", "owners.benefit=1.0"],
-        [*ON_DISK["hinge"], "learning.regularisation=0.2"],
+        pytest.param([*ON_DISK["hinge"], "learning.regularisation=0.2"], marks=pytest.mark.deep),
         ON_DISK["loss reports"],
     ],
 )
