@@ -67,7 +67,7 @@ def test_a_market_that_does_not_settle_says_so(screen, changed):
     cut = open_screen(changed("market.max_rounds=1"))
     assert not cut.played.run.equilibrium.converged
     assert render_part("standing", cut.played, cut.now).startswith("No equilibrium after")
-    assert "At rest after 11 rounds" in render_part("standing", screen.played, screen.now)
+    assert "Equilibrium after 11 rounds" in render_part("standing", screen.played, screen.now)
     assert "still answering" in render_part("standing", screen.played, screen.pressed("reset").now)
 
 
