@@ -128,7 +128,7 @@ def test_rounds_go_by_one_at_a_time_and_by_themselves(tab):
         tab.wait(lambda: f"round {number} of" in tab.text(".buttons .said"))  # noqa: B023
     assert "still responding to each other" in tab.text(".answer")
     tab.press("play")
-    tab.wait(lambda: "At rest" in tab.text(".answer"))
+    tab.wait(lambda: "Equilibrium" in tab.text(".answer"))
     assert tab.run("return document.getElementById('button-step').disabled")
 
 
