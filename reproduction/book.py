@@ -30,7 +30,7 @@ from scenarios.output.places import check_file
 from scenarios.output.unfinished import put_file
 from scenarios.sweeping.sharing import processes, shared_out
 
-HEADER = "# Published results, computed anew"  # of the page
+HEADER = "# Published results recomputed"  # of the page
 CHECKS = "item,status,what,found,low,high,published,kind,tolerance,holds"
 FOLDER = "reproduction"  # in the folder that the user names
 DIGITS = "%.10g"
@@ -265,7 +265,7 @@ def read_outcome(item: Item, folder: Path) -> Outcome | None:
         except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
             rule = "must hold the item's numbers"
             found = f"{type(error).__name__}: {error}"
-            raise InputError(str(path), rule, found, "Remove it to begin anew.") from None
+            raise InputError(str(path), rule, found, "Remove it to start again.") from None
     return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["reason"])
 
 
@@ -282,7 +282,7 @@ def _read_facts(item: Item, folder: Path) -> Facts | None:
         whole = False
     if not whole:
         rule = "must hold facts as they were written"
-        remedy = f"Remove all files {item.key}.* there to begin anew."
+        remedy = f"Remove all files {item.key}.* there to start again."
         raise InputError(str(path), rule, "something else", remedy)
     return facts
 

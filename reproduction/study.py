@@ -119,7 +119,7 @@ def read_rows(path: Path, kind: type[Line]) -> list[Line]:
     except (KeyError, TypeError, ValueError) as error:
         rule = "must hold outcomes as they were written"
         found = f"{type(error).__name__}: {error}"
-        raise InputError(str(path), rule, found, "Remove it to begin anew.") from None
+        raise InputError(str(path), rule, found, "Remove it to start again.") from None
 
 
 def append_row(path: Path, one: Any) -> None:

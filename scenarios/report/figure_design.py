@@ -24,7 +24,7 @@ from scenarios.report.wording import money_heading
 
 HEIGHT = 4.2  # inches
 NOTE = "Each mark is a policy with its owners in equilibrium. Hollow: an owner would lose."
-MARKS = (("o", "●○"), ("s", "■□"), ("^", "▲△"), ("D", "◆◇"))
+MARKS = (("o", "●", "○"), ("s", "■", "□"), ("^", "▲", "△"), ("D", "◆", "◇"))
 RING: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
 
 
@@ -44,7 +44,7 @@ def design_figure(content: dict[str, Any]) -> Figure:
             drawn[policy_name(row)].append(row)
     for rank, name in enumerate(filter(drawn.get, drawn)):
         colour = PALETTE[rank % len(PALETTE)]
-        mark, (solid, hollow) = MARKS[rank // len(PALETTE) % len(MARKS)]
+        mark, solid, hollow = MARKS[rank // len(PALETTE) % len(MARKS)]
         faces = {True: colour, False: "none"}
         for row in drawn[name]:
             x, y = _place_policy(row, paid, error)

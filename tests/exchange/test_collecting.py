@@ -34,8 +34,8 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
     assert (
         "Question 1 of 2 is in" in said[0][1] and "Alpha, Beta, Gamma may answer it" in said[0][1]
     )
-    assert "round 1: answers of Alpha, Beta, Gamma; noise of" in said[1][1]
-    assert "epsilon 2 (Alpha), 3 (Beta), 4 (Gamma); no simulation" in said[2][1]
+    assert "Round 1: answers of Alpha, Beta, Gamma; noise of" in said[1][1]
+    assert "epsilon 2 (Alpha), 3 (Beta), 4 (Gamma). This is not a simulation" in said[2][1]
     made = from_json(folder / MODEL)
     assert made.model.theta.tobytes() == train(training(contract)).theta[0].tobytes()
     assert made.asked == contract.names and made.basis == "public" and not made.unprotected

@@ -252,7 +252,7 @@ def test_what_is_only_told_counts_for_nothing(items, tmp_path):
         and replace(first, checks=(report_number("median", 3.0),)).status == "not reproduced"
     )
     text = page_of([with_told])
-    assert "| 2 of 2 |" in text and "| median |  | 3 |  | told |" in text
+    assert "| 2 of 2 |" in text and "| median |  | 3 |  | reported |" in text
 
 
 def test_each_kind_of_item_is_counted_apart(items, tmp_path):

@@ -78,7 +78,7 @@ def test_a_page_opens_with_nothing_from_elsewhere_and_nothing_to_complain_of(tab
     ]
     assert not elsewhere and not tab.complaints()
     assert tab.driver.title == "Three insurers · dpmarket"
-    assert "Aurora Health 1.66" in tab.chart("paths") and "At rest after" in tab.text(".answer")
+    assert "Aurora Health 1.66" in tab.chart("paths") and "Equilibrium after" in tab.text(".answer")
 
 
 def test_a_slider_changes_the_equilibrium_the_command_and_the_scenario_and_goes_back(tab):
@@ -126,9 +126,9 @@ def test_rounds_go_by_one_at_a_time_and_by_themselves(tab):
     for number in (1, 2):
         tab.press("step")
         tab.wait(lambda: f"round {number} of" in tab.text(".buttons .said"))  # noqa: B023
-    assert "still answering each other" in tab.text(".answer")
+    assert "still responding to each other" in tab.text(".answer")
     tab.press("play")
-    tab.wait(lambda: "At rest" in tab.text(".answer"))
+    tab.wait(lambda: "Equilibrium" in tab.text(".answer"))
     assert tab.run("return document.getElementById('button-step').disabled")
 
 
@@ -138,7 +138,7 @@ def test_a_training_tells_whether_the_forecast_held_and_the_page_stays_alive(tab
     tab.wait(lambda: tab.run("return document.getElementById('button-train').disabled"))
     tab.slide("value", 14, "gains")
     tab.wait(lambda: tab.text(".verdict"))
-    assert "of the market before you moved" in tab.text("#app")
+    assert "the market before you moved" in tab.text("#app")
     assert "The error agrees with the forecast" in tab.text("#app")
     tab.run("document.querySelector('.control.moved .back').click()")
     tab.press("train")

@@ -66,8 +66,8 @@ def test_a_slider_that_makes_no_market_leaves_the_old_one_with_one_line_on_why(s
 def test_a_market_that_does_not_settle_says_so(screen, changed):
     cut = open_screen(changed("market.max_rounds=1"))
     assert not cut.played.run.equilibrium.converged
-    assert render_part("standing", cut.played, cut.now).startswith("Not settled after")
-    assert "At rest after 11 rounds" in render_part("standing", screen.played, screen.now)
+    assert render_part("standing", cut.played, cut.now).startswith("No equilibrium after")
+    assert "Equilibrium after 11 rounds" in render_part("standing", screen.played, screen.now)
     assert "still answering" in render_part("standing", screen.played, screen.pressed("reset").now)
 
 

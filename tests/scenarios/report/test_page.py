@@ -53,7 +53,7 @@ def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():
     made = result(tuple(f"Owner {i:04d}" for i in range(1000)))
     text = told(made, "sells")
     assert text.count("Owner 0") == 300
-    assert "The next 288 owners" in text and "The other 700 owners are only in owners.csv." in text
+    assert "The next 288 owners" in text and "The other 700 owners are only in owners.csv" in text
 
 
 def test_malicious_names_are_shown_and_not_obeyed(tmp_path):

@@ -84,9 +84,9 @@ def test_a_whole_exchange_in_one_sentence(whole):
     )
     assert (
         "error is 38 % below" in text
-        and "the forecast was 40 % below (30 to 45 %). This agrees" in text
+        and "The forecast was 40 % below (30 to 45 %). This agrees" in text
     )
-    assert "as was agreed" in text and "No owner has handed in a statement" in text
+    assert ", as agreed" in text and "No owner has handed in a statement" in text
 
 
 def test_what_was_not_delivered_is_not_paid_and_said(partial):
