@@ -38,7 +38,7 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         raise InputError("CONTRACT", rule, gradients, "Make a new exchange without the owner.")
     closing = find_closing(folder)
     if closing is None or not has_model(folder):
-        remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."
+        remedy = "Finish it with dpmarket collect; --close leaves out owners who do not answer."
         raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
     queries, answers, _ = read_folder(folder, contract)
     found = collect_answers(contract, queries, answers, closing=closing)
