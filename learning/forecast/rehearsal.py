@@ -38,7 +38,8 @@ from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
 
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
-FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, over 1/curvature
+# step sizes under clipped gradients, over 1/curvature; closest where few answers are solved for
+FINE_LENGTHS = np.array([0.15, 0.25, 0.4, *np.geomspace(0.6, 1.8, 13), 2.3, 3.0])
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, even where it is small
 CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (

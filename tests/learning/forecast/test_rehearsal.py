@@ -25,7 +25,7 @@ from learning.forecast.calibration import calibrate
 from learning.forecast.inputs import Settings
 from learning.forecast.planner import bootstrap_of
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.rehearsal import FINE_LENGTHS, Rehearsal
 from learning.forecast.weighting import Answers, RecordWeighting, SizeWeighting
 from learning.losses.losses import as_loss
 from learning.losses.statistics import SquaredStatistics
@@ -273,6 +273,26 @@ def test_steps_tried_hold_the_best_one_inside(algorithm):
     ).mean(axis=(0, 3, 4))
     best = np.argmin(found, axis=0)
     assert best[0] > 0 and best[1] < len(constants) - 1 and best[1] <= best[0]
+
+
+@pytest.mark.parametrize(("answers", "growth"), [(2, 4.0), (3, 3.0), (4, 3.0)])
+def test_steps_under_clipped_gradients_lie_so_close_that_the_best_is_hardly_missed(answers, growth):
+    """By the law of steps w under curvature 1 whose directions differ by 11 %, as 1,000 public rows show it.
+
+    Wherever the largest curvature lies, the unit of the steps: the best tried is within 6 % of the best. Steps by
+    factors of 1.3 missed it by 19 % to 69 %.
+    """
+    noise = 1.4e-5 * growth ** (2.0 * np.arange(answers - 1, -1, -1))
+
+    def left(step):
+        error = np.full(np.shape(step), 0.0115)
+        for power in noise:
+            error = ((1 - step) ** 2 + step**2 * 0.0115) * error + step**2 * power
+        return error
+
+    best = left(np.linspace(0.5, 1.2, 400)).min()
+    tried = [left(FINE_LENGTHS / largest).min() for largest in np.linspace(1.0, 1.4, 41)]
+    assert max(tried) < 1.06 * best
 
 
 def test_plans_are_those_best_at_some_level_and_measured_again(monkeypatch):
