@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 
 from exchange.terms import parse_message
@@ -27,9 +28,19 @@ Round = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+Share = Annotated[str, Field(pattern="^[0-9a-f]{132}$")]
+
+
+def _as_words(numbers: list[int]) -> NDArray[np.uint64]:
+    return np.array(numbers, dtype=np.uint64)
+
+
 if TYPE_CHECKING:
     Vector = Array
+    Words = NDArray[np.uint64]
 else:
+    Word = Annotated[int, Field(ge=0, lt=2**64)]
+    Words = Annotated[list[Word], Field(min_length=1), AfterValidator(_as_words)]
     Vector = Annotated[list[FiniteFloat], Field(min_length=1), AfterValidator(np.array)]
 
 
@@ -156,6 +167,58 @@ class Sums(Answer):
         return cls(contract, query, round, owner, numbers[:width], numbers[width:])
 
 
+@dataclass(frozen=True, eq=False)
+class Keys(Answer):
+    """Secure aggregation, first answer: an owner's public keys of X25519.
+
+    Parameters
+    ----------
+    sealing: the key that others seal shares with.
+    masking: the key that masks between it and others are made with.
+    seed: SHA-256 of the seed of its own mask.
+    """
+
+    sealing: Digest
+    masking: Digest
+    seed: Digest
+    format: Literal["dpmarket keys 1"] = "dpmarket keys 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Shares(Answer):
+    """Second answer: shares of its secret masking key and of its seed, sealed for each owner."""
+
+    shares: dict[Name, Annotated[str, Field(pattern="^[0-9a-f]{296}$")]] = field(repr=False)
+    format: Literal["dpmarket shares 1"] = "dpmarket shares 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Masked(Answer):
+    """Third answer: its sums in whole steps, with its part of the noise, under all its masks."""
+
+    masked: Words = field(repr=False)
+    format: Literal["dpmarket masked 1"] = "dpmarket masked 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Consent(Answer):
+    """Fourth answer: it agrees to unmask the total of the owners that the question names."""
+
+    format: Literal["dpmarket consent 1"] = "dpmarket consent 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Unmasking(Answer):
+    """Fifth answer: shares of seeds of owners in the total, and of masking keys of the others."""
+
+    seeds: dict[Name, Share] = field(repr=False)
+    keys: dict[Name, Share] = field(repr=False)
+    format: Literal["dpmarket unmasking 1"] = "dpmarket unmasking 1"
+
+
+SECURE_FORMS: tuple[type[Answer], ...] = (Keys, Shares, Masked, Consent, Unmasking)
+
+
 def count_parameters(count: int) -> int:
     """Number p of parameters whose sums are p + p (p + 1)/2 numbers.
 
@@ -165,7 +228,9 @@ def count_parameters(count: int) -> int:
     return (isqrt(9 + 8 * count) - 3) // 2
 
 
-FORMS: dict[str, type[Answer]] = {"dpmarket answer 1": Gradient, "dpmarket sums 1": Sums}
+FORMS: dict[str, type[Answer]] = {
+    one.__dataclass_fields__["format"].default: one for one in (Gradient, Sums, *SECURE_FORMS)
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,8 @@ from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.phrases import is_readable
 
+MASKED = 3  # the question of a secure aggregation that the masked sums answer
+STEPS = 5  # its questions
 LONGEST = 24 * 366  # hours that a question may be open for
 RULES = {
     "extra_forbidden": "is no key that is known",
@@ -185,6 +187,23 @@ class SumsTerms(Form):
     bound: Positive
     share: Positive
     alike: bool
+
+
+class AggregationTerms(Form):
+    """Secure aggregation: the learner sees the total of the owners' sums only.
+
+    Owners that know each other's parts of the noise (``colluders``, with the learner) and that drop
+    out (``dropouts``) leave enough of the noise; ``threshold`` owners must stay to the end. Sums
+    are counted in steps of ``step``, modulo 2^``bits``; ``scale`` is the deviation, in steps, of
+    the part of the noise that each owner adds.
+    """
+
+    colluders: Annotated[int, Field(ge=0, le=10**4)]
+    dropouts: Annotated[int, Field(ge=0, le=10**4)]
+    threshold: Several
+    bits: Literal[64]
+    step: Positive
+    scale: Positive
 
 
 class OwnerTerms(Form):
