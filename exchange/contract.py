@@ -18,7 +18,16 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from exchange.columns import check_columns
+from exchange.secure.agreement import (
+    aggregation_claims,
+    charged_epsilon,
+    check_aggregation,
+    noise_part,
+)
 from exchange.terms import (
+    MASKED,
+    STEPS,
+    AggregationTerms,
     Bounds,
     Columns,
     Form,
@@ -75,6 +84,8 @@ class Contract(Form):
     claims: the privacy claims for each owner's answers.
     sums: the bounds where owners release sums; the file has no such key where they answer with
         gradients.
+    aggregation: secure aggregation of the sums; the file has no such key where the learner sees
+        each owner's.
     """
 
     format: Literal["dpmarket contract 2"]
@@ -94,6 +105,7 @@ class Contract(Form):
     missing: MissingRule
     forecast: Promise
     sums: SumsTerms | None = None
+    aggregation: AggregationTerms | None = None
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -124,7 +136,9 @@ class Contract(Form):
     @cached_property
     def raw(self) -> bytes:
         """The bytes that parties sign."""
-        unused: dict[str, Any] = {} if self.sums else {"sums": True}
+        unused: dict[str, Any] = {
+            key: True for key in ("sums", "aggregation") if getattr(self, key) is None
+        }
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
         return encode_canonical(self.model_dump(exclude=unused))
@@ -181,8 +195,20 @@ class Contract(Form):
 
     @property
     def rounds(self) -> int:
-        """Number of questions: one for each step, except a last one that the mean ignores."""
+        """Number of questions: one for each step, except a last one that the mean ignores.
+
+        Secure aggregation asks one after another for keys, shares, masked sums, consent, and what
+        unmasks the total.
+        """
+        if self.aggregation is not None:
+            return STEPS
         return len(self.training.steps) - (self.training.returned == "averaged")
+
+    def charge_number(self, round: int) -> int | None:
+        """Number of the charge for the answer to a question; None where it costs nothing."""
+        if self.aggregation is None:
+            return round
+        return 1 if round == MASKED else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -206,17 +232,24 @@ class Contract(Form):
     def terms(self, name: str) -> ReleaseTerms:
         """Terms of an owner's account and answers; an InputError if nothing can be released."""
         owner = self.owner(name)
+        agreed = self.aggregation
+        count = len(self.owners)
+        epsilon = owner.epsilon
+        if agreed is not None:
+            delta = self.noise.delta
+            epsilon = charged_epsilon(self.coordinates, owner, count, agreed, delta)
         return ReleaseTerms(
             owner.name,
             self.records,
             owner.records,
-            owner.epsilon,
+            epsilon,
             self.training.answers,
             self.coordinates,
             self.mechanism,
             self.columns.person is not None,
             self.training.growth,
             self.digest,
+            None if agreed is None else noise_part(agreed, count),
         )
 
 
@@ -225,6 +258,8 @@ def compute_claims(contract: Contract) -> list[dict[str, Any]]:
 
     Records that several owners hold have joint claims too.
     """
+    if contract.aggregation is not None:
+        return _aggregation_claims(contract, contract.aggregation)
     terms = [contract.terms(name) for name in contract.names]
     made = make_claims(
         contract.mechanism,
@@ -242,6 +277,14 @@ def compute_claims(contract: Contract) -> list[dict[str, Any]]:
         if rows > 1:
             claim["adjacency"] = claim["adjacency"].replace(REPLACE, describe_neighbours(rows))
     return claims
+
+
+def _aggregation_claims(contract: Contract, agreed: AggregationTerms) -> list[dict[str, Any]]:
+    """Compute claims where the learner sees totals only."""
+    claim = contract.terms(contract.names[0]).claim
+    mechanism = contract.mechanism
+    made = aggregation_claims(contract.coordinates, contract.owners, mechanism, agreed, claim)
+    return [asdict(one) for one in made]
 
 
 def parse_contract(raw: bytes, where: str) -> Contract:
@@ -298,6 +341,9 @@ def _check_consistency(contract: Contract, where: str) -> None:
         raise InputError(f"{where}: noise", rule)
     if contract.sums is not None:
         _check_sums(contract, where)
+    elif contract.aggregation is not None:
+        rule = "must be sums, which each owner releases once, under secure aggregation"
+        raise InputError(f"{where}: sums", rule, "none")
     elif contract.training.algorithm not in ALGORITHMS:
         rule = f"must be one of {', '.join(ALGORITHMS)}, or {SUMS} with bounds on sums"
         raise InputError(f"{where}: training.algorithm", rule)
@@ -316,13 +362,21 @@ def _check_sums(contract: Contract, where: str) -> None:
     agreed = contract.training
     if agreed.algorithm != SUMS:
         raise InputError(f"{where}: training.algorithm", f"must be {SUMS} with bounds on sums")
-    if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
+    questions = len(agreed.steps)
+    if (agreed.answers, questions, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
         rule = "must have one question, paid by the whole budget, if owners release sums"
-        raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")
+        raise InputError(f"{where}: training", rule, f"{questions} and {agreed.answers}")
     sizes = np.array([owner.records for owner in contract.owners])
     if not np.allclose(contract.weights, sizes / sizes.sum(), rtol=TOLERANCE, atol=0):
         rule = "must have weights in proportion to records if owners release sums"
         raise InputError(f"{where}: owners", rule, "others")
+    if contract.aggregation is not None:
+        if contract.missing.at_least != contract.aggregation.threshold:
+            rule = "must be the threshold of the aggregation"
+            raise InputError(f"{where}: missing.at_least", rule, contract.missing.at_least)
+        check_aggregation(
+            contract.coordinates, contract.owners, contract.mechanism, contract.aggregation
+        )
     width = len(contract.bounds.start)
     if width > WIDEST_MODEL:
         rule = f"must have at most {WIDEST_MODEL} parameters if owners release sums"

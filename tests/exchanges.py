@@ -138,7 +138,7 @@ def small_contract(
         content["bounds"] |= {"target_bound": None}
         content["sums"] = {}
     for part, new in changes.items():
-        content[part] = content[part] | new if isinstance(content[part], dict) else new
+        content[part] = content[part] | new if isinstance(content.get(part), dict) else new
     return Contract.model_validate(
         content | {"claims": compute_claims(Contract.model_validate(content))}
     )
