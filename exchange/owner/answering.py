@@ -12,6 +12,7 @@ from typing import Literal
 from exchange.contract import Contract
 from exchange.folder import answer_name, has_ended, latest_query
 from exchange.messages import Query, read_query
+from exchange.owner.aggregating import answer_step, own_answers
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
 from learning.canonical import read_bytes, write_atomically
@@ -47,7 +48,10 @@ class Party:
         return find_account(self.contract, self.name, self.ledger)
 
     def has_charged(self, query: Query) -> bool:
-        """Test whether a question was answered and charged."""
+        """Test whether a question was answered and charged, or answered at no charge."""
+        if self.contract.aggregation is not None:
+            given = own_answers(self.contract, self.name, self.ledger).get(query.round)
+            return given is not None and given.query == query.digest
         account = self.find_account()
         return account is not None and charged_answer(account, query) is not None
 
@@ -108,8 +112,14 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     return read_query(path), path.parent
 
 
-def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
+def write_answer(
+    party: Party, query: Query, path: Path, folder: Path | None = None
+) -> WrittenAnswer:
     """Answer a question into a file; where the same answer lies there, it stays.
+
+    Parameters
+    ----------
+    folder: the exchange's folder; that of the answer unless given.
 
     Raises
     ------
@@ -126,7 +136,11 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
         rule = f"must not be there: {party.name} has not answered this question"
         remedy = f"Nothing was charged. {ELSEWHERE}or name another place with --out."
         raise InputError(str(path), rule, "a file that is no answer to it", remedy)
-    answered = answer_query(party.contract, party.name, query, party.records, party.ledger)
+    own = party.contract, party.name, query, party.records, party.ledger
+    if party.contract.aggregation is None:
+        answered = answer_query(*own)
+    else:
+        answered = answer_step(*own, folder or path.parent)
     raw = answered.answer.raw
     if is_new:
         _write_charged(path, raw)
@@ -223,7 +237,8 @@ def follow_questions(
         left_out = party.name not in query.asked and query.round > 1
         if left_out and contract.missing.rule == "without":
             return "left out"
-        gave(write_answer(party, query, folder / answer_name(query.round, party.name)))
+        path = folder / answer_name(query.round, party.name)
+        gave(write_answer(party, query, path, folder))
         done = query.round
         announced = -1
         if done == contract.rounds:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -109,10 +110,10 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
         digits = SHOWN if query.contract[:SHOWN] != contract.digest[:SHOWN] else None
         rule = f"must be {contract.digest[:digits]}, which was accepted"
         remedy = "Nothing is answered on another contract, or on one that was altered."
-        _refuse("contract", rule, query.contract[:digits], remedy)
+        refuse("contract", rule, query.contract[:digits], remedy)
     if not 1 <= query.round <= contract.rounds:
         rule = f"must be one of the {contract.rounds} that the contract agrees on"
-        _refuse("round", rule, query.round)
+        refuse("round", rule, query.round)
     _check_asked(contract, name, query)
     _check_point(contract, query)
     _check_chain(name, query)
@@ -123,19 +124,19 @@ def _check_asked(contract: Contract, name: str, query: Query) -> None:
     asked = query.asked
     foreign = [other for other in asked if other not in contract.names]
     if foreign:
-        _refuse("asked", "must be owners of the contract", f"{len(foreign)} others")
+        refuse("asked", "must be owners of the contract", f"{len(foreign)} others")
     if asked != tuple(other for other in contract.names if other in asked):
-        _refuse("asked", "must be in the order of the contract", "another order")
+        refuse("asked", "must be in the order of the contract", "another order")
     if name not in asked:
-        _refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
+        refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
     count = len(contract.names)
     if contract.missing.rule == "wait" and len(asked) < count:
         rule = f"must be all {count} owners: the contract goes on without nobody"
-        _refuse("asked", rule, len(asked))
+        refuse("asked", rule, len(asked))
     if len(asked) < contract.missing.at_least:
-        _refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
+        refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
     if query.round == 1 and asked != contract.names:
-        _refuse("asked", f"must be all {count} owners in the first round", len(asked))
+        refuse("asked", f"must be all {count} owners in the first round", len(asked))
 
 
 def _check_point(contract: Contract, query: Query) -> None:
@@ -143,29 +144,29 @@ def _check_point(contract: Contract, query: Query) -> None:
     point = query.point
     width = len(contract.bounds.start)
     if point.shape != (width,) or not np.isfinite(point).all():
-        _refuse("point", f"must be {width} finite numbers", f"{point.size}")
+        refuse("point", f"must be {width} finite numbers", f"{point.size}")
     coordinates = contract.coordinates
     length = coordinates.reach(point)
     if not length <= coordinates.theta_max * rounding_factor(width):
         rule = f"must lie in the ball of {coordinates.theta_max:g} that was agreed"
-        _refuse("point", rule, f"length {length:.17g}")
-    if query.round == 1 and point.any():
+        refuse("point", rule, f"length {length:.17g}")
+    if (query.round == 1 or contract.sums is not None) and point.any():
         rule = "must be the start, all 0, in the first round"
-        _refuse("point", rule, f"length {length:.17g}")
+        refuse("point", rule, f"length {length:.17g}")
 
 
 def _check_chain(name: str, query: Query) -> None:
     """Refuse a question that does not name the one before it and its answers."""
     if query.round == 1:
         if query.previous is not None or query.answers:
-            _refuse("previous", "must be null in the first round, and answers none", "some")
+            refuse("previous", "must be null in the first round, and answers none", "some")
     elif query.previous is None or name not in query.answers:
         rule = f"must name the question before and the answer that {name} gave to it"
-        _refuse("previous", rule, "none")
+        refuse("previous", rule, "none")
     elif set(query.answers) != set(query.asked):
         rule = "must be those of all who are asked, and of nobody else: "
         rule += "an owner that is left out stays out"
-        _refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
+        refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
 
 
 def answer_query(
@@ -244,13 +245,18 @@ def _draw_answer(
     return drawn[0]
 
 
-def ledger_purpose(answer: Answer) -> str:
+def ledger_purpose(answer: Answer, number: int | None = None) -> str:
     """Entry of a ledger for an answer, with the digests of question and answer.
+
+    Parameters
+    ----------
+    number: of the charge; that of the question unless given.
 
     >>> ledger_purpose(Gradient("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:44]
     'contract cccccccccccccccc round 3 query dddd'
     """
-    return _purpose_start(answer.contract, answer.round, answer.query) + answer.digest
+    place = answer.round if number is None else number
+    return _purpose_start(answer.contract, place, answer.query) + answer.digest
 
 
 def _purpose_start(contract: str, number: int, query: str) -> str:
@@ -272,7 +278,7 @@ def charged_answer(account: Account, query: Query) -> str | None:
     if not entry.startswith(start):
         owner = account.budget.owner
         rule = f"{owner} answers each round once, and has answered this one to another question"
-        _refuse("round", rule, query.round)
+        refuse("round", rule, query.round)
     return entry.removeprefix(start)
 
 
@@ -286,20 +292,20 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
     """
     following = account.answered + 1
     if query.round != following:
-        _refuse("round", f"must be {following}, the next that {name} is to answer", query.round)
+        refuse("round", f"must be {following}, the next that {name} is to answer", query.round)
     if query.round > 1:
         previous = query.previous or ""
         start = _purpose_start(query.contract, query.round - 1, previous)
         before = _find_entry(account, query.round - 1) or ""
         if not before.startswith(start):
             rule = f"must be the question that {name} answered before"
-            _refuse("previous", rule, previous[:SHOWN])
+            refuse("previous", rule, previous[:SHOWN])
         if query.answers[name] != before.removeprefix(start):
             rule = f"must be those that were given, {name}'s too"
-            _refuse("answers", rule, query.answers[name][:SHOWN])
+            refuse("answers", rule, query.answers[name][:SHOWN])
     if query.has_expired(now):
         remedy = "Ask the learner whether it goes on without."
-        _refuse("until", "must not be over", query.until, remedy)
+        refuse("until", "must not be over", query.until, remedy)
 
 
 def check_times(contract: Contract, query: Query, now: datetime) -> None:
@@ -316,7 +322,7 @@ def check_times(contract: Contract, query: Query, now: datetime) -> None:
         for key in ("until", "issued"):
             if getattr(query, key) is not None:
                 rule = "must be null, since the contract sets no hours"
-                _refuse(key, rule, getattr(query, key))
+                refuse(key, rule, getattr(query, key))
         return
     rule = f"must be a time: the contract leaves {hours:g} hours for an answer"
     if query.issued is None:
@@ -326,9 +332,9 @@ def check_times(contract: Contract, query: Query, now: datetime) -> None:
     issued = datetime.fromisoformat(query.issued)
     agreed = open_for(hours, issued)["until"]
     if query.until != agreed:
-        _refuse("until", f"must be {agreed}, the contract's {hours:g} hours later", query.until)
+        refuse("until", f"must be {agreed}, the contract's {hours:g} hours later", query.until)
     if issued > now + SKEW:
-        _refuse("issued", "must not lie ahead of this machine's clock", query.issued)
+        refuse("issued", "must not lie ahead of this machine's clock", query.issued)
 
 
 def _find_entry(account: Account, number: int) -> str | None:
@@ -353,5 +359,6 @@ def accepted_account(contract: Contract, name: str, ledger: LedgerFile) -> tuple
     return account, accepted
 
 
-def _refuse(key: str, rule: str, found: object, remedy: str = "") -> None:
+def refuse(key: str, rule: str, found: object, remedy: str = "") -> NoReturn:
+    """Refuse a question by one of its keys."""
     raise InputError(f"query.{key}", rule, found, remedy)

@@ -100,7 +100,8 @@ def preview_contract(
     following = 1
     if account is not None:
         following = min(account.answered + 1, terms.horizon)
-        if query is not None and charged_answer(account, query) is None:
+        turns = contract.aggregation is None
+        if query is not None and turns and charged_answer(account, query) is None:
             now = datetime.now(UTC)
             check_times(contract, query, now)
             check_turn(account, name, query, now)

@@ -92,7 +92,7 @@ def answer_once(party: Party, place: Path, out: Path | None) -> None:
         raise InputError(str(place), "must hold a question", "none", remedy)
     check_still_open(party, query, folder)
     path = out or folder / answer_name(query.round, party.name)
-    written = write_answer(party, query, path)
+    written = write_answer(party, query, path, folder)
     if not written.is_new:
         rule = f"is answered once, and {party.name} has answered it"
         remedy = "Nothing was spent. If that file is lost, the program writes the same bytes again."

@@ -83,9 +83,22 @@ def own_mask(seed: bytes, question: str, count: int) -> Words:
     return stretch_key(derive_key(seed, "own mask", question), count)
 
 
-def pair_mask(secret: bytes, public: str, question: str, count: int) -> Words:
-    """Mask between two owners: the first of the pair adds it, the second subtracts it."""
-    return stretch_key(agree_key(secret, public, "pair mask", question), count)
+def pair_mask(
+    secret: bytes, public: str, question: str, pair: tuple[str, str], count: int
+) -> Words:
+    """Mask between two owners: the first of the pair adds it, the second subtracts it.
+
+    The names are a part of it: an owner that passes another's key off as its own does not make two
+    masks of a third one equal.
+    """
+    return stretch_key(agree_key(secret, public, "pair mask", question, *pair), count)
+
+
+def pairs_of(name: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Pairs of an owner and each other, in the order of the contract."""
+    place = names.index(name)
+    before = [(other, name) for other in names[:place]]
+    return before + [(name, other) for other in names[place + 1 :]]
 
 
 def seal_shares(shares: bytes, secret: bytes, public: str, *context: str) -> str:
