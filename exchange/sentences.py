@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from math import frexp
 from typing import Any
 
 from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
+from exchange.secure.agreement import noise_part
 from exchange.terms import Expansion
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
@@ -37,6 +39,15 @@ UNSEEN = (
     "Nobody can see whether an owner's records are true, nor whether it added more noise than "
     "agreed; nor whether the learner shows the model to others."
 )
+INSEPARABLE = (
+    "The learner holds no owner's sums by themselves, so nobody's can be left out later, and no "
+    "single answer is looked at for a suspicion."
+)
+QUESTIONS = (
+    "Each owner is asked five questions: for public keys, for shares of its secret ones, sealed "
+    "for the other owners, for its masked sums, for its consent to the owners in the total, and "
+    "for the shares that unmask this total. The masked sums alone spend its budget."
+)
 Line = tuple[str, str]  # its title and its text
 
 
@@ -53,6 +64,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     yield "clipping", clipping_words(contract)
     yield "noise", noise_words(contract)
     yield "promise", promise_words(contract)
+    for place, line in enumerate(aggregation_lines(contract)):
+        yield "" if place else "aggregation", line
     if contract.remark != contract.unit:
         called = f"The learner calls a record {format_value(contract.remark)}"
         yield "", f"{called}: a remark, by which nothing more is promised."
@@ -64,7 +77,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     yield "missing", missing_words(contract)
     yield "model", model_words(contract)
     if contract.sums:
-        yield "withdrawal", withdrawal_words()
+        alone = contract.aggregation is None
+        yield "withdrawal", withdrawal_words() if alone else INSEPARABLE
     yield "forecast", forecast_words(contract)
     total = format_cents(sum(owner.payment for owner in contract.owners), contract.currency or "")
     yield "paid", f"{total} in all, each for as many of its answers as it delivers."
@@ -177,10 +191,11 @@ def question_words(contract: Contract) -> str:
     if contract.sums:
         score = count_noun(width, "number")
         moments = count_noun(count_moments(width), "number")
+        masked = ", under masks that hide all of it" * (contract.aggregation is not None)
         return (
             f"An owner sums up its records once, at the start: a score, {score} that say how the "
             f"{measure} would change with each parameter, and second moments, {moments} that say "
-            "how fast, with noise on each. Nothing else ever leaves it."
+            f"how fast, with noise on each{masked}. Nothing else ever leaves it."
         )
     return (
         f"At a model that the learner states, {count_noun(width, 'public number')}, an owner says "
@@ -191,6 +206,8 @@ def question_words(contract: Contract) -> str:
 
 def rounds_words(contract: Contract) -> str:
     """Describe the number of questions, and the division of a budget among them."""
+    if contract.aggregation is not None:
+        return QUESTIONS
     asked = contract.rounds
     priced = contract.training.answers
     growth = contract.training.growth
@@ -326,6 +343,42 @@ def promise_words(contract: Contract) -> str:
     return (
         f"Differential privacy of {contract.unit}: two tables that differ by that ({adjacency}) "
         f"are told apart no better than {allowed}, by {against}.{supposed}"
+    )
+
+
+def aggregation_lines(contract: Contract) -> Iterator[str]:
+    """Describe secure aggregation; nothing where there is none."""
+    agreed = contract.aggregation
+    if agreed is None:
+        return
+    owners = len(contract.names)
+    part = noise_part(agreed, owners)
+    yield (
+        "The learner sees the total of the owners' sums, and no owner's by themselves: masks that "
+        "each two owners agree on hide them, and cancel in the total."
+    )
+    yield (
+        f"Sums are counted in steps of 2^{frexp(agreed.step)[1] - 1}, modulo 2^{agreed.bits}. To "
+        "each number every owner adds discrete Gaussian noise of standard deviation "
+        f"{format_number(agreed.scale)} steps; the parts of {part.parts} owners suffice for what "
+        "the strictest of them sold."
+    )
+    epsilon = {one["protects_against"]: 0.0 for one in contract.claims}
+    for claim in contract.claims:
+        epsilon[claim["protects_against"]] = max(
+            epsilon[claim["protects_against"]], claim["epsilon"]
+        )
+    for whom, most in epsilon.items():
+        yield f"The largest epsilon against {whom}: {format_number(most)}."
+    gone = "No owner may drop out"
+    if agreed.dropouts:
+        gone = f"Up to {count_noun(agreed.dropouts, 'owner')} may drop out, at any question"
+    stay = f"{agreed.threshold} of the {owners} must answer the last one, or nothing is read"
+    yield f"{gone}: {stay}."
+    yield (
+        "Not defended: an owner that adds less noise than its part leaves the others with less; "
+        "one that sends false sums spoils the model; one that sends false shares may stop the "
+        "exchange. The learner may leave out whom it likes, as far as drop-outs are allowed for."
     )
 
 

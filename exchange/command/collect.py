@@ -153,7 +153,7 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
     for name in found.doubted:
         doubt = f"{name}'s answer is not used: its numbers are suspicious."
         yield f"{doubt} With --accept it is used all the same."
-    if step.wrote is not None and found.used:
+    if step.wrote is not None and found.used and (contract.aggregation is None or query is None):
         yield describe_used(contract, found)
     if found.stopped:
         yield (
@@ -178,7 +178,7 @@ def describe_used(contract: Contract, found: Collected) -> str:
     from exchange.learner.collector import noise_in_mean
 
     number = len(found.used)
-    names = tuple(found.used[-1])
+    names = tuple(found.used[-1]) if contract.aggregation is None else found.owners
     noise = noise_in_mean(contract, names, number)
     answers = f"round {number}: answers of {', '.join(names)}"
     words = f"{answers}; noise of {noise:.3g} on each number of their mean"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
-from exchange.terms import LONGEST, MissingRule, naming_fault
+from exchange.secure.agreement import agree_aggregation
+from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError, InputErrors
 from learning.phrases import read_limit
@@ -100,10 +101,17 @@ def contract_from_result(
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
     terms["records"] = protocol.get("records") if records is None else records
-    missing_terms = missing_rule(missing, len(protocol["owners"]), at_least, hours)
+    owners = len(protocol["owners"])
+    if "aggregation" in protocol and missing == "without" and at_least is None:
+        at_least = least_owners(owners, protocol["aggregation"]["colluders"])
+    missing_terms = missing_rule(missing, owners, at_least, hours)
     terms["missing"] = missing_terms.model_dump()
+    aggregation = terms.pop("aggregation", None)
     try:
         with naming_fault(place):
+            if aggregation is not None:
+                colluders = aggregation["colluders"]
+                terms["aggregation"] = _agree_aggregation(terms, colluders).model_dump()
             terms["claims"] = compute_claims(Contract.model_validate(terms))
             made = Contract.model_validate(terms)
         _check_released(made)
@@ -112,6 +120,23 @@ def contract_from_result(
         raise
     except DAMAGE:
         raise _damaged(place) from None
+
+
+def least_owners(owners: int, colluders: int) -> int:
+    """Least number of owners that an aggregation may need: N > t + 2 d.
+
+    >>> [least_owners(5, colluders) for colluders in (0, 1, 2, 3)]
+    [3, 4, 4, 5]
+    """
+    return min(owners, (owners + colluders) // 2 + 1)
+
+
+def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationTerms:
+    """Price the parts of the noise of terms without them."""
+    plain = Contract.model_validate(terms)
+    return agree_aggregation(
+        plain.coordinates, plain.owners, plain.mechanism, colluders, plain.missing.at_least
+    )
 
 
 def _check_released(made: Contract) -> None:

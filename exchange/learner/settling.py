@@ -33,6 +33,7 @@ from exchange.learner.settlement import (
 from exchange.learner.suspicions import Told
 from exchange.messages import Answer, Closing, Query
 from exchange.statement import Statement, compare_statement
+from exchange.terms import MASKED
 from learning.canonical import read_bytes, sha256_digest
 from learning.errors import InputError
 from learning.money import round_to_cent
@@ -178,11 +179,16 @@ def _compute_given(
     """Compute deliveries, with the charges that owners' statements list."""
     contract = exchange.contract
     charged = {
-        one.owner: {charge.round for charge in one.charges}
+        one.owner: {_question_of(contract, charge.round) for charge in one.charges}
         for one in statements
         if one.contract == contract.digest
     }
     return compute_deliveries(contract, chain, exchange.answers, charged)
+
+
+def _question_of(contract: Contract, number: int) -> int:
+    """Number of the question whose answer a charge was for."""
+    return number if contract.aggregation is None else MASKED
 
 
 def _waiting_words(chain: Chain, contract: Contract) -> str:
@@ -360,6 +366,8 @@ def _ledger_part(
     if chain.whole:  # an answer that was used counts, whether its file is there or not
         pairs = [(query, taken) for query, taken in chain.pairs if owner in taken]
         given |= {query.round: (query.digest, taken[owner]) for query, taken in pairs}
+    numbers = {at: exchange.contract.charge_number(at) for at in given}
+    given = {number: given[at] for at, number in numbers.items() if number is not None}
     found = compare_statement(exchange.contract, statement, given)
     rule = "must fit what was delivered"
     faults += [Fault(f"statement of {owner}", rule, why) for why in found.why]

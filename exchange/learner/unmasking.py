@@ -95,9 +95,7 @@ def unmask_total(contract: Contract, used: Sequence[Used]) -> Words:
     return total
 
 
-def _find_secret(
-    contract: Contract, name: str, shares: Mapping[str, str], stated: str
-) -> bytes:
+def _find_secret(contract: Contract, name: str, shares: Mapping[str, str], stated: str) -> bytes:
     """Combine owners' shares to the seed or the masking key that an owner stated the sign of."""
     agreed = contract.aggregation
     assert agreed is not None

@@ -36,6 +36,9 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         rule = "must use sums, which can be removed from the model later"
         gradients = "gradients, each of which depends on the answers before it"
         raise InputError("CONTRACT", rule, gradients, "Make a new exchange without the owner.")
+    if contract.aggregation is not None:
+        rule = "must show the sums of each owner, which can be removed from the model later"
+        raise InputError("CONTRACT", rule, "secure aggregation", "Make a new exchange without it.")
     closing = find_closing(folder)
     if closing is None or not has_model(folder):
         remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."

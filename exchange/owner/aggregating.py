@@ -229,9 +229,7 @@ def _own_root(contract: Contract, name: str, ledger: LedgerFile, *, is_new: bool
 def make_keys(turn: Turn) -> Keys:
     """Make the first answer: public keys."""
     own = turn.secrets
-    return Keys(
-        *turn.head, public_key(own.sealing), public_key(own.masking), seed_digest(own.seed)
-    )
+    return Keys(*turn.head, public_key(own.sealing), public_key(own.masking), seed_digest(own.seed))
 
 
 def make_shares(turn: Turn) -> Shares:

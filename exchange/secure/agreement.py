@@ -1,4 +1,4 @@
-"""Secure aggregation as a contract has it: parts of the noise, claims against each onlooker, checks.
+"""Secure aggregation as a contract has it: parts of the noise, claims by onlooker, and checks.
 
 N owners make the noise. With t colluders, who tell the learner their parts, and d drop-outs, N - t
 - d parts stay unknown, and these hide every owner's records at the budget that it sold. N - d
@@ -109,7 +109,9 @@ def epsilon_of(rho: float, owner: OwnerTerms, delta: float) -> float:
 
 def _belief_after(rho: float, chance: float) -> float:
     """Bound an onlooker's belief, but for a chance."""
-    return bound_profile_belief(lambda tried: np.array([_zcdp_delta(e, rho) for e in tried]), chance)
+    return bound_profile_belief(
+        lambda tried: np.array([_zcdp_delta(e, rho) for e in tried]), chance
+    )
 
 
 def _zcdp_delta(epsilon: float, rho: float) -> float:
@@ -172,10 +174,10 @@ def charged_epsilon(
     agreed: AggregationTerms,
     delta: float,
 ) -> float:
-    """Epsilon that an owner's ledger charges: that sold, or against the worst onlooker if more."""
+    """Epsilon that an owner's ledger charges: that against the onlooker who sees most."""
     part = noise_part(agreed, owners)
     least = min(unknown_parts(owners, agreed.colluders, agreed.dropouts).values())
-    return max(owner.epsilon, epsilon_of(rho_against(coordinates, owner, part, least), owner, delta))
+    return epsilon_of(rho_against(coordinates, owner, part, least), owner, delta)
 
 
 def check_aggregation(
