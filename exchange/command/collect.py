@@ -208,7 +208,11 @@ def describe_waiting(contract: Contract, found: Collected) -> str:
 
 def describe_claims(contract: Contract, found: Collected) -> str:
     """Describe the claims of the model."""
+    from exchange.limits import claimed_budget
+
     sold = {owner.name: owner.epsilon for owner in contract.owners}
+    if contract.aggregation is not None:
+        sold = {name: claimed_budget(contract, name)[0] for name in contract.names}
     promised = ", ".join(f"{sold[name]:.4g} ({name})" for name in found.owners)
     delta = f", delta {contract.noise.delta:g}" * bool(contract.noise.delta)
     claimed = "Claimed of it, as of all answers together"

@@ -307,7 +307,7 @@ def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
         }
         for query, taken in chain.pairs
     ]
-    covered = agreed_plan(contract).priced
+    covered = agreed_plan(contract).priced if contract.aggregation is None else contract.rounds
     content = "gradient" if contract.sums is None else "score"
     return {"agreed": contract.rounds, "covered": covered, "content": content, "asked": rows}
 

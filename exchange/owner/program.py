@@ -125,7 +125,8 @@ def write_statement(contract: Contract, owner: str, ledger: Path, out: Path | No
     path = out or Path(f"{owner_slug(owner)}.statement.json")
     write_atomically(_statement_place(path, made), made.raw)
     unit = "epsilon" if made.counted == "epsilon" else "answers"
-    charged = f"{owner} has charged {count_noun(made.answered, 'answer')} of {contract.rounds}"
+    agreed = contract.rounds if contract.aggregation is None else 1
+    charged = f"{owner} has charged {count_noun(made.answered, 'answer')} of {agreed}"
     spent = f"{format_number(made.spent)} {unit} spent, {format_number(made.remaining)} left"
     Terminal().say(
         f"{charged} under contract {contract.digest[:16]}: {spent}.", f"statement: {path}"
