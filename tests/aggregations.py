@@ -20,10 +20,10 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon")
 
 
-def secure_contract(owners=3, colluders=0, dropouts=0, **given):
+def secure_contract(count=3, colluders=0, dropouts=0, **given):
     """A contract of so many owners whose sums are aggregated securely; `given` as `small_contract`."""
-    least = owners - dropouts
-    terms = {"noise": "gaussian", "sums": SUMS, "names": NAMES[:owners]}
+    least = count - dropouts
+    terms = {"noise": "gaussian", "sums": SUMS, "names": NAMES[:count]}
     terms["missing"] = {"rule": "without" if dropouts else "wait", "at_least": least}
     terms |= given
     plain = small_contract(1, **terms)
