@@ -14,6 +14,7 @@ from exchange.folder import answer_name, has_ended, latest_query
 from exchange.messages import Query, read_query
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
+from exchange.signing import PartyKey
 from learning.canonical import read_bytes, write_atomically
 from learning.errors import InputError
 from learning.privacy.ledger import Account
@@ -35,12 +36,14 @@ class Party:
     name: its name.
     records: its records, by the contract's rules.
     ledger: its ledger.
+    key: its key; None where the exchange is not signed.
     """
 
     contract: Contract
     name: str
     records: Records = field(repr=False)
     ledger: LedgerFile
+    key: PartyKey | None = None
 
     def find_account(self) -> Account | None:
         """Find the account of the contract in the ledger."""
@@ -105,7 +108,7 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     """
     if path.is_dir():
         return latest_query(path, contract), path
-    return read_query(path), path.parent
+    return read_query(path, contract), path.parent
 
 
 def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
@@ -126,7 +129,9 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
         rule = f"must not be there: {party.name} has not answered this question"
         remedy = f"Nothing was charged. {ELSEWHERE}or name another place with --out."
         raise InputError(str(path), rule, "a file that is no answer to it", remedy)
-    answered = answer_query(party.contract, party.name, query, party.records, party.ledger)
+    answered = answer_query(
+        party.contract, party.name, query, party.records, party.ledger, key=party.key
+    )
     raw = answered.answer.raw
     if is_new:
         _write_charged(path, raw)
