@@ -24,6 +24,7 @@ from exchange.secure.agreement import (
     check_aggregation,
     noise_part,
 )
+from exchange.signing import PartyKey, check_signature, read_key
 from exchange.terms import (
     MASKED,
     STEPS,
@@ -37,6 +38,7 @@ from exchange.terms import (
     Noise,
     OwnerTerms,
     Promise,
+    PublicKeys,
     SumsTerms,
     Text,
     TrainingTerms,
@@ -58,8 +60,8 @@ from learning.privacy.promises import make_claims
 from learning.privacy.release_sums import WIDEST_MODEL
 from learning.privacy.release_terms import ReleaseTerms
 
-CONTRACT = "dpmarket contract 2"
-OLDER = "dpmarket contract 1"
+CONTRACT = "dpmarket contract 3"
+OLDER = ("dpmarket contract 1", "dpmarket contract 2")
 MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
 # The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
 ALGORITHMS = ("synchronous", "averaged", "sgd2")
@@ -82,13 +84,15 @@ class Contract(Form):
     remark: the learner's own description of a record; nothing is promised by it.
     columns, loss, bounds, noise, training, owners, missing, forecast: the parts (`exchange.terms`).
     claims: the privacy claims for each owner's answers.
+    public_keys: of the parties, which sign every message; None where nothing is signed.
+    signature: the learner's, over all else; the file has no such key where nothing is signed.
     sums: the bounds where owners release sums; the file has no such key where they answer with
         gradients.
     aggregation: secure aggregation of the sums; the file has no such key where the learner sees
         each owner's.
     """
 
-    format: Literal["dpmarket contract 2"]
+    format: Literal["dpmarket contract 3"]
     program: Text
     title: Text
     currency: Text | None
@@ -104,8 +108,10 @@ class Contract(Form):
     claims: list[dict[str, Any]]
     missing: MissingRule
     forecast: Promise
+    public_keys: PublicKeys | None = None
     sums: SumsTerms | None = None
     aggregation: AggregationTerms | None = None
+    signature: str | None = Field(default=None, pattern="^[0-9a-f]{128}$")
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -121,6 +127,10 @@ class Contract(Form):
         if len(marks) != len(names):  # names of files end with these
             rule = "names of owners must differ in the first eight digits of their SHA-256"
             raise ValueError(rule)
+        if self.public_keys is not None and set(self.public_keys.owners) != set(self.names):
+            raise ValueError(
+                "public_keys.owners must be the keys of all owners, and of nobody else"
+            )
         if self.missing.at_least > len(names):
             raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
         answers = self.training.answers
@@ -134,19 +144,51 @@ class Contract(Form):
         return self
 
     @cached_property
-    def raw(self) -> bytes:
-        """The bytes that parties sign."""
-        unused: dict[str, Any] = {
-            key: True for key in ("sums", "aggregation") if getattr(self, key) is None
-        }
+    def content(self) -> dict[str, Any]:
+        """Everything that is agreed."""
+        unused: dict[str, Any] = {"signature": True}
+        unused |= {key: True for key in ("sums", "aggregation") if getattr(self, key) is None}
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
-        return encode_canonical(self.model_dump(exclude=unused))
+        return self.model_dump(exclude=unused)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The bytes that parties sign."""
+        return encode_canonical(self.content)
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The bytes of the file, with the learner's signature if there is one."""
+        if self.signature is None:
+            return self.body
+        return encode_canonical(self.content | {"signature": self.signature})
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the bytes, the name of the contract."""
-        return sha256_digest(self.raw)
+        """SHA-256 of the bytes that parties sign, the name of the contract."""
+        return sha256_digest(self.body)
+
+    @property
+    def is_signed(self) -> bool:
+        """True where all parties have keys, and every message must be signed."""
+        return self.public_keys is not None
+
+    def public_key(self, owner: str | None, where: str = "owner") -> str | None:
+        """Public key of an owner, or of the learner; None where nothing is signed.
+
+        Raises
+        ------
+        InputError
+            If the exchange is signed, and there is no owner of that name.
+        """
+        if self.public_keys is None:
+            return None
+        if owner is None:
+            return self.public_keys.learner
+        if owner not in self.public_keys.owners:
+            raise InputError(where, "must be of an owner of the contract", "another one")
+        return self.public_keys.owners[owner]
 
     @cached_property
     def coordinates(self) -> PublicCoordinates:
@@ -252,6 +294,18 @@ class Contract(Form):
             None if agreed is None else noise_part(agreed, count),
         )
 
+    def check_key(self, key: PartyKey | None, owner: str | None) -> None:
+        """Refuse a key other than the one that the contract names for an owner, or the learner."""
+        public = self.public_key(owner)
+        if (key and key.public) == public:
+            return
+        party = owner or "the learner"
+        if public is None:
+            raise InputError("--key", "must be left out: the contract has no keys", "a key")
+        rule = f"must be the key of {party}, as the contract has keys"
+        found = "none" if key is None else f"another key, {key.public}"
+        raise InputError("--key", rule, found, "Name the file that dpmarket key made for it.")
+
 
 def compute_claims(contract: Contract) -> list[dict[str, Any]]:
     """Compute the claims for every owner's answers, with bounds on an observer's belief.
@@ -296,11 +350,13 @@ def parse_contract(raw: bytes, where: str) -> Contract:
         If the bytes are of another form, or the claims do not follow from the rest.
     """
     content = parse_canonical(raw, where)
-    if content.get("format") == OLDER:
+    if content.get("format") in OLDER:
         remedy = "Make a new contract from the market's result, and have it signed."
-        found = f"{OLDER}, of an earlier dpmarket"
+        found = f"{content['format']}, of an earlier dpmarket"
         raise InputError(f"{where}: format", f"must be {CONTRACT}", found, remedy)
     contract = parse_message(Contract, raw, where)
+    public = contract.public_key(None)
+    check_signature(public, contract.signature, CONTRACT, contract.body, where)
     check_columns(contract.columns, len(contract.bounds.start), where)
     _check_consistency(contract, where)
     if not same_claims(contract.claims, compute_claims(contract)):
@@ -313,6 +369,19 @@ def parse_contract(raw: bytes, where: str) -> Contract:
 def read_contract(path: Path) -> Contract:
     """Read the contract in a file; an InputError as `parse_contract`."""
     return parse_contract(read_bytes(path), str(path))
+
+
+def open_key(path: Path | None, contract: Contract, owner: str | None) -> PartyKey | None:
+    """Read the key of an owner, or of the learner; None where the contract has no keys.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not the key that the contract names.
+    """
+    key = None if path is None else read_key(path)
+    contract.check_key(key, owner)
+    return key
 
 
 def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]) -> bool:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from exchange.contract import Contract
 from exchange.messages import Answer, Closing, Query, read_answer, read_closing, read_query
-from learning.canonical import sync_folder, write_atomically
+from exchange.signing import BadSignature
+from learning.canonical import read_bytes, sha256_digest, sync_folder, write_atomically
 from learning.errors import InputError
 
 CONTRACT = "contract.json"
@@ -47,6 +48,11 @@ def answer_name(round: int, owner: str) -> str:
     'round-002.Saint-Mary-s-17989458.answer.json'
     """
     return f"round-{round:03d}.{owner_slug(owner)}.answer.json"
+
+
+def acceptance_name(owner: str) -> str:
+    """Name of the file of an owner's acceptance."""
+    return f"{owner_slug(owner)}.acceptance.json"
 
 
 def owner_slug(name: str) -> str:
@@ -92,7 +98,7 @@ def read_folder(
             queries.append(_read_question(folder / name, contract))
         elif REPLY.fullmatch(name):
             try:
-                answer = read_answer(folder / name)
+                answer = read_answer(folder / name, contract)
                 _check_name(folder / name, answer_name(answer.round, answer.owner))
                 answers.append(answer)
             except InputError as error:
@@ -103,15 +109,18 @@ def read_folder(
 def latest_query(folder: Path, contract: Contract) -> Query | None:
     """Read the question of the latest round; None before the first.
 
-    Rounds beyond those of the contract play no part, and answers need not be there.
+    Rounds beyond those of the contract play no part, and neither do questions that the learner has
+    not signed where the exchange is signed. Answers need not be there.
 
     Raises
     ------
     InputError
         If the folder, or that question, cannot be read, or it is of another contract.
     """
-    latest = max(_rounds_asked(folder, contract), default=None)
-    return None if latest is None else _read_question(folder / query_name(latest), contract)
+    for number in sorted(_rounds_asked(folder, contract), reverse=True):
+        with suppress(BadSignature):
+            return _read_question(folder / query_name(number), contract)
+    return None
 
 
 def _rounds_asked(folder: Path, contract: Contract) -> Iterator[int]:
@@ -126,19 +135,21 @@ def has_model(folder: Path) -> bool:
     return (folder / MODEL).is_file()
 
 
-def find_closing(folder: Path) -> Closing | None:
+def find_closing(folder: Path, contract: Contract) -> Closing | None:
     """Read the closing; None where there is none."""
     path = folder / CLOSING
-    return read_closing(path) if path.is_file() else None
+    return read_closing(path, contract) if path.is_file() else None
 
 
 def has_ended(folder: Path, contract: Contract) -> bool:
-    """Test whether a model and a closing of the contract are there."""
+    """Test whether a closing of the contract is there, and the model that it names."""
     try:
-        closing = find_closing(folder)
-    except InputError:  # still being copied
+        closing = find_closing(folder, contract)
+        if closing is None or closing.contract != contract.digest or not has_model(folder):
+            return False
+        return sha256_digest(read_bytes(folder / MODEL)) == closing.model
+    except InputError:  # still being copied, or not the learner's
         return False
-    return has_model(folder) and closing is not None and closing.contract == contract.digest
 
 
 def write_new(path: Path, raw: bytes) -> bool:
@@ -180,7 +191,7 @@ def list_names(folder: Path) -> list[str]:
 
 
 def _read_question(path: Path, contract: Contract) -> Query:
-    query = read_query(path)
+    query = read_query(path, contract)
     _check_name(path, query_name(query.round))
     if query.contract != contract.digest:
         rule = f"must be of this contract, {contract.digest[:16]}"

@@ -1,21 +1,24 @@
 """Messages of an exchange: a question of the learner, an owner's answer, and the closing.
 
-Their form is checked here, not their sense.
+Their form and their signature are checked here, not their sense. A message's digest is that of its
+content without the signature.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 
+from exchange.contract import Contract
+from exchange.signing import PartyKey, check_signature
 from exchange.terms import parse_message
 from learning.arrays import Array
 from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
@@ -24,6 +27,7 @@ from learning.errors import InputError
 LARGEST = 2**20  # bytes of a message: its numbers are one for each parameter
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Round = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -44,24 +48,50 @@ else:
     Vector = Annotated[list[FiniteFloat], Field(min_length=1), AfterValidator(np.array)]
 
 
+@dataclass(frozen=True, eq=False)
 class Message:
-    """Base of messages: frozen dataclasses with a canonical form."""
+    """Base of messages: frozen dataclasses with a canonical form.
+
+    Parameters
+    ----------
+    signature: of the party that wrote it, over all else; None where the exchange is not signed.
+    """
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
+    signature: Signature | None = field(default=None, kw_only=True)
+
+    @property
+    def author(self) -> str | None:
+        """The owner that wrote it; None of the learner."""
+        return getattr(self, "owner", None)
+
     @cached_property
-    def raw(self) -> bytes:
-        """Canonical bytes."""
-        content = dict(vars(self))
+    def content(self) -> dict[str, Any]:
+        """Its content, without the signature."""
+        content = asdict(self)
+        del content["signature"]
         for key, value in content.items():
             if isinstance(value, np.ndarray):
                 content[key] = value.tolist()
-        return encode_canonical(content)
+        return content
+
+    @cached_property
+    def body(self) -> bytes:
+        """Canonical bytes of the content, which the signature covers."""
+        return encode_canonical(self.content)
+
+    @cached_property
+    def raw(self) -> bytes:
+        """Canonical bytes of the file, with the signature if there is one."""
+        if self.signature is None:
+            return self.body
+        return encode_canonical(self.content | {"signature": self.signature})
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the bytes, the name of the message."""
-        return sha256_digest(self.raw)
+        """SHA-256 of the content's bytes, the name of the message."""
+        return sha256_digest(self.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +282,53 @@ class Closing(Message):
     format: Literal["dpmarket closing 1"] = "dpmarket closing 1"
 
 
-def parse_query(raw: bytes, where: str) -> Query:
-    """Parse a question; an InputError if the bytes are of another form."""
-    query = parse_message(Query, raw, where)
+Signed = TypeVar("Signed", bound=Message)
+
+
+def sign_message(message: Signed, contract: Contract, key: PartyKey | None) -> Signed:
+    """Sign a message as the contract asks; every writer goes through here.
+
+    Parameters
+    ----------
+    key: of the message's author; None where the contract has no keys.
+
+    Raises
+    ------
+    InputError
+        If it is not the key that the contract names for the author.
+    """
+    contract.check_key(key, message.author)
+    if key is None:
+        return message
+    return replace(message, signature=key.sign(message.content["format"], message.body))
+
+
+def parse_signed(form: type[Signed], raw: bytes, where: str, contract: Contract) -> Signed:
+    """Parse a message, and check that the party of the contract that it names has signed it.
+
+    Raises
+    ------
+    InputError
+        If the bytes are of another form, or the signature is not that party's (`BadSignature`).
+    """
+    message = parse_message(form, raw, where)
+    public = contract.public_key(message.author, where)
+    check_signature(public, message.signature, message.content["format"], message.body, where)
+    return message
+
+
+@dataclass(frozen=True, eq=False)
+class Acceptance(Message):
+    """An owner's word that it has accepted a contract: the contract's digest and its name."""
+
+    contract: Digest
+    owner: Name
+    format: Literal["dpmarket acceptance 1"] = "dpmarket acceptance 1"
+
+
+def parse_query(raw: bytes, where: str, contract: Contract) -> Query:
+    """Parse a question, as `parse_signed`."""
+    query = parse_signed(Query, raw, where, contract)
     if len(set(query.asked)) != len(query.asked):
         raise InputError(f"{where}: asked", "must name each owner once", "one twice")
     for key in ("until", "issued"):
@@ -263,26 +337,30 @@ def parse_query(raw: bytes, where: str) -> Query:
     return query
 
 
-def parse_answer(raw: bytes, where: str) -> Answer:
-    """Parse an answer; an InputError if the bytes are of another form."""
+def parse_answer(raw: bytes, where: str, contract: Contract) -> Answer:
+    """Parse an answer, as `parse_signed`."""
+    return parse_signed(find_form(raw, where), raw, where, contract)
+
+
+def find_form(raw: bytes, where: str) -> type[Answer]:
+    """Find the form of an answer; the first where it has none that is known."""
     form = parse_canonical(raw, where).get("format")
-    known = FORMS.get(form, Gradient) if isinstance(form, str) else Gradient
-    return parse_message(known, raw, where)
+    return FORMS.get(form, Gradient) if isinstance(form, str) else Gradient
 
 
-def read_query(path: Path) -> Query:
-    """Read the question in a file; an InputError if there is none."""
-    return parse_query(read_bytes(path, LARGEST), str(path))
+def read_query(path: Path, contract: Contract) -> Query:
+    """Read the question in a file, as `parse_signed`."""
+    return parse_query(read_bytes(path, LARGEST), str(path), contract)
 
 
-def read_answer(path: Path) -> Answer:
-    """Read the answer in a file; an InputError if there is none."""
-    return parse_answer(read_bytes(path, LARGEST), str(path))
+def read_answer(path: Path, contract: Contract) -> Answer:
+    """Read the answer in a file, as `parse_signed`."""
+    return parse_answer(read_bytes(path, LARGEST), str(path), contract)
 
 
-def read_closing(path: Path) -> Closing:
-    """Read the closing in a file; an InputError if there is none."""
-    return parse_message(Closing, read_bytes(path, LARGEST), str(path))
+def read_closing(path: Path, contract: Contract) -> Closing:
+    """Read the closing in a file, as `parse_signed`."""
+    return parse_signed(Closing, read_bytes(path, LARGEST), str(path), contract)
 
 
 def utc_text(time: datetime) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
 from exchange.secure.agreement import noise_part
+from exchange.signing import UNSIGNED
 from exchange.terms import Expansion
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
@@ -91,6 +92,16 @@ def party_words(contract: Contract) -> str:
     return (
         f"{join_words(contract.names, 12)} {answers}, each with its own program on its own "
         "records, which stay where they are. One learner asks, pays, and has the model."
+    )
+
+
+def signed_words(contract: Contract) -> str:
+    """Describe the signatures of an exchange."""
+    if not contract.is_signed:
+        return UNSIGNED
+    return (
+        "The learner has signed this contract. Every question, answer, statement and the closing "
+        "is signed by its party; whatever is not is refused."
     )
 
 

@@ -17,10 +17,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
-from exchange.messages import Digest, Name, Round
+from exchange.messages import Digest, Message, Name, Round, parse_signed
 from exchange.owner.answers import SHOWN, find_account
-from exchange.terms import parse_message
-from learning.canonical import encode_canonical, read_bytes
+from learning.canonical import read_bytes
 from learning.errors import InputError
 from learning.privacy.ledger import Account, Budget, Entry, spent_budget
 from learning.privacy.ledger_file import LedgerFile
@@ -44,7 +43,7 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Message):
     """The account of a contract, as the owner's ledger has it.
 
     Parameters
@@ -59,8 +58,6 @@ class Statement:
     charges: every answer charged, in order.
     """
 
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
-
     contract: Digest
     owner: Name
     budget: dict[str, Any] = field(repr=False)
@@ -70,11 +67,6 @@ class Statement:
     remaining: FiniteFloat
     charges: tuple[Charge, ...] = field(repr=False)
     format: Literal["dpmarket statement 1"] = "dpmarket statement 1"
-
-    @property
-    def raw(self) -> bytes:
-        """Canonical bytes."""
-        return encode_canonical(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -137,20 +129,9 @@ def _entry_digests(entry: Entry, contract: Contract) -> tuple[str | None, str | 
     return known[3], known[4]
 
 
-def read_statement(path: Path) -> Statement:
-    """Read the statement in a file.
-
-    Raises
-    ------
-    InputError
-        If the file is no statement, or its bytes are not as they were written.
-    """
-    return parse_statement(read_bytes(path), str(path))
-
-
-def parse_statement(raw: bytes, where: str) -> Statement:
-    """Parse a statement; an InputError as `read_statement`."""
-    return parse_message(Statement, raw, where)
+def read_statement(path: Path, contract: Contract) -> Statement:
+    """Read the statement in a file, as `exchange.messages.parse_signed`."""
+    return parse_signed(Statement, read_bytes(path), str(path), contract)
 
 
 def compare_statement(

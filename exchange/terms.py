@@ -65,6 +65,7 @@ Number = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Several = Annotated[int, Field(ge=1, le=10**4)]
 Numbers = list[FiniteFloat]
+PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Written = Literal["point", "comma", "either", "truth"]
 
 
@@ -233,6 +234,13 @@ class Promise(Form):
     interval: list[FiniteFloat | None] = Field(min_length=2, max_length=2)
     optimum: FiniteFloat
     outside: FiniteFloat
+
+
+class PublicKeys(Form):
+    """Public keys of the learner and of each owner (`exchange.signing`)."""
+
+    learner: PublicKey
+    owners: dict[Name, PublicKey]
 
 
 class LossTerms(BaseModel):

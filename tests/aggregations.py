@@ -13,10 +13,12 @@ from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import answer_step
 from exchange.owner.table import Records
 from exchange.secure.agreement import agree_aggregation
+from exchange.signing import PartyKey
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+KEYS: dict[str, PartyKey] = {}  # of owners, as tests that sign fill it
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon")
 
 
@@ -32,10 +34,11 @@ def secure_contract(count=3, colluders=0, dropouts=0, **given):
 
 
 class House:
-    """An owner with its records and its ledger, once it has accepted."""
+    """An owner with its records, its key if any, and its ledger, once it has accepted."""
 
     def __init__(self, contract, name, folder):
         self.contract = contract
+        self.key = KEYS.get(name) if contract.public_keys else None
         self.name = name
         self.records = Records(*records(contract, name))
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +48,14 @@ class House:
 
     def answer(self, query, folder):
         return answer_step(
-            self.contract, self.name, query, self.records, self.ledger, folder, now=NOON
+            self.contract,
+            self.name,
+            query,
+            self.records,
+            self.ledger,
+            folder,
+            key=self.key,
+            now=NOON,
         )
 
     def write(self, query, folder):
@@ -80,6 +90,6 @@ def play(contract, houses, shared, lost=None):
     return step
 
 
-def question(shared, number):
+def question(shared, number, contract):
     """The question of a number."""
-    return read_query(shared / query_name(number))
+    return read_query(shared / query_name(number), contract)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from exchange.contract import CONTRACT, Contract, compute_claims
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Gradient, Sums
+from exchange.signing import PartyKey
 from learning.losses.coordinates import Coordinates
 from learning.privacy.release_sums import flatten_moments
 from learning.randomness import Streams
@@ -131,6 +133,7 @@ def small_contract(
             "optimum": 1.0,
             "outside": 0.5,
         },
+        "public_keys": None,
     }
     if "sums" in changes:
         once = {"algorithm": "one_step", "horizon": 1, "step_size": 1.0, "steps": [1.0]}
@@ -142,6 +145,22 @@ def small_contract(
     return Contract.model_validate(
         content | {"claims": compute_claims(Contract.model_validate(content))}
     )
+
+
+def key_of(party: str) -> PartyKey:
+    """The key of a party, the same each time; the learner's is that of "learner"."""
+    return PartyKey(hashlib.sha256(party.encode()).digest())
+
+
+def signed_contract(
+    *given, names: Sequence[str] = ("Alpha", "Beta", "Gamma"), **changes
+) -> Contract:
+    """A small contract with everybody's keys, signed by the learner."""
+    owners = {name: key_of(name).public for name in names}
+    keys = {"learner": key_of("learner").public, "owners": owners}
+    made = small_contract(*given, names=names, public_keys=keys, **changes)
+    signature = key_of("learner").sign(CONTRACT, made.body)
+    return Contract.model_validate(made.content | {"signature": signature})
 
 
 def cells(contract: Contract, name: str, seed: int = 0) -> dict[str, np.ndarray]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exchange.command.options import EVERY, ContractArg, PollOption
+from exchange.command.options import EVERY, ContractArg, KeyOption, PollOption
 from learning.errors import InputError
 from learning.phrases import escape_control
 from learning.program import declare_command
@@ -32,6 +32,7 @@ def collect(
     accept: list[str] | None = None,
     follow: bool = False,
     every: PollOption = EVERY,
+    key: KeyOption = None,
 ) -> int:
     """Check the owners' answers, weigh them, step, and write the next question; or the model with
     its claims.
@@ -48,9 +49,10 @@ def collect(
     accept NAME : Use this owner's answer though its numbers are suspicious.
     follow : Take in each answer as it comes, until the model is made.
     """
-    from exchange.contract import read_contract
+    from exchange.contract import open_key, read_contract
 
     agreed = read_contract(contract)
+    own_key = open_key(key, agreed, None)
     for name in accept or []:
         agreed.owner(name)
     if follow and close and agreed.missing.hours is None:
@@ -62,7 +64,13 @@ def collect(
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)
     came = [place for place in given if place.resolve() != folder.resolve()]
-    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow)
+
+    def take(closes: bool, now: datetime) -> Step:
+        from exchange.learner.collecting import take_step
+
+        return take_step(agreed, folder, close=closes, accepted=accept or [], now=now, key=own_key)
+
+    step = _collect_answers(agreed, folder, came, take, close, every * follow)
     if step.is_done or step.wrote is not None:
         return 0
     if step.is_stuck:
@@ -74,7 +82,7 @@ def _collect_answers(
     contract: Contract,
     folder: Path,
     came: list[Path],
-    accepted: list[str],
+    take: Callable[[bool, datetime], Step],
     close: bool,
     every: float,
 ) -> Step:
@@ -85,9 +93,7 @@ def _collect_answers(
     collecting.prepare_folder(contract, folder)
     collecting.admit_answers(read, folder)
     printer = StepPrinter(contract, folder)
-    now = datetime.now(UTC)
-    closes = close and not every
-    step = collecting.take_step(contract, folder, accepted=accepted, close=closes, now=now)
+    step = take(close and not every, datetime.now(UTC))
     printer.print_step(step)
     if not every:
         return step
@@ -95,7 +101,7 @@ def _collect_answers(
         contract,
         folder,
         step,
-        accepted=accepted,
+        take=take,
         close=close,
         every=every,
         said=printer.print_step,

@@ -28,6 +28,7 @@ def exchange(
     out: Path | None = None,
     repeat: Annotated[int, Option(min=1, max=1000)] = 1,
     flower: bool = False,
+    unsigned: bool = False,
     changes: Changes,
 ) -> None:
     """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
@@ -37,6 +38,7 @@ def exchange(
     ----------
     out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
     repeat : How many exchanges, each with new ledgers.
+    unsigned : Without keys: nobody signs anything.
     flower : Over Flower on this machine, not a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
@@ -52,7 +54,14 @@ def exchange(
 
     check_place_of(folder)
     with changes.placing_faults(scenario), show_stages() as progress:
-        facts = rehearse_exchange(chosen, folder, repeat=repeat, flower=flower, progress=progress)
+        facts = rehearse_exchange(
+            chosen,
+            folder,
+            repeat=repeat,
+            flower=flower,
+            signed=not unsigned,
+            progress=progress,
+        )
     print_rehearsal(chosen, facts, folder)
 
 

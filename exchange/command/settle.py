@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exchange.command.options import KeyOption
 from learning.errors import InputError
 from learning.money import format_cents
 from learning.phrases import format_number
@@ -30,6 +31,7 @@ def settle(
     aside: Path | None = None,
     statement: list[Path] | None = None,
     unfinished: bool = False,
+    key: KeyOption = None,
     out: Path | None = None,
 ) -> int:
     """Settle an exchange: who delivered and is paid, whether its files fit, whether the model is
@@ -45,10 +47,11 @@ def settle(
     unfinished : Settle what was delivered although there is no model yet.
     out PATH : Folder of settlement.json and settlement.html [default: FOLDER].
     """
-    from exchange.contract import read_contract
-    from exchange.learner.settling import read_exchange, settle_exchange
+    from exchange.contract import open_key, read_contract
+    from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
 
     agreed = read_contract(contract)
+    own_key = None if key is None else open_key(key, agreed, None)
     here = folder or contract.parent
     place = out or here
     check_folder(place, "--out" if out else "FOLDER")
@@ -59,6 +62,7 @@ def settle(
         content = settle_exchange(exchange, stated, unfinished=unfinished)
         if public or aside:
             content["own_rows"] = judge_model(agreed, exchange.model, public, aside)
+        content = sign_settlement(content, own_key)
         progress("writing the report")
         page = write_settlement(content, place)
     print_settlement(content, page)
@@ -71,7 +75,7 @@ def read_statements(contract: Contract, paths: Sequence[Path]) -> list[Statement
 
     found: dict[str, Statement] = {}
     for path in paths:
-        statement = read_statement(path)
+        statement = read_statement(path, contract)
         owner = contract.owner(statement.owner).name
         if owner in found:
             raise InputError("--statement", "must be one per owner", f"two of {owner}")
@@ -154,6 +158,6 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     terminal = Terminal()
     terminal.print(rows)
     terminal.print()
-    names = "answer delivered covered hangs_together suspicions ledgers own_rows noise_left"
+    names = "signed answer delivered covered hangs_together suspicions ledgers own_rows noise_left"
     say_phrases(terminal, "settlement", names, content)
     terminal.say(f"\nreport: {page}")

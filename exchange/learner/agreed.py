@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
 from exchange.secure.agreement import agree_aggregation
+from exchange.signing import PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError, InputErrors
@@ -75,8 +76,10 @@ def contract_from_result(
     at_least: int | None = None,
     hours: float | None = None,
     records: str | None = None,
+    key: PartyKey | None = None,
+    owner_keys: Mapping[str, str] | None = None,
 ) -> Contract:
-    """Make the contract of a result.
+    """Make the contract of a result, signed by the learner if there are keys.
 
     Owners that sold nothing are left out of it. The same result makes the same bytes.
 
@@ -86,6 +89,8 @@ def contract_from_result(
     missing, at_least, hours: the rule for missing answers, as `missing_rule` has it.
     records: the name of the records in owners' ledgers; unless given, that of the scenario's table.
         Contracts about records of one name share an account, so that what is spent is spent.
+    key: the learner's key; None where the exchange is not to be signed.
+    owner_keys: owner -> its public key.
 
     Raises
     ------
@@ -108,12 +113,17 @@ def contract_from_result(
     terms["missing"] = missing_terms.model_dump()
     aggregation = terms.pop("aggregation", None)
     try:
+        names = [owner["name"] for owner in protocol["owners"]]
+        terms["public_keys"] = _public_keys(key, owner_keys or {}, names)
         with naming_fault(place):
             if aggregation is not None:
                 colluders = aggregation["colluders"]
                 terms["aggregation"] = _agree_aggregation(terms, colluders).model_dump()
             terms["claims"] = compute_claims(Contract.model_validate(terms))
             made = Contract.model_validate(terms)
+            if key is not None:
+                terms["signature"] = key.sign(CONTRACT, made.body)
+                made = Contract.model_validate(terms)
         _check_released(made)
         return parse_contract(made.raw, place)  # as every party reads it
     except InputError:
@@ -137,6 +147,23 @@ def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationT
     return agree_aggregation(
         plain.coordinates, plain.owners, plain.mechanism, colluders, plain.missing.at_least
     )
+
+
+def _public_keys(
+    key: PartyKey | None, owners: Mapping[str, str], names: Sequence[str]
+) -> dict[str, Any] | None:
+    """Public keys of the contract; an InputError where some parties have one and others not."""
+    if key is None and not owners:
+        return None
+    lacking = [name for name in names if name not in owners]
+    foreign = [name for name in owners if name not in names]
+    if key is None:
+        raise InputError("--key", "must be the learner's key if owners have keys", "none")
+    if lacking or foreign:
+        rule = f"must be one key for each owner of the contract, {', '.join(names)}"
+        found = f"none for {lacking[0]}" if lacking else f"one for {foreign[0]!r}"
+        raise InputError("--owner-key", rule, found, "Use --owner-key NAME=FILE.pub.")
+    return {"learner": key.public, "owners": {name: owners[name] for name in names}}
 
 
 def _check_released(made: Contract) -> None:

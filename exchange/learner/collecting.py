@@ -31,7 +31,8 @@ from exchange.folder import (
     write_new,
 )
 from exchange.learner.collector import Collected, collect_answers
-from exchange.messages import Answer, Closing, Query, open_for, read_answer
+from exchange.messages import Answer, Closing, Query, open_for, read_answer, sign_message
+from exchange.signing import PartyKey
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -94,7 +95,7 @@ def read_answers(contract: Contract, given: Sequence[Path]) -> dict[Path, Answer
         if place.is_dir():
             paths = [place / name for name in list_names(place) if REPLY.fullmatch(name)]
         for path in paths:
-            answer = read_answer(path)
+            answer = read_answer(path, contract)
             if answer.contract != contract.digest:
                 rule = f"must be of this contract, {contract.digest[:16]}"
                 raise InputError(str(path), rule, f"one of {answer.contract[:16]}")
@@ -165,6 +166,7 @@ def take_step(
     close: bool = False,
     accepted: Collection[str] = (),
     now: datetime,
+    key: PartyKey | None = None,
 ) -> Step:
     """Look at the exchange's folder and write the next question, the model, or nothing yet.
 
@@ -176,6 +178,7 @@ def take_step(
         question is over.
     accepted: owners whose suspicious answers count.
     now: the time, with its zone.
+    key: the learner's; None where the exchange is not signed.
 
     Raises
     ------
@@ -183,7 +186,7 @@ def take_step(
         If a file of the learner's own is not what follows from the others, the disk refuses, or the
         contract does not let the learner go on. Nothing was written then.
     """
-    closing = find_closing(folder)
+    closing = find_closing(folder, contract)
     if has_model(folder):
         _check_model(folder, closing)
         return Step(None, None, None)
@@ -203,7 +206,7 @@ def take_step(
         found = collect(close=True)
     faults = tuple(unreadable)
     if found.query is None:
-        _write_model(contract, folder, queries[-1], found, closing)
+        _write_model(contract, folder, queries[-1], found, closing, key)
         return Step(found, MODEL, None, faults)
     if found.query.round <= len(queries):
         return Step(found, None, found.query, faults)
@@ -211,6 +214,7 @@ def take_step(
     if contract.missing.hours is not None:
         times = open_for(contract.missing.hours, now)
         query = replace(query, issued=times["issued"], until=times["until"])
+    query = sign_message(query, contract, key)
     name = query_name(query.round)
     if not write_new(folder / name, query.raw):
         raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
@@ -250,12 +254,18 @@ def _check_model(folder: Path, closing: Closing | None) -> None:
 
 
 def _write_model(
-    contract: Contract, folder: Path, last: Query, found: Collected, closing: Closing | None
+    contract: Contract,
+    folder: Path,
+    last: Query,
+    found: Collected,
+    closing: Closing | None,
+    key: PartyKey | None,
 ) -> None:
     """Write the closing and then the model; after a kill between them the next start goes on."""
     raw = to_json(build_model(contract, found)).encode()
     digests = {name: answer.digest for name, answer in found.used[-1].items()}
     ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw))
+    ending = sign_message(ending, contract, key)
     place = folder / CLOSING
     if closing is None and not write_new(place, ending.raw):
         raise InputError(str(place), NOT_YET, AT_WORK, "Try again.")
@@ -294,8 +304,8 @@ def follow_exchange(
     folder: Path,
     step: Step,
     *,
+    take: Callable[[bool, datetime], Step],
     close: bool,
-    accepted: Collection[str],
     every: float,
     said: Callable[[Step], object],
     held: Callable[[str], object],
@@ -307,8 +317,8 @@ def follow_exchange(
     contract: the contract.
     folder: the exchange's.
     step: the step so far.
+    take: takes a step as `take_step`, which may close the round, at a time.
     close: whether to go on without owners that are missing as soon as their time is over.
-    accepted: owners whose suspicious answers count.
     every: seconds between two looks.
     said: called with each step.
     held: called with each fault that keeps the learner from a step, in words.
@@ -328,7 +338,7 @@ def follow_exchange(
             if seen != before or late:
                 # A disk that is not mounted leaves an empty folder: no place for a first question.
                 _check_same_contract(contract, folder)
-                step = take_step(contract, folder, close=late, accepted=accepted, now=now)
+                step = take(late, now)
                 said(step)
         except (InputError, OSError) as error:
             if time.monotonic() > readable + PATIENCE:

@@ -32,9 +32,10 @@ from exchange.learner.settlement import (
 )
 from exchange.learner.suspicions import Told
 from exchange.messages import Answer, Closing, Query
+from exchange.signing import PartyKey
 from exchange.statement import Statement, compare_statement
 from exchange.terms import MASKED
-from learning.canonical import read_bytes, sha256_digest
+from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
 from learning.money import round_to_cent
 from scenarios.model_file import HandedOver, from_json, to_json
@@ -84,7 +85,7 @@ def read_exchange(folder: Path, contract: Contract) -> Exchange:
         tuple(queries),
         tuple(answers),
         tuple(Fault(one.name, rule, one.reason) for one in unreadable),
-        closing=find_closing(folder),
+        closing=find_closing(folder, contract),
     )
     path = folder / MODEL
     if not path.is_file():
@@ -136,6 +137,13 @@ def settle_exchange(
     return _settlement_content(exchange, chain, statements, followed, model, faults)
 
 
+def sign_settlement(content: dict[str, Any], key: PartyKey | None) -> dict[str, Any]:
+    """Sign the content of a settlement, where the learner settles; others have no key for it."""
+    if key is None:
+        return content
+    return content | {"signature": key.sign(FORMAT, encode_canonical(content))}
+
+
 def _settlement_content(
     exchange: Exchange,
     chain: Chain,
@@ -157,6 +165,7 @@ def _settlement_content(
         "title": contract.title,
         "currency": contract.currency,
         "contract": contract.digest,
+        "signed": contract.is_signed,
         "finished": exchange.model is not None,
         "holds": not faults,
         "faults": [asdict(one) for one in faults],

@@ -11,6 +11,9 @@ from exchange.folder import MODEL, find_closing, has_model, read_folder
 from exchange.learner.collecting import build_model
 from exchange.learner.collector import collect_answers
 from exchange.learner.sums import gather_sums
+from exchange.messages import Closing, sign_message
+from exchange.signing import PartyKey
+from learning.canonical import sha256_digest
 from learning.errors import InputError
 from scenarios.model_file import HandedOver
 
@@ -39,7 +42,7 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
     if contract.aggregation is not None:
         rule = "must show the sums of each owner, which can be removed from the model later"
         raise InputError("CONTRACT", rule, "secure aggregation", "Make a new exchange without it.")
-    closing = find_closing(folder)
+    closing = find_closing(folder, contract)
     if closing is None or not has_model(folder):
         remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."
         raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
@@ -57,3 +60,14 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         raise InputError("--owner", rule, "everybody", remedy)
     phi = gather_sums(contract, kept).step()
     return build_model(contract, replace(found, phi=phi, used=(kept,)))
+
+
+def close_without(
+    contract: Contract, folder: Path, names: Sequence[str], model: bytes, key: PartyKey
+) -> Closing:
+    """Sign the closing of a model without some owners: the answers left, and its digest."""
+    before = find_closing(folder, contract)
+    assert before is not None
+    left = {name: digest for name, digest in before.answers.items() if name not in names}
+    closing = Closing(contract.digest, before.query, left, sha256_digest(model))
+    return sign_message(closing, contract, key)

@@ -29,6 +29,7 @@ from exchange.messages import (
     Unmasking,
     read_answer,
     read_query,
+    sign_message,
 )
 from exchange.owner import kept as kept_answers
 from exchange.owner.answers import (
@@ -52,6 +53,7 @@ from exchange.secure.masks import (
     seed_digest,
 )
 from exchange.secure.shamir import SHARE, split_secret
+from exchange.signing import PartyKey
 from exchange.terms import MASKED
 from learning.canonical import read_bytes, write_atomically
 from learning.errors import InputError
@@ -106,6 +108,7 @@ def answer_step(
     ledger: LedgerFile,
     place: Path,
     *,
+    key: PartyKey | None = None,
     now: datetime | None = None,
 ) -> ChargedAnswer:
     """Answer one question of a secure aggregation, once; masked sums are charged first.
@@ -113,6 +116,7 @@ def answer_step(
     Parameters
     ----------
     place: the exchange's folder, with the questions and answers before this one.
+    key: the owner's; None in a rehearsal, which is not signed.
     now: the time, with a zone; the clock's unless given.
 
     Raises
@@ -121,6 +125,7 @@ def answer_step(
         If the question is refused, as by `exchange.owner.answers.answer_query`, or does not follow
         what came before. Nothing is given then.
     """
+    contract.check_key(key, name)
     check_query(contract, name, query)
     folder = kept_answers.kept_folder(ledger)
     with kept_answers.hold_folder(folder):
@@ -140,9 +145,9 @@ def answer_step(
                 kept_answers.find_charged(folder, account.entries[0].purpose[-64:], query, name)
             turn = read_turn(contract, name, query, mine, ledger, place)
             if query.round == MASKED:
-                given = _charge_masked(turn, records, ledger)
+                given = _charge_masked(turn, records, ledger, key)
             else:
-                given = MAKERS[query.round](turn)
+                given = sign_message(MAKERS[query.round](turn), contract, key)
                 kept_answers.keep_answer(folder, given)
         elif query.round == MASKED and not account.answered:  # a kill before the charge
             ledger.charge(account.budget, ledger_purpose(given, 1), first=1)
@@ -176,7 +181,7 @@ def read_turn(
     came: list[Came] = []
     for number in range(query.round - 1, 0, -1):
         after = questions[0]
-        before = read_query(place / query_name(number))
+        before = read_query(place / query_name(number), contract)
         own = mine.get(number)
         if own is None or not own.query == before.digest == after.previous:
             refuse("previous", f"must be the question that {name} answered before", number)
@@ -203,7 +208,7 @@ def _read_answers(
     """Read the answers to a question that the next one names."""
     found = {}
     for owner in (one for one in contract.names if one in named):
-        answer = read_answer(place / answer_name(query.round, owner))
+        answer = read_answer(place / answer_name(query.round, owner), contract)
         same = (answer.digest, answer.query, answer.owner) == (named[owner], query.digest, owner)
         if not same or type(answer) is not SECURE_FORMS[query.round - 1]:
             refuse("answers", f"must be those of {owner} and others to question {query.round}", "")
@@ -292,12 +297,15 @@ MAKERS: dict[int, Callable[[Turn], Answer]] = {
 }
 
 
-def _charge_masked(turn: Turn, records: Records, ledger: LedgerFile) -> Masked:
-    """Sum the records, add the part of the noise, mask, keep and charge."""
+def _charge_masked(
+    turn: Turn, records: Records, ledger: LedgerFile, key: PartyKey | None
+) -> Masked:
+    """Sum the records, add the part of the noise, mask, sign, keep and charge."""
     made: list[Masked] = []
 
     def keep(drawn: Released) -> str:
-        made.append(mask_words(turn, np.asarray(drawn.answer, dtype=np.uint64)))
+        masked = mask_words(turn, np.asarray(drawn.answer, dtype=np.uint64))
+        made.append(sign_message(masked, turn.contract, key))
         kept_answers.keep_answer(kept_answers.kept_folder(ledger), made[0])
         return ledger_purpose(made[0], 1)
 

@@ -15,6 +15,7 @@ from exchange.messages import Query, read_query
 from exchange.owner.aggregating import answer_step, own_answers
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
+from exchange.signing import PartyKey
 from learning.canonical import read_bytes, write_atomically
 from learning.errors import InputError
 from learning.privacy.ledger import Account
@@ -36,12 +37,14 @@ class Party:
     name: its name.
     records: its records, by the contract's rules.
     ledger: its ledger.
+    key: its key; None where the exchange is not signed.
     """
 
     contract: Contract
     name: str
     records: Records = field(repr=False)
     ledger: LedgerFile
+    key: PartyKey | None = None
 
     def find_account(self) -> Account | None:
         """Find the account of the contract in the ledger."""
@@ -109,7 +112,7 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     """
     if path.is_dir():
         return latest_query(path, contract), path
-    return read_query(path), path.parent
+    return read_query(path, contract), path.parent
 
 
 def write_answer(
@@ -138,9 +141,9 @@ def write_answer(
         raise InputError(str(path), rule, "a file that is no answer to it", remedy)
     own = party.contract, party.name, query, party.records, party.ledger
     if party.contract.aggregation is None:
-        answered = answer_query(*own)
+        answered = answer_query(*own, key=party.key)
     else:
-        answered = answer_step(*own, folder or path.parent)
+        answered = answer_step(*own, folder or path.parent, key=party.key)
     raw = answered.answer.raw
     if is_new:
         _write_charged(path, raw)

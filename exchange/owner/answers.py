@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Gradient, Query, Sums, open_for
+from exchange.messages import Answer, Gradient, Query, Sums, open_for, sign_message
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
+from exchange.signing import PartyKey
 from learning.errors import InputError
 from learning.privacy.ledger import Account, Budget
 from learning.privacy.ledger_file import LedgerFile
@@ -177,6 +177,7 @@ def answer_query(
     ledger: LedgerFile,
     *,
     now: datetime | None = None,
+    key: PartyKey | None = None,
 ) -> ChargedAnswer:
     """Answer a question once: drawn and kept, then charged, then given.
 
@@ -190,6 +191,7 @@ def answer_query(
     records: the owner's, by the rules of the contract.
     ledger: holds the owner's account, opened by `exchange.owner.accepting.accept_contract`.
     now: the time, with a zone; the clock's unless given.
+    key: the owner's; None where the exchange is not signed.
 
     Raises
     ------
@@ -213,7 +215,7 @@ def answer_query(
         drawn = kept_answers.find_drawn(folder, query, name)
         if drawn is None:
             kept_answers.check_uncharged(folder, query, name)
-            drawn = _draw_answer(contract, name, query, records, ledger, folder)
+            drawn = _draw_answer(contract, name, query, records, ledger, key)
         else:
             ledger.charge(account.budget, ledger_purpose(drawn), first=query.round)
         account = ledger.account(account.budget.owner, account.budget.data)
@@ -221,14 +223,22 @@ def answer_query(
 
 
 def _draw_answer(
-    contract: Contract, name: str, query: Query, records: Records, ledger: LedgerFile, folder: Path
+    contract: Contract,
+    name: str,
+    query: Query,
+    records: Records,
+    ledger: LedgerFile,
+    key: PartyKey | None,
 ) -> Answer:
-    """Draw a new answer, keep it and charge it."""
+    """Draw a new answer, sign it, keep it and charge it."""
+    folder = kept_answers.kept_folder(ledger)
+    contract.check_key(key, name)
     drawn: list[Answer] = []
 
     def keep(made: Released) -> str:
         form = Sums.of if contract.sums else Gradient
-        drawn.append(form(contract.digest, query.digest, query.round, name, made.answer))
+        answer = form(contract.digest, query.digest, query.round, name, made.answer)
+        drawn.append(sign_message(answer, contract, key))
         kept_answers.keep_answer(folder, drawn[0])
         return ledger_purpose(drawn[0])
 

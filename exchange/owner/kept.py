@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from exchange.messages import Answer, Query, read_answer
-from learning.canonical import sync_folder, write_atomically
+from exchange.messages import LARGEST, Answer, Query, find_form
+from exchange.terms import parse_message
+from learning.canonical import read_bytes, sync_folder, write_atomically
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.sealed import locked_file
@@ -63,11 +64,17 @@ def keep_answer(folder: Path, answer: Answer) -> None:
     write_atomically(path, answer.raw, private=True, room=len(longest.raw))
 
 
+def _read_kept(path: Path) -> Answer:
+    """Read an answer of one's own, under whatever contract."""
+    raw = read_bytes(path, LARGEST)
+    return parse_message(find_form(raw, str(path)), raw, str(path))
+
+
 def kept_answers(folder: Path) -> Iterator[Answer]:
     """Read the answers that are kept whole; damaged ones are passed over."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with suppress(InputError):
-            answer = read_answer(path)
+            answer = _read_kept(path)
             if path.name == answer.digest + SUFFIX:
                 yield answer
 
@@ -105,7 +112,7 @@ def find_charged(folder: Path, digest: str, query: Query, owner: str) -> Answer:
     """
     path = folder / f"{digest}{SUFFIX}"
     if path.exists():
-        answer = read_answer(path)
+        answer = _read_kept(path)
         if (answer.digest, answer.query, answer.owner) == (digest, query.digest, owner):
             return answer
     rule = f"must hold the answer {digest[:16]} that the ledger charged"

@@ -82,7 +82,7 @@ def test_one_question_gets_one_answer_and_one_charge(given, tmp_path):
     asked = question(contract)
     own, ledger = house(contract, tmp_path)
     made = answer_query(contract, "Alpha", asked, own, ledger)
-    answer = parse_answer(made.answer.raw, "answer")
+    answer = parse_answer(made.answer.raw, "answer", contract)
     assert isinstance(answer, Sums) and (len(answer.score), len(answer.moments)) == (4, 10)
     again = answer_query(contract, "Alpha", asked, own, ledger)
     assert again.again and again.answer.raw == made.answer.raw
@@ -215,7 +215,7 @@ def test_answers_of_another_form_size_or_length_are_told_of_and_not_used():
     for bad in (b"NaN", b"1e999", b"null", b'"1"'):
         raw = replace(honest[1], score=np.array([0.5, 1, 2, 3])).raw.replace(b"0.5", bad)
         with pytest.raises(InputError):
-            parse_answer(raw, "answer")
+            parse_answer(raw, "answer", contract)
 
 
 @pytest.mark.parametrize("given", KINDS)

@@ -32,7 +32,7 @@ def house(tmp_path, monkeypatch):
 def ask(contract, folder, number, **change):
     told = {}
     if number > 1:
-        before = read_answer(folder / answer_name(number - 1, NAME))
+        before = read_answer(folder / answer_name(number - 1, NAME), contract)
         told = {
             "previous": before.query,
             "answers": dict.fromkeys(contract.names, "0" * 64) | {NAME: before.digest},
@@ -79,7 +79,7 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     question = f"shared/{query_name(2)}"
     status, out, err = dpmarket("answer", "contract.json", question, *OWN, "--out", "mine.json")
     assert (status, err) == (0, "") and "nothing remains" in out
-    assert read_answer(folder / "mine.json").round == 2
+    assert read_answer(folder / "mine.json", contract).round == 2
     status, out, err = dpmarket("answer", "contract.json", question, *OWN)
     assert status == 0 and "the same answer is in" in out and "nothing more was spent" in out
     assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (
