@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from exchanges import SUMS, records, small_contract
+from exchanges import SUMS, key_of, records, signed_contract, small_contract
 
 from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.collecting import prepare_folder, take_step
-from exchange.messages import read_query
+from exchange.messages import read_query, sign_message
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import answer_step
 from exchange.owner.table import Records
 from exchange.secure.agreement import agree_aggregation
-from exchange.signing import PartyKey
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-KEYS: dict[str, PartyKey] = {}  # of owners, as tests that sign fill it
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon")
 
 
-def secure_contract(count=3, colluders=0, dropouts=0, **given):
+def secure_contract(count=3, colluders=0, dropouts=0, *, signed=True, **given):
     """A contract of so many owners whose sums are aggregated securely; `given` as `small_contract`."""
     least = count - dropouts
     terms = {"noise": "gaussian", "sums": SUMS, "names": NAMES[:count]}
@@ -30,38 +28,44 @@ def secure_contract(count=3, colluders=0, dropouts=0, **given):
     terms |= given
     plain = small_contract(1, **terms)
     agreed = agree_aggregation(plain.coordinates, plain.owners, plain.mechanism, colluders, least)
-    return small_contract(1, **terms, aggregation=agreed.model_dump())
+    make = signed_contract if signed else small_contract
+    return make(1, **terms, aggregation=agreed.model_dump())
 
 
 class House:
-    """An owner with its records, its key if any, and its ledger, once it has accepted."""
+    """An owner with its records, its key and its ledger, once it has accepted."""
 
     def __init__(self, contract, name, folder):
         self.contract = contract
-        self.key = KEYS.get(name) if contract.public_keys else None
+        self.key = key_of(name) if contract.is_signed else None
         self.name = name
         self.records = Records(*records(contract, name))
         folder.mkdir(parents=True, exist_ok=True)
         self.ledger = LedgerFile.create(folder / f"{name}.ledger")
-        said = Permissions(max_epsilon=1e3, registry=Registry(folder / f"{name}.registry"))
+        said = Permissions(
+            max_epsilon=1e3, registry=Registry(folder / f"{name}.registry"), rehearsal=True
+        )
         accept_contract(contract, name, self.records, self.ledger, said)
 
     def answer(self, query, folder):
-        return answer_step(
-            self.contract,
-            self.name,
-            query,
-            self.records,
-            self.ledger,
-            folder,
-            key=self.key,
-            now=NOON,
-        )
+        own = self.contract, self.name, query, self.records, self.ledger, folder
+        return answer_step(*own, key=self.key, now=NOON)
 
     def write(self, query, folder):
         made = self.answer(query, folder).answer
         (folder / answer_name(query.round, self.name)).write_bytes(made.raw)
         return made
+
+
+def collect(contract, shared, **given):
+    """The learner looks at the folder."""
+    key = key_of("learner") if contract.is_signed else None
+    return take_step(contract, shared, key=key, now=NOON, **given)
+
+
+def ask(contract, query):
+    """A question signed by the learner."""
+    return sign_message(query, contract, key_of("learner"))
 
 
 def settle_in(contract, folder):
@@ -78,14 +82,14 @@ def play(contract, houses, shared, lost=None):
     Returns the learner's last step.
     """
     gone = set()
-    step = take_step(contract, shared, now=NOON)
+    step = collect(contract, shared)
     while not step.is_done:
         query = latest_query(shared, contract)
         gone |= set((lost or {}).get(query.round, ()))
         for name in (one for one in query.asked if one not in gone):
             houses[name].write(query, shared)
         close = bool(gone.intersection(query.asked))
-        step = take_step(contract, shared, close=close, now=NOON)
+        step = collect(contract, shared, close=close)
         assert step.wrote is not None, f"stuck at {query.round}: {step.found}"
     return step
 

@@ -32,6 +32,7 @@ def accept(
     own: OwnSide,
     limits: Limits,
     sold_before: bool = False,
+    rehearsal: bool = False,
     out: Path | None = None,
 ) -> None:
     """Accept a contract as an owner: try it on one's own records, say what is lost and earned, open
@@ -44,6 +45,7 @@ def accept(
     Parameters
     ----------
     sold_before : Accept although these records were accepted elsewhere: budgets add up.
+    rehearsal : Accept secure aggregation that nobody signs; never with real records.
     out FILE : The signed acceptance [default: beside the contract, by the owner's name].
     """
     from exchange.contract import open_key, read_contract
@@ -51,7 +53,7 @@ def accept(
     from exchange.owner.accepting import Permissions
     from exchange.owner.program import accept_and_print
 
-    permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before)
+    permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before, rehearsal)
     agreed = read_contract(contract)
     accept_and_print(
         agreed,

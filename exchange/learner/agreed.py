@@ -78,6 +78,7 @@ def contract_from_result(
     records: str | None = None,
     key: PartyKey | None = None,
     owner_keys: Mapping[str, str] | None = None,
+    rehearsal: bool = False,
 ) -> Contract:
     """Make the contract of a result, signed by the learner if there are keys.
 
@@ -91,6 +92,7 @@ def contract_from_result(
         Contracts about records of one name share an account, so that what is spent is spent.
     key: the learner's key; None where the exchange is not to be signed.
     owner_keys: owner -> its public key.
+    rehearsal: whether secure aggregation may go without keys.
 
     Raises
     ------
@@ -112,6 +114,9 @@ def contract_from_result(
     missing_terms = missing_rule(missing, owners, at_least, hours)
     terms["missing"] = missing_terms.model_dump()
     aggregation = terms.pop("aggregation", None)
+    if aggregation is not None and key is None and not rehearsal:
+        rule = 'must be given with trust.aggregation = "secure", whose keys must be signed'
+        raise InputError("--key", rule, "none", "Use --key, and --owner-key for each owner.")
     try:
         names = [owner["name"] for owner in protocol["owners"]]
         terms["public_keys"] = _public_keys(key, owner_keys or {}, names)

@@ -228,9 +228,9 @@ def agree_contract(folder: Path, *, signed: bool = True) -> Contract:
     """Read the contract in the folder; it is made of the market's result where there is none."""
     place = folder / CONTRACT
     if not place.exists():
-        keys: dict[str, Any] = {}
+        keys: dict[str, Any] = {"rehearsal": True}
         if signed:
-            keys = make_keys(folder)
+            keys |= make_keys(folder)
         write_atomically(place, contract_from_result(folder / MARKET, **keys).raw)
     return read_contract(place)
 
@@ -283,7 +283,8 @@ def play_exchange(
 
 def _accept_program(places: Places, contract: Contract, name: str) -> Program:
     out = f"--out={places.shared / acceptance_name(name)}"
-    return owner_program(places, contract, name, "accept", out, *lifted_limits(contract, name))
+    options = [*lifted_limits(contract, name), *["--rehearsal"] * (not contract.is_signed)]
+    return owner_program(places, contract, name, "accept", out, *options)
 
 
 def _follow_programs(

@@ -7,23 +7,26 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from aggregations import NOON, House, play, question, secure_contract, settle_in
-from exchanges import training
+from aggregations import House, ask, collect, play, question, secure_contract, settle_in
+from exchanges import key_of, records, training
 from scipy import stats
 
 from exchange.contract import parse_contract
 from exchange.folder import answer_name, latest_query, query_name
-from exchange.learner.collecting import take_step
 from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.unmasking import gather_total, total_deviations, total_noise, unmask_total
 from exchange.learner.withdrawing import withdraw_owners
-from exchange.messages import Masked, Unmasking, parse_answer, read_answer
+from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign_message
 from exchange.owner import kept
+from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import own_answers, read_turn
+from exchange.owner.table import Records
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
 from exchange.sentences import contract_lines
 from exchange.statement import make_statement
 from learning.errors import InputError
+from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.registry import Registry
 from learning.privacy.release import bare_answer
 from learning.privacy.release_sums import flatten_moments
 from learning.privacy.wrapped import SharedNoise
@@ -51,21 +54,19 @@ def quick_disk(monkeypatch):
 def turn_of(house, shared, number):
     """An owner's view of a question, with its secrets, by the test's privilege."""
     mine = own_answers(house.contract, house.name, house.ledger)
-    query = question(shared, number)
+    query = question(shared, number, house.contract)
     return read_turn(house.contract, house.name, query, mine, house.ledger, shared)
 
 
 def words_under_masks(house, shared):
     """An owner's words before masks, by its own secrets."""
     turn = turn_of(house, shared, 3)
-    words = read_answer(shared / answer_name(3, house.name)).masked
+    words = read_answer(shared / answer_name(3, house.name), house.contract).masked
     digest = turn.query.digest
     words = words - own_mask(turn.secrets.seed, digest, len(words))
     for pair in pairs_of(house.name, turn.query.asked):
         other = pair[0] if pair[1] == house.name else pair[1]
-        mask = pair_mask(
-            turn.secrets.masking, turn.keys(other).masking, digest, pair, len(words)
-        )
+        mask = pair_mask(turn.secrets.masking, turn.keys(other).masking, digest, pair, len(words))
         words = words - mask if pair[0] == house.name else words + mask
     return words
 
@@ -176,11 +177,11 @@ def test_an_owner_answers_each_question_once_and_the_same_again_at_no_charge(tmp
     houses, shared = settle_in(contract, tmp_path)
     play(contract, houses, shared)
     for number in STEPS:
-        query = question(shared, number)
+        query = question(shared, number, contract)
         again = houses["Alpha"].answer(query, shared)
-        assert again.again and again.answer.raw == (
-            shared / answer_name(number, "Alpha")
-        ).read_bytes()
+        assert (
+            again.again and again.answer.raw == (shared / answer_name(number, "Alpha")).read_bytes()
+        )
         with pytest.raises(InputError, match="answers each round once"):
             houses["Alpha"].answer(replace(query, issued=None, until="x"), shared)
     assert houses["Alpha"].ledger.accounts[0].answered == 1
@@ -190,7 +191,7 @@ def played_to(contract, folder, number):
     """Houses and folder of an exchange whose last question is of a number."""
     houses, shared = settle_in(contract, folder)
     while True:
-        take_step(contract, shared, now=NOON)
+        collect(contract, shared)
         query = latest_query(shared, contract)
         if query.round == number:
             return houses, shared, query
@@ -206,14 +207,14 @@ def test_an_owner_unmasks_one_total_of_enough_owners_and_gives_one_share_of_each
     with pytest.raises(InputError, match="at least 3 owners"):
         alpha.answer(replace(query, asked=tuple(few), answers=few), shared)
     left = {name: query.answers[name] for name in contract.names if name != "Beta"}
-    first = replace(query, asked=tuple(left), answers=left)
+    first = ask(contract, replace(query, asked=tuple(left), answers=left))
     (shared / query_name(4)).write_bytes(first.raw)
     alpha.write(first, shared)
     with pytest.raises(InputError, match="answers each round once"):
         alpha.answer(query, shared)  # the other list of survivors
     for name in left:
         houses[name].write(first, shared)
-    step = take_step(contract, shared, now=NOON)
+    step = collect(contract, shared)
     last = step.open
     assert last.round == 5
     given = alpha.write(last, shared)
@@ -279,10 +280,10 @@ def test_one_false_share_is_left_out_where_enough_are_true_and_named_otherwise(t
     for name in query.asked:
         houses[name].write(query, shared)
     path = shared / answer_name(5, "Alpha")
-    true = parse_answer(path.read_bytes(), "answer")
+    true = parse_answer(path.read_bytes(), "answer", contract)
     false = {name: "0" * 131 + "1" for name in true.seeds}
-    path.write_bytes(replace(true, seeds=false).raw)
-    step = take_step(contract, shared, now=NOON)
+    path.write_bytes(sign_message(replace(true, seeds=false), contract, key_of("Alpha")).raw)
+    step = collect(contract, shared)
     assert step.wrote == "model.json"
     few = [dict(list(one.items())[:3]) for one in step.found.used]
     with pytest.raises(InputError, match="secret of Alpha"):
@@ -293,9 +294,7 @@ def test_settlement_pays_who_sent_sums_and_needs_no_single_answer(tmp_path):
     contract = secure_contract(5, 0, 2)
     houses, shared = settle_in(contract, tmp_path)
     play(contract, houses, shared, {3: ["Beta"], 4: ["Delta"]})
-    statements = [
-        make_statement(contract, name, house.ledger) for name, house in houses.items()
-    ]
+    statements = [make_statement(contract, name, house.ledger) for name, house in houses.items()]
     settled = settle_exchange(read_exchange(shared, contract), statements)
     assert settled["holds"], settled["faults"]
     paid = {one["name"]: one["paid"] for one in settled["owners"]}
@@ -305,9 +304,36 @@ def test_settlement_pays_who_sent_sums_and_needs_no_single_answer(tmp_path):
     with pytest.raises(InputError, match="secure aggregation"):
         withdraw_owners(contract, shared, ["Alpha"])
     masked = shared / answer_name(3, "Alpha")
-    answer = parse_answer(masked.read_bytes(), "answer")
-    masked.write_bytes(replace(answer, masked=answer.masked + np.uint64(1)).raw)
+    answer = parse_answer(masked.read_bytes(), "answer", contract)
+    other = replace(answer, masked=answer.masked + np.uint64(1))
+    masked.write_bytes(sign_message(other, contract, key_of("Alpha")).raw)
     assert not settle_exchange(read_exchange(shared, contract))["holds"]
+
+
+def test_keys_that_a_relay_replaces_are_refused_and_unsigned_aggregations_are_not_accepted(
+    tmp_path,
+):
+    contract = secure_contract(3, 0, 1)
+    houses, shared, query = played_to(contract, tmp_path / "signed", 2)
+    path = shared / answer_name(1, "Beta")
+    beta = parse_answer(path.read_bytes(), "answer", contract)
+    path.write_bytes(replace(beta, masking="9" + "0" * 63).raw)
+    with pytest.raises(InputError, match="signed by the party"):
+        houses["Alpha"].answer(query, shared)
+    for owner in ("Beta", "Alpha"):  # Beta's name under another's signature
+        forged = sign_message(replace(beta, owner=owner), contract, key_of(owner))
+        path.write_bytes(replace(forged, owner="Beta", masking="9" + "0" * 63).raw)
+        with pytest.raises(InputError, match="signed by the party"):
+            houses["Alpha"].answer(query, shared)
+    assert houses["Alpha"].ledger.accounts[0].answered == 0
+    plain = secure_contract(3, 0, 1, signed=False)
+    ledger = LedgerFile.create(tmp_path / "ledger")
+    own = Records(*records(plain, "Alpha"))
+    said = Permissions(max_epsilon=1e3, registry=Registry(tmp_path / "registry"))
+    with pytest.raises(InputError, match="must be signed under secure aggregation"):
+        accept_contract(plain, "Alpha", own, ledger, said)
+    assert not ledger.accounts
+    accept_contract(plain, "Alpha", own, ledger, replace(said, rehearsal=True))
 
 
 # Contracts
@@ -337,7 +363,7 @@ def test_claims_by_onlooker_grow_with_the_parts_that_it_knows():
 
 
 def test_contracts_under_which_a_claim_or_a_total_would_not_hold_are_refused():
-    contract = secure_contract(3, 1, 0)
+    contract = secure_contract(3, 1, 0, signed=False)
     agreed = contract.aggregation.model_dump()
     for change, match in (
         ({"scale": agreed["scale"] * 0.999}, "claims|must hide the records"),
