@@ -259,7 +259,13 @@ def count_parameters(count: int) -> int:
 
 
 FORMS: dict[str, type[Answer]] = {
-    one.__dataclass_fields__["format"].default: one for one in (Gradient, Sums, *SECURE_FORMS)
+    "dpmarket answer 1": Gradient,
+    "dpmarket sums 1": Sums,
+    "dpmarket keys 1": Keys,
+    "dpmarket shares 1": Shares,
+    "dpmarket masked 1": Masked,
+    "dpmarket consent 1": Consent,
+    "dpmarket unmasking 1": Unmasking,
 }
 
 

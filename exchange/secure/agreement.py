@@ -63,7 +63,7 @@ def agree_aggregation(
         colluders=colluders,
         dropouts=dropouts,
         threshold=threshold,
-        bits=BITS,
+        bits=64,
         step=part.step,
         scale=part.scale,
     )

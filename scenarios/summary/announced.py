@@ -174,9 +174,9 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
 
 def list_unsupported(run: Run) -> list[InputError]:
     """Obstacles to an exchange of a run, by key of the scenario; none where there are none."""
-    parts = (_market_obstacles(run), _training_obstacles(run), _noise_obstacles(run))
+    parts = [_market_obstacles(run), _training_obstacles(run), _noise_obstacles(run)]
     if run.planner.inputs.trust.secure:
-        parts = (*parts, _aggregation_obstacles(run))
+        parts.append(_aggregation_obstacles(run))
     return [InputError(*one) for part in parts for one in part]
 
 
