@@ -10,9 +10,10 @@ from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.collecting import prepare_folder, take_step
 from exchange.messages import read_query, sign_message
 from exchange.owner.accepting import Permissions, accept_contract
-from exchange.owner.aggregating import answer_step
+from exchange.owner.aggregating import answer_step, root_place
 from exchange.owner.table import Records
 from exchange.secure.agreement import agree_aggregation
+from exchange.secure.masks import OwnSecrets
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
 
@@ -46,8 +47,11 @@ class House:
             max_epsilon=1e3, registry=Registry(folder / f"{name}.registry"), rehearsal=True
         )
         accept_contract(contract, name, self.records, self.ledger, said)
+        self.root = None
 
     def answer(self, query, folder):
+        place = root_place(self.contract, self.name, self.ledger)
+        self.root = place.read_bytes() if place.exists() else self.root
         own = self.contract, self.name, query, self.records, self.ledger, folder
         return answer_step(*own, key=self.key, now=NOON)
 
@@ -92,6 +96,11 @@ def play(contract, houses, shared, lost=None):
         step = collect(contract, shared, close=close)
         assert step.wrote is not None, f"stuck at {query.round}: {step.found}"
     return step
+
+
+def secrets_of(house, shared):
+    """An owner's secrets, which its program has removed if it has unmasked."""
+    return OwnSecrets.derive(house.root, question(shared, 1, house.contract).digest)
 
 
 def question(shared, number, contract):

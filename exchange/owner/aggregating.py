@@ -54,7 +54,7 @@ from exchange.secure.masks import (
 )
 from exchange.secure.shamir import SHARE, split_secret
 from exchange.signing import PartyKey
-from exchange.terms import MASKED
+from exchange.terms import MASKED, STEPS
 from learning.canonical import read_bytes, write_atomically
 from learning.errors import InputError
 from learning.privacy.distributed import Words
@@ -149,6 +149,8 @@ def answer_step(
             else:
                 given = sign_message(MAKERS[query.round](turn), contract, key)
                 kept_answers.keep_answer(folder, given)
+            if query.round == STEPS:
+                root_place(contract, name, ledger).unlink()  # nobody can be made to unmask later
         elif query.round == MASKED and not account.answered:  # a kill before the charge
             ledger.charge(account.budget, ledger_purpose(given, 1), first=1)
             again = False
@@ -216,10 +218,15 @@ def _read_answers(
     return found
 
 
+def root_place(contract: Contract, name: str, ledger: LedgerFile) -> Path:
+    """Place of the secret from which an owner's keys are derived, until it has unmasked."""
+    folder = kept_answers.kept_folder(ledger)
+    return folder / f"{contract.digest[:16]}.{owner_slug(name)}.secret"
+
+
 def _own_root(contract: Contract, name: str, ledger: LedgerFile, *, is_new: bool) -> bytes:
     """Read the owner's secret, from which its keys are derived; or draw it, once."""
-    folder = kept_answers.kept_folder(ledger)
-    path = folder / f"{contract.digest[:16]}.{owner_slug(name)}.secret"
+    path = root_place(contract, name, ledger)
     if is_new and not path.exists():
         write_atomically(path, secrets.token_bytes(KEY), private=True)
     root = read_bytes(path)

@@ -7,7 +7,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from aggregations import House, ask, collect, play, question, secure_contract, settle_in
+from aggregations import (
+    House,
+    ask,
+    collect,
+    play,
+    question,
+    secrets_of,
+    secure_contract,
+    settle_in,
+)
 from exchanges import key_of, records, training
 from scipy import stats
 
@@ -19,7 +28,7 @@ from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign_message
 from exchange.owner import kept
 from exchange.owner.accepting import Permissions, accept_contract
-from exchange.owner.aggregating import own_answers, read_turn
+from exchange.owner.aggregating import own_answers, root_place
 from exchange.owner.table import Records
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
 from exchange.sentences import contract_lines
@@ -51,22 +60,19 @@ def quick_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
-def turn_of(house, shared, number):
-    """An owner's view of a question, with its secrets, by the test's privilege."""
-    mine = own_answers(house.contract, house.name, house.ledger)
-    query = question(shared, number, house.contract)
-    return read_turn(house.contract, house.name, query, mine, house.ledger, shared)
-
-
 def words_under_masks(house, shared):
     """An owner's words before masks, by its own secrets."""
-    turn = turn_of(house, shared, 3)
+    asked = question(shared, 3, house.contract)
+    keys = {
+        name: read_answer(shared / answer_name(1, name), house.contract) for name in asked.asked
+    }
     words = read_answer(shared / answer_name(3, house.name), house.contract).masked
-    digest = turn.query.digest
-    words = words - own_mask(turn.secrets.seed, digest, len(words))
-    for pair in pairs_of(house.name, turn.query.asked):
+    secrets = secrets_of(house, shared)
+    words = words - own_mask(secrets.seed, asked.digest, len(words))
+    for pair in pairs_of(house.name, asked.asked):
         other = pair[0] if pair[1] == house.name else pair[1]
-        mask = pair_mask(turn.secrets.masking, turn.keys(other).masking, digest, pair, len(words))
+        public = keys[other].masking
+        mask = pair_mask(secrets.masking, public, asked.digest, pair, len(words))
         words = words - mask if pair[0] == house.name else words + mask
     return words
 
@@ -99,10 +105,10 @@ def test_the_learner_reads_the_exact_total_of_all_that_sent_sums_and_nothing_sho
     assert 0.15 < (noise / deviation).std() < 2.2
     wire = b"".join(path.read_bytes() for path in shared.iterdir())
     numbers = {*map(int, re.findall(rb"(?<![\w.])-?\d+(?![\w.])", wire))}
-    assert int(turn_of(houses[there[0]], shared, 3).query.round) in numbers
+    assert int(step.found.used[2][there[0]].masked[0]) in numbers
     for name, words in each.items():
         house = houses[name]
-        secrets = turn_of(house, shared, 3).secrets
+        secrets = secrets_of(house, shared)
         for secret in (secrets.sealing, secrets.masking):
             assert secret.hex().encode() not in wire
         for word in words.tolist():
@@ -110,6 +116,8 @@ def test_the_learner_reads_the_exact_total_of_all_that_sent_sums_and_nothing_sho
             for order in ("little", "big"):
                 assert word.to_bytes(8, order).hex().encode() not in wire
         assert house.ledger.accounts[0].answered == 1
+        unmasked = name in step.found.used[4]
+        assert root_place(contract, name, house.ledger).exists() != unmasked
 
 
 def test_masks_are_gone_only_from_the_whole_total(tmp_path):
@@ -118,13 +126,12 @@ def test_masks_are_gone_only_from_the_whole_total(tmp_path):
     step = play(contract, houses, shared)
     each = {name: words_under_masks(houses[name], shared) for name in contract.names}
     masked = {name: one.masked for name, one in step.found.used[2].items()}
-    turn = {name: turn_of(houses[name], shared, 3) for name in contract.names}
+    asked = question(shared, 3, contract).digest
     for count in (1, 2):
         for some in combinations(contract.names, count):
             part = sum((masked[name] for name in some), start=np.zeros(14, dtype=np.uint64))
             for name in some:
-                one = turn[name]
-                part = part - own_mask(one.secrets.seed, one.query.digest, 14)
+                part = part - own_mask(secrets_of(houses[name], shared).seed, asked, 14)
             bare = sum((each[name] for name in some), start=np.zeros(14, dtype=np.uint64))
             assert not (part == bare).any()  # all seeds known: pair masks still hide the part
 
