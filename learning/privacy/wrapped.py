@@ -284,8 +284,8 @@ class Trust(Declaration):
     where = "trust"
     aggregation: Literal["local", "secure"] = "local"
     """`local`: the learner sees every answer, with noise that hides its owner's records by itself.
-    `secure`: it sees sums of all owners' answers only, and owners divide one noise among them;
-    simulated, not carried out."""
+    `secure`: it sees sums of all owners' answers only, and owners divide one noise among them. A
+    run simulates this; an exchange of sums carries it out."""
     colluders: CountOrZero = 0
     """Number of owners who may reveal their parts of the noise to the learner or to each other;
     the parts of the others then suffice."""
