@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from exchanges import SUMS, key_of, records, signed_contract, small_contract
 
 from exchange.folder import answer_name, latest_query, query_name
+from exchange.learner.aggregation import agree_aggregation
 from exchange.learner.collecting import prepare_folder, take_step
 from exchange.messages import read_query, sign_message
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import answer_step, root_place
 from exchange.owner.table import Records
-from exchange.secure.agreement import agree_aggregation
 from exchange.secure.masks import OwnSecrets
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
-from exchange.secure.agreement import agree_aggregation
+from exchange.learner.aggregation import agree_aggregation, least_owners
 from exchange.signing import PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
@@ -135,15 +135,6 @@ def contract_from_result(
         raise
     except DAMAGE:
         raise _damaged(place) from None
-
-
-def least_owners(owners: int, colluders: int) -> int:
-    """Least number of owners that an aggregation may need: N > t + 2 d.
-
-    >>> [least_owners(5, colluders) for colluders in (0, 1, 2, 3)]
-    [3, 4, 4, 5]
-    """
-    return min(owners, (owners + colluders) // 2 + 1)
 
 
 def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationTerms:

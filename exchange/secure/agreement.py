@@ -18,7 +18,7 @@ from exchange.terms import AggregationTerms, OwnerTerms
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
 from learning.privacy.claims import ONLOOKERS, Claim, Feared, bound_profile_belief
-from learning.privacy.distributed import BITS, NoisePart, SumsPart, price_part
+from learning.privacy.distributed import BITS, NoisePart, SumsPart
 from learning.privacy.gaussian import zcdp_epsilon
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.release_sums import joint_bound, joint_distance, joint_weights
@@ -39,37 +39,7 @@ def unknown_parts(owners: int, colluders: int, dropouts: int) -> dict[Feared, in
     return found | {"learner": there, "owners": there - 1}
 
 
-def agree_aggregation(
-    coordinates: PublicCoordinates,
-    owners: Sequence[OwnerTerms],
-    mechanism: Mechanism,
-    colluders: int,
-    threshold: int,
-) -> AggregationTerms:
-    """Price the parts of the noise for the owner that needs most of it.
-
-    Raises
-    ------
-    InputError
-        If too few owners would remain, or the mechanism is not Gaussian noise accounted by zCDP.
-    """
-    dropouts = len(owners) - threshold
-    _check_counts(len(owners), colluders, dropouts)
-    budgets = [_owner_budget(mechanism, owner) for owner in owners]
-    distances = [joint_distance(coordinates, owner.records) for owner in owners]
-    count = len(joint_weights(coordinates))
-    part = price_part(distances, budgets, count, len(owners) - colluders - dropouts)
-    return AggregationTerms(
-        colluders=colluders,
-        dropouts=dropouts,
-        threshold=threshold,
-        bits=64,
-        step=part.step,
-        scale=part.scale,
-    )
-
-
-def _owner_budget(mechanism: Mechanism, owner: OwnerTerms) -> float:
+def owner_budget(mechanism: Mechanism, owner: OwnerTerms) -> float:
     """Budget rho that an owner sold."""
     budget = mechanism.release_budget(owner.epsilon, 1)
     if mechanism.name != "gaussian" or budget is None or mechanism.overlap != 1:
@@ -78,7 +48,7 @@ def _owner_budget(mechanism: Mechanism, owner: OwnerTerms) -> float:
     return budget
 
 
-def _check_counts(owners: int, colluders: int, dropouts: int) -> None:
+def check_counts(owners: int, colluders: int, dropouts: int) -> None:
     """Refuse fewer owners than colluders and drop-outs leave safe."""
     if owners < 2 or owners <= colluders + 2 * dropouts:
         rule = "must have more owners than colluders and twice the drop-outs together, 2 at least"
@@ -187,13 +157,13 @@ def check_aggregation(
     agreed: AggregationTerms,
 ) -> None:
     """Refuse counts, noise or a grid under which the claims do not hold or totals wrap around."""
-    _check_counts(len(owners), agreed.colluders, agreed.dropouts)
+    check_counts(len(owners), agreed.colluders, agreed.dropouts)
     part = noise_part(agreed, len(owners))
     if agreed.threshold != len(owners) - agreed.dropouts or frexp(agreed.step)[0] != 0.5:
         rule = "must have a threshold of all owners but the drop-outs, and a power of two as step"
         raise InputError(KEY, rule, f"{agreed.threshold} and {agreed.step:g}")
     for owner in owners:
-        _owner_budget(mechanism, owner)
+        owner_budget(mechanism, owner)
         rho = rho_against(coordinates, owner, part, part.parts)
         epsilon = epsilon_of(rho, owner, mechanism.delta)
         if epsilon > owner.epsilon:

@@ -29,15 +29,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor, frexp, inf, ldexp, nextafter, sqrt
+from math import ceil, floor, inf, nextafter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.errors import InputError
-from learning.privacy.secure_noise import FINE, SCALE_STEPS, root_above
+from learning.privacy.secure_noise import root_above
 
 BITS = 64  # totals are counted modulo 2^BITS
 FAR = 1024  # deviations of a part that its noise is allowed for; more has a chance below 2^-(10^5)
@@ -106,40 +105,6 @@ def _grid_noise(scale: float) -> Any:
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
-
-
-def price_part(
-    distances: Sequence[float], budgets: Sequence[float], count: int, parts: int
-) -> NoisePart:
-    """Price one part of noise so that ``parts`` of them keep every owner's budget.
-
-    Parameters
-    ----------
-    distances: of each owner's sums, when its record is replaced, as computed; in 2-norm.
-    budgets: rho of each owner.
-    count: m, the numbers in an answer.
-    parts: n, those that suffice.
-
-    Raises
-    ------
-    InputError
-        If no scale near the one expected keeps them: the budgets are beyond what a grid serves.
-    """
-    owners = list(zip(distances, budgets, strict=True))
-    coarse = max(apart / sqrt(2 * budget * parts) for apart, budget in owners)
-    step = ldexp(1.0, frexp(coarse)[1] - 1 - FINE)
-    grid = [
-        (NoisePart(step, 1.0, parts).grid_distance(apart, count), budget)
-        for apart, budget in owners
-    ]
-    scale = max(float(apart) / sqrt(2 * budget * parts) for apart, budget in grid)
-    for _ in range(SCALE_STEPS):
-        made = NoisePart(step, scale, parts)
-        if all(made.rho(apart, count, parts) <= budget for apart, budget in owners):
-            return made
-        scale *= 1 + 2.0**-50
-    rule = "must have a noise scale certified to keep every owner's budget"
-    raise InputError("release.mechanism", rule, f"no such scale near {scale:.3g}")
 
 
 @dataclass(frozen=True)

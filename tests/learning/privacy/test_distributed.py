@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from exchange.learner.aggregation import price_part
 from learning.losses.clipping import PublicCoordinates, Scores
 from learning.privacy.distributed import (
     BITS,
     NoisePart,
     SumsPart,
     parts_gap,
-    price_part,
 )
 from learning.privacy.release_sums import joint_bound, joint_distance, joint_weights
 
