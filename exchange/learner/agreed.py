@@ -105,9 +105,6 @@ def contract_from_result(
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
     terms["records"] = protocol.get("records") if records is None else records
-    terms["public_keys"] = _public_keys(
-        key, owner_keys or {}, [one["name"] for one in terms["owners"]]
-    )
     missing_terms = missing_rule(missing, len(protocol["owners"]), at_least, hours)
     terms["missing"] = missing_terms.model_dump()
     try:
