@@ -186,6 +186,29 @@ class Sums(Answer):
         return cls(contract, query, round, owner, numbers[:width], numbers[width:])
 
 
+@dataclass(frozen=True, eq=False)
+class Sealed(Answer):
+    """An answer that the learner alone can open until the closing (`exchange.sealing`).
+
+    Parameters
+    ----------
+    sealed: its numbers, encrypted, in hexadecimal digits.
+    head: head of the account in the owner's ledger before this answer was charged.
+    seen: UTC time at which the owner's program first saw the question.
+    answered: UTC time of the answer.
+    """
+
+    sealed: Annotated[str, Field(pattern="^([0-9a-f]{2})+$")] = field(repr=False)
+    head: Digest
+    seen: str
+    answered: str
+    format: Literal["dpmarket sealed answer 1"] = "dpmarket sealed answer 1"
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        return []
+
+
 def count_parameters(count: int) -> int:
     """Number p of parameters whose sums are p + p (p + 1)/2 numbers.
 
@@ -195,7 +218,11 @@ def count_parameters(count: int) -> int:
     return (isqrt(9 + 8 * count) - 3) // 2
 
 
-FORMS: dict[str, type[Answer]] = {"dpmarket answer 1": Gradient, "dpmarket sums 1": Sums}
+FORMS: dict[str, type[Answer]] = {
+    "dpmarket answer 1": Gradient,
+    "dpmarket sums 1": Sums,
+    "dpmarket sealed answer 1": Sealed,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,12 +235,15 @@ class Closing(Message):
     query: digest of the last question.
     answers: owner -> digest of its answer to that question.
     model: SHA-256 of the model's file.
+    opening: the secret key of this exchange, with which everybody can now open the answers; None
+        where they are not sealed.
     """
 
     contract: Digest
     query: Digest
     answers: dict[Name, Digest]
     model: Digest
+    opening: Digest | None = None
     format: Literal["dpmarket closing 1"] = "dpmarket closing 1"
 
 

@@ -265,7 +265,7 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
         again = f"the same answer is in {path} again, nothing more was spent"
         return f"{name} had answered {question}: {again}; {so_far}."
     deviation = format_number(noise_deviation(contract, name, answer.round))
-    width = count_noun(len(answer.numbers), "number")
+    width = count_noun(len(contract.bounds.start), "number")
     noise = f"noise of standard deviation {deviation}"
     if contract.sums:
         width = content_words(contract)
