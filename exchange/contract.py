@@ -170,6 +170,11 @@ class Contract(Form):
         return sha256_digest(self.body)
 
     @property
+    def unsigned_digest(self) -> str:
+        """SHA-256 of all that is agreed but for the keys."""
+        return sha256_digest(encode_canonical(self.content | {"public_keys": None}))
+
+    @property
     def is_signed(self) -> bool:
         """True where all parties have keys, and every message must be signed."""
         return self.public_keys is not None

@@ -224,9 +224,16 @@ class Shares(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Masked(Answer):
-    """Third answer: its sums in whole steps, with its part of the noise, under all its masks."""
+    """Third answer: its sums in whole steps, with its part of the noise, under all its masks.
+
+    Parameters
+    ----------
+    head: head of the account in the owner's ledger before this answer was charged; None where the
+        exchange is not signed.
+    """
 
     masked: Words = field(repr=False)
+    head: Digest | None = None
     format: Literal["dpmarket masked 1"] = "dpmarket masked 1"
 
 
@@ -244,6 +251,29 @@ class Unmasking(Answer):
     seeds: dict[Name, Share] = field(repr=False)
     keys: dict[Name, Share] = field(repr=False)
     format: Literal["dpmarket unmasking 1"] = "dpmarket unmasking 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed(Answer):
+    """An answer that the learner alone can open until the closing (`exchange.sealing`).
+
+    Parameters
+    ----------
+    sealed: its numbers, encrypted, in hexadecimal digits.
+    head: head of the account in the owner's ledger before this answer was charged.
+    seen: UTC time at which the owner's program first saw the question.
+    answered: UTC time of the answer.
+    """
+
+    sealed: Annotated[str, Field(pattern="^([0-9a-f]{2})+$")] = field(repr=False)
+    head: Digest
+    seen: str
+    answered: str
+    format: Literal["dpmarket sealed answer 1"] = "dpmarket sealed answer 1"
+
+    @classmethod
+    def lengths_for(cls, width: int) -> list[int]:
+        return []
 
 
 SECURE_FORMS: tuple[type[Answer], ...] = (Keys, Shares, Masked, Consent, Unmasking)
@@ -266,6 +296,7 @@ FORMS: dict[str, type[Answer]] = {
     "dpmarket masked 1": Masked,
     "dpmarket consent 1": Consent,
     "dpmarket unmasking 1": Unmasking,
+    "dpmarket sealed answer 1": Sealed,
 }
 
 
@@ -279,12 +310,15 @@ class Closing(Message):
     query: digest of the last question.
     answers: owner -> digest of its answer to that question.
     model: SHA-256 of the model's file.
+    opening: the secret key of this exchange, with which everybody can now open the answers; None
+        where they are not sealed.
     """
 
     contract: Digest
     query: Digest
     answers: dict[Name, Digest]
     model: Digest
+    opening: Digest | None = None
     format: Literal["dpmarket closing 1"] = "dpmarket closing 1"
 
 

@@ -18,7 +18,14 @@ from pydantic import ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
 from exchange.messages import Digest, Message, Name, Round, parse_signed
-from exchange.owner.answers import SHOWN, find_account
+from exchange.owner.answers import (
+    SHOWN,
+    account_head,
+    find_account,
+    follow_head,
+    purpose_start,
+)
+from exchange.owner.kept import kept_folder, list_sights
 from learning.canonical import read_bytes
 from learning.errors import InputError
 from learning.privacy.ledger import Account, Budget, Entry, spent_budget
@@ -43,6 +50,17 @@ class Charge:
 
 
 @dataclass(frozen=True)
+class Sight:
+    """A question that was seen and not answered: its number, its digest, the UTC time."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    round: Round
+    query: Digest
+    seen: str
+
+
+@dataclass(frozen=True)
 class Statement(Message):
     """The account of a contract, as the owner's ledger has it.
 
@@ -56,6 +74,8 @@ class Statement(Message):
     counted: the unit of account, "epsilon" or "answers".
     spent, remaining: amounts of it.
     charges: every answer charged, in order.
+    head: head of the account (`exchange.owner.answers.account_head`); None if it is not signed.
+    unanswered: the questions that were seen and not answered, with the time of the first sight.
     """
 
     contract: Digest
@@ -66,7 +86,9 @@ class Statement(Message):
     spent: FiniteFloat
     remaining: FiniteFloat
     charges: tuple[Charge, ...] = field(repr=False)
-    format: Literal["dpmarket statement 1"] = "dpmarket statement 1"
+    head: Digest | None = None
+    unanswered: tuple[Sight, ...] = ()
+    format: Literal["dpmarket statement 2"] = "dpmarket statement 2"
 
 
 @dataclass(frozen=True)
@@ -100,6 +122,9 @@ def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statem
         rule = f'must hold the account of {owner} for "{contract.records}"'
         remedy = "Name the ledger that answered under this contract."
         raise InputError(ledger.where, rule, "none", remedy)
+    charges = tuple(_list_charges(account, contract))
+    charged = {one.query for one in charges}
+    seen = list_sights(kept_folder(ledger), contract.digest)
     return Statement(
         contract=contract.digest,
         owner=owner,
@@ -108,7 +133,9 @@ def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statem
         counted=account.budget.counted,
         spent=account.spent,
         remaining=account.remaining,
-        charges=tuple(_list_charges(account, contract)),
+        charges=charges,
+        head=account_head(ledger.identity, account) if contract.is_signed else None,
+        unanswered=tuple(Sight(*one) for one in sorted(seen) if one[1] not in charged),
     )
 
 
@@ -135,7 +162,10 @@ def read_statement(path: Path, contract: Contract) -> Statement:
 
 
 def compare_statement(
-    contract: Contract, statement: Statement, given: Mapping[int, tuple[str, str]]
+    contract: Contract,
+    statement: Statement,
+    given: Mapping[int, tuple[str, str]],
+    head: str | None = None,
 ) -> Comparison:
     """Compare an owner's statement with what it delivered.
 
@@ -143,18 +173,28 @@ def compare_statement(
     ----------
     given: number of the question -> digests of question and answer, of the owner's answers that are
         there.
+    head: head of its account as its first answer stated it; None where it stated none.
     """
     if statement.contract != contract.digest:
         return Comparison("disagrees", why=("it is of another contract",))
     charged = {one.round: (one.query, one.answer) for one in statement.charges}
     undelivered = tuple(number for number in sorted(charged) if number not in given)
     why = [*_account_faults(contract, statement), *_delivery_faults(charged, given)]
+    if head is not None and not why and statement.head != _final_head(statement, head):
+        why.append("it is of another ledger than the answers, or of one that was put back")
     for number in undelivered:
         if charged[number][1] is None:
             why.append(f"what was charged for question {number} is no answer under this contract")
     if why:
         return Comparison("disagrees", undelivered, tuple(why))
     return Comparison("charged but not delivered" if undelivered else "agrees", undelivered)
+
+
+def _final_head(statement: Statement, head: str) -> str:
+    for one in statement.charges:
+        purpose = purpose_start(statement.contract, one.round, one.query or "")
+        head = follow_head(head, purpose + (one.answer or ""))
+    return head
 
 
 def _account_faults(contract: Contract, statement: Statement) -> Iterator[str]:

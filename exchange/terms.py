@@ -237,9 +237,11 @@ class Promise(Form):
 
 
 class PublicKeys(Form):
-    """Public keys of the learner and of each owner (`exchange.signing`)."""
+    """Public keys: the learner's, with which it signs; the one that answers of this exchange are
+    sealed with (`exchange.sealing`); and each owner's."""
 
     learner: PublicKey
+    opening: PublicKey
     owners: dict[Name, PublicKey]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exchange.contract import CONTRACT, Contract, compute_claims
+from exchange.learner.agreed import sign_contract
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Gradient, Sums
 from exchange.signing import PartyKey
@@ -157,10 +158,8 @@ def signed_contract(
 ) -> Contract:
     """A small contract with everybody's keys, signed by the learner."""
     owners = {name: key_of(name).public for name in names}
-    keys = {"learner": key_of("learner").public, "owners": owners}
-    made = small_contract(*given, names=names, public_keys=keys, **changes)
-    signature = key_of("learner").sign(CONTRACT, made.body)
-    return Contract.model_validate(made.content | {"signature": signature})
+    made = small_contract(*given, names=names, **changes)
+    return sign_contract(made, key_of("learner"), owners)
 
 
 def cells(contract: Contract, name: str, seed: int = 0) -> dict[str, np.ndarray]:

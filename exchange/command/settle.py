@@ -57,7 +57,7 @@ def settle(
     check_folder(place, "--out" if out else "FOLDER")
     with show_stages() as progress:
         progress("settling")
-        exchange = read_exchange(here, agreed)
+        exchange = read_exchange(here, agreed, own_key)
         stated = read_statements(agreed, statement or [])
         content = settle_exchange(exchange, stated, unfinished=unfinished)
         if public or aside:

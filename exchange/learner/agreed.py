@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
 from exchange.learner.aggregation import agree_aggregation, least_owners
+from exchange.learner.opening import derive_opening, public_opening
 from exchange.signing import PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
@@ -118,17 +119,13 @@ def contract_from_result(
         rule = 'must be given with trust.aggregation = "secure", whose keys must be signed'
         raise InputError("--key", rule, "none", "Use --key, and --owner-key for each owner.")
     try:
-        names = [owner["name"] for owner in protocol["owners"]]
-        terms["public_keys"] = _public_keys(key, owner_keys or {}, names)
         with naming_fault(place):
             if aggregation is not None:
                 colluders = aggregation["colluders"]
                 terms["aggregation"] = _agree_aggregation(terms, colluders).model_dump()
             terms["claims"] = compute_claims(Contract.model_validate(terms))
             made = Contract.model_validate(terms)
-            if key is not None:
-                terms["signature"] = key.sign(CONTRACT, made.body)
-                made = Contract.model_validate(terms)
+            made = sign_contract(made, key, owner_keys or {})
         _check_released(made)
         return parse_contract(made.raw, place)  # as every party reads it
     except InputError:
@@ -145,21 +142,37 @@ def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationT
     )
 
 
-def _public_keys(
-    key: PartyKey | None, owners: Mapping[str, str], names: Sequence[str]
-) -> dict[str, Any] | None:
-    """Public keys of the contract; an InputError where some parties have one and others not."""
+def sign_contract(made: Contract, key: PartyKey | None, owners: Mapping[str, str]) -> Contract:
+    """Enter the public keys of all parties, and the learner's signature.
+
+    Parameters
+    ----------
+    key: the learner's; None where the exchange is not to be signed.
+    owners: owner -> its public key.
+
+    Raises
+    ------
+    InputError
+        If some parties have a key and others not.
+    """
+    names = made.names
     if key is None and not owners:
-        return None
-    lacking = [name for name in names if name not in owners]
-    foreign = [name for name in owners if name not in names]
+        return made
     if key is None:
         raise InputError("--key", "must be the learner's key if owners have keys", "none")
-    if lacking or foreign:
+    if set(owners) != set(names):
+        lacking = [f"none for {name}" for name in names if name not in owners]
+        foreign = [f"one for {name!r}" for name in owners if name not in names]
         rule = f"must be one key for each owner of the contract, {', '.join(names)}"
-        found = f"none for {lacking[0]}" if lacking else f"one for {foreign[0]!r}"
+        found = [*lacking, *foreign][0]
         raise InputError("--owner-key", rule, found, "Use --owner-key NAME=FILE.pub.")
-    return {"learner": key.public, "owners": {name: owners[name] for name in names}}
+    public = {
+        "learner": key.public,
+        "opening": public_opening(derive_opening(made.unsigned_digest, key)),
+        "owners": {name: owners[name] for name in names},
+    }
+    keyed = Contract.model_validate(made.content | {"public_keys": public})
+    return Contract.model_validate(keyed.content | {"signature": key.sign(CONTRACT, keyed.body)})
 
 
 def _check_released(made: Contract) -> None:

@@ -27,10 +27,10 @@ from exchange.folder import (
     has_model,
     list_names,
     query_name,
-    read_folder,
     write_new,
 )
 from exchange.learner.collector import Collected, collect_answers
+from exchange.learner.opening import find_opening, read_opened
 from exchange.messages import Answer, Closing, Query, open_for, read_answer, sign_message
 from exchange.signing import PartyKey
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
@@ -190,13 +190,14 @@ def take_step(
     if has_model(folder):
         _check_model(folder, closing)
         return Step(None, None, None)
-    queries, answers, unreadable = read_folder(folder, contract)
+    given = read_opened(folder, contract, closing, key)
+    queries = given.queries
     if contract.missing.rule == "without":
         _check_own_files(folder, queries, closing)
 
     def collect(close: bool = False) -> Collected:
         return collect_answers(
-            contract, queries, answers, close=close, accepted=accepted, closing=closing
+            contract, queries, given.answers, close=close, accepted=accepted, closing=closing
         )
 
     found = collect()
@@ -204,12 +205,12 @@ def take_step(
         if found.missing:
             _check_time(queries[-1], now)
         found = collect(close=True)
-    faults = tuple(unreadable)
+    unused = tuple(given.unreadable)
     if found.query is None:
         _write_model(contract, folder, queries[-1], found, closing, key)
-        return Step(found, MODEL, None, faults)
+        return Step(found, MODEL, None, unused)
     if found.query.round <= len(queries):
-        return Step(found, None, found.query, faults)
+        return Step(found, None, found.query, unused)
     query = found.query
     if contract.missing.hours is not None:
         times = open_for(contract.missing.hours, now)
@@ -218,7 +219,7 @@ def take_step(
     name = query_name(query.round)
     if not write_new(folder / name, query.raw):
         raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
-    return Step(found, name, query, faults)
+    return Step(found, name, query, unused)
 
 
 def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | None) -> None:
@@ -264,7 +265,8 @@ def _write_model(
     """Write the closing and then the model; after a kill between them the next start goes on."""
     raw = to_json(build_model(contract, found)).encode()
     digests = {name: answer.digest for name, answer in found.used[-1].items()}
-    ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw))
+    opening = find_opening(contract, None, key)
+    ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw), opening)
     ending = sign_message(ending, contract, key)
     place = folder / CLOSING
     if closing is None and not write_new(place, ending.raw):

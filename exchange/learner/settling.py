@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.folder import CLOSING, MODEL, find_closing, read_folder
+from exchange.folder import CLOSING, MODEL, find_closing
 from exchange.learner.collecting import build_model
 from exchange.learner.collector import (
     Collected,
@@ -22,6 +22,7 @@ from exchange.learner.collector import (
     collect_answers,
     noise_in_mean,
 )
+from exchange.learner.opening import read_opened, used_heads
 from exchange.learner.seen import OwnRows
 from exchange.learner.settlement import (
     Chain,
@@ -31,7 +32,7 @@ from exchange.learner.settlement import (
     link_questions,
 )
 from exchange.learner.suspicions import Told
-from exchange.messages import Answer, Closing, Query
+from exchange.messages import Answer, Closing, Masked, Query, Sealed
 from exchange.signing import PartyKey
 from exchange.statement import Statement, compare_statement
 from exchange.terms import MASKED
@@ -58,6 +59,7 @@ class Exchange:
     model_content: the content of its file.
     model_digest: SHA-256 of its file.
     closing: the learner's closing; None where there is none.
+    sealed: the answers as they came, where the exchange is signed.
     """
 
     contract: Contract
@@ -68,24 +70,27 @@ class Exchange:
     model_content: Mapping[str, Any] = field(default_factory=dict, repr=False)
     model_digest: str = ""
     closing: Closing | None = field(default=None, repr=False)
+    sealed: tuple[Sealed | Masked, ...] = field(default=(), repr=False)
 
 
-def read_exchange(folder: Path, contract: Contract) -> Exchange:
-    """Read the files of an exchange.
+def read_exchange(folder: Path, contract: Contract, key: PartyKey | None = None) -> Exchange:
+    """Read the files of an exchange; before the closing, with the learner's key if it is signed.
 
     Raises
     ------
     InputError
         If the folder or the model cannot be read.
     """
-    queries, answers, unreadable = read_folder(folder, contract)
+    closing = find_closing(folder, contract)
+    given = read_opened(folder, contract, closing, key)
     rule = "must be an answer of this exchange"
     found = Exchange(
         contract,
-        tuple(queries),
-        tuple(answers),
-        tuple(Fault(one.name, rule, one.reason) for one in unreadable),
-        closing=find_closing(folder, contract),
+        tuple(given.queries),
+        tuple(given.answers),
+        tuple(Fault(one.name, rule, one.reason) for one in given.unreadable),
+        closing=closing,
+        sealed=tuple(given.sealed),
     )
     path = folder / MODEL
     if not path.is_file():
@@ -377,7 +382,9 @@ def _ledger_part(
         given |= {query.round: (query.digest, taken[owner]) for query, taken in pairs}
     numbers = {at: exchange.contract.charge_number(at) for at in given}
     given = {number: given[at] for at, number in numbers.items() if number is not None}
-    found = compare_statement(exchange.contract, statement, given)
+    first = 1 if exchange.contract.aggregation is None else MASKED
+    head = used_heads(exchange.sealed, owner).get(first)
+    found = compare_statement(exchange.contract, statement, given, head)
     rule = "must fit what was delivered"
     faults += [Fault(f"statement of {owner}", rule, why) for why in found.why]
     return {

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from exchange.contract import Contract
-from exchange.folder import MODEL, find_closing, has_model, read_folder
+from exchange.folder import MODEL, find_closing, has_model
 from exchange.learner.collecting import build_model
 from exchange.learner.collector import collect_answers
+from exchange.learner.opening import read_opened
 from exchange.learner.sums import gather_sums
 from exchange.messages import Closing, sign_message
 from exchange.signing import PartyKey
@@ -46,8 +47,8 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
     if closing is None or not has_model(folder):
         remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."
         raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
-    queries, answers, _ = read_folder(folder, contract)
-    found = collect_answers(contract, queries, answers, closing=closing)
+    given = read_opened(folder, contract, closing)
+    found = collect_answers(contract, given.queries, given.answers, closing=closing)
     (used,) = found.used
     for name in names:
         contract.owner(name)
@@ -69,5 +70,5 @@ def close_without(
     before = find_closing(folder, contract)
     assert before is not None
     left = {name: digest for name, digest in before.answers.items() if name not in names}
-    closing = Closing(contract.digest, before.query, left, sha256_digest(model))
+    closing = replace(before, answers=left, model=sha256_digest(model), signature=None)
     return sign_message(closing, contract, key)

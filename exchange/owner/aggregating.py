@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from exchange.owner import kept as kept_answers
 from exchange.owner.answers import (
     ChargedAnswer,
     accepted_account,
+    account_head,
     check_query,
     check_times,
     ledger_purpose,
@@ -309,9 +310,13 @@ def _charge_masked(
 ) -> Masked:
     """Sum the records, add the part of the noise, mask, sign, keep and charge."""
     made: list[Masked] = []
+    account, _ = accepted_account(turn.contract, turn.name, ledger)
+    head = account_head(ledger.identity, account)
 
     def keep(drawn: Released) -> str:
         masked = mask_words(turn, np.asarray(drawn.answer, dtype=np.uint64))
+        if turn.contract.is_signed:
+            masked = replace(masked, head=head)
         made.append(sign_message(masked, turn.contract, key))
         kept_answers.keep_answer(kept_answers.kept_folder(ledger), made[0])
         return ledger_purpose(made[0], 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from exchange.contract import Contract
-from exchange.folder import answer_name, has_ended, latest_query
+from exchange.folder import answer_name, find_closing, has_ended, latest_query
 from exchange.messages import Query, read_query
 from exchange.owner.aggregating import answer_step, own_answers
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
@@ -246,7 +246,21 @@ def follow_questions(
         announced = -1
         if done == contract.rounds:
             return "answered"
+    _check_closing(party, folder)
     return "finished"
+
+
+def _check_closing(party: Party, folder: Path) -> None:
+    """Refuse a closing with an answer of this owner that its ledger has not charged."""
+    closing = find_closing(folder, party.contract)
+    account = party.find_account()
+    named = None if closing is None else closing.answers.get(party.name)
+    if named is None or account is None:
+        return
+    if not any(entry.purpose.endswith(f" answer {named}") for entry in account.entries):
+        rule = f"must have charged the answer {named[:16]} that the learner closed with"
+        remedy = "Put back the ledger as it was last written."
+        raise InputError(party.ledger.where, rule, "none", remedy)
 
 
 def _is_done(party: Party, query: Query, folder: Path, done: int) -> bool:

@@ -8,17 +8,21 @@ is refused for its form, its turn and its time, never for the content of a recor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Gradient, Query, Sums, open_for, sign_message
+from exchange.messages import Answer, Gradient, Query, Sums, open_for, sign_message, utc_text
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
+from exchange.sealing import seal_answer
 from exchange.signing import PartyKey
+from learning.canonical import sha256_digest
 from learning.errors import InputError
 from learning.privacy.ledger import Account, Budget
 from learning.privacy.ledger_file import LedgerFile
@@ -210,16 +214,31 @@ def answer_query(
             answer = kept_answers.find_charged(folder, digest, query, name)
             return ChargedAnswer(answer, account, again=True)
         time = now or datetime.now(UTC)
+        seen = utc_text(time)
+        if contract.is_signed:
+            seen = kept_answers.note_sight(folder, query, seen)
         check_times(contract, query, time)
         check_turn(account, name, query, time)
         drawn = kept_answers.find_drawn(folder, query, name)
         if drawn is None:
             kept_answers.check_uncharged(folder, query, name)
-            drawn = _draw_answer(contract, name, query, records, ledger, key)
+            head = account_head(ledger.identity, account)
+            facts = {"head": head, "seen": seen, "at": utc_text(time)}
+            finish = partial(_finish_answer, contract, key, facts)
+            drawn = _draw_answer(contract, name, query, records, ledger, finish)
         else:
             ledger.charge(account.budget, ledger_purpose(drawn), first=query.round)
         account = ledger.account(account.budget.owner, account.budget.data)
         return ChargedAnswer(drawn, account, again=False)
+
+
+def _finish_answer(
+    contract: Contract, key: PartyKey | None, facts: dict[str, str], answer: Answer
+) -> Answer:
+    """Seal and sign an answer; it stays as it is where the exchange is not signed."""
+    if contract.is_signed:
+        answer = seal_answer(answer, contract, **facts)
+    return sign_message(answer, contract, key)
 
 
 def _draw_answer(
@@ -228,18 +247,16 @@ def _draw_answer(
     query: Query,
     records: Records,
     ledger: LedgerFile,
-    key: PartyKey | None,
+    finish: Callable[[Answer], Answer],
 ) -> Answer:
-    """Draw a new answer, sign it, keep it and charge it."""
-    folder = kept_answers.kept_folder(ledger)
-    contract.check_key(key, name)
+    """Draw a new answer, finish it, keep it and charge it."""
     drawn: list[Answer] = []
 
     def keep(made: Released) -> str:
         form = Sums.of if contract.sums else Gradient
         answer = form(contract.digest, query.digest, query.round, name, made.answer)
-        drawn.append(sign_message(answer, contract, key))
-        kept_answers.keep_answer(folder, drawn[0])
+        drawn.append(finish(answer))
+        kept_answers.keep_answer(kept_answers.kept_folder(ledger), drawn[0])
         return ledger_purpose(drawn[0])
 
     release(
@@ -255,6 +272,23 @@ def _draw_answer(
     return drawn[0]
 
 
+def account_head(identity: str, account: Account) -> str:
+    """Head of the chain of an account's entries, 64 hexadecimal digits.
+
+    Each entry is hashed with the head before it, the first with the ledger's identity and the
+    budget. A ledger that was put back, changed or opened twice has other heads.
+    """
+    head = sha256_digest(f"{identity}\n{account.budget}".encode())
+    for entry in account.entries:
+        head = follow_head(head, entry.purpose)
+    return head
+
+
+def follow_head(head: str, purpose: str) -> str:
+    """Head after an entry."""
+    return sha256_digest(f"{head}\n{purpose}".encode())
+
+
 def ledger_purpose(answer: Answer, number: int | None = None) -> str:
     """Entry of a ledger for an answer, with the digests of question and answer.
 
@@ -266,10 +300,10 @@ def ledger_purpose(answer: Answer, number: int | None = None) -> str:
     'contract cccccccccccccccc round 3 query dddd'
     """
     place = answer.round if number is None else number
-    return _purpose_start(answer.contract, place, answer.query) + answer.digest
+    return purpose_start(answer.contract, place, answer.query) + answer.digest
 
 
-def _purpose_start(contract: str, number: int, query: str) -> str:
+def purpose_start(contract: str, number: int, query: str) -> str:
     return f"contract {contract[:SHOWN]} round {number} query {query} answer "
 
 
@@ -284,7 +318,7 @@ def charged_answer(account: Account, query: Query) -> str | None:
     entry = _find_entry(account, query.round)
     if entry is None:
         return None
-    start = _purpose_start(query.contract, query.round, query.digest)
+    start = purpose_start(query.contract, query.round, query.digest)
     if not entry.startswith(start):
         owner = account.budget.owner
         rule = f"{owner} answers each round once, and has answered this one to another question"
@@ -305,7 +339,7 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
         refuse("round", f"must be {following}, the next that {name} is to answer", query.round)
     if query.round > 1:
         previous = query.previous or ""
-        start = _purpose_start(query.contract, query.round - 1, previous)
+        start = purpose_start(query.contract, query.round - 1, previous)
         before = _find_entry(account, query.round - 1) or ""
         if not before.startswith(start):
             rule = f"must be the question that {name} answered before"

@@ -18,12 +18,19 @@ import numpy as np
 
 from exchange.messages import LARGEST, Answer, Query, find_form
 from exchange.terms import parse_message
-from learning.canonical import read_bytes, sync_folder, write_atomically
+from learning.canonical import (
+    encode_canonical,
+    parse_canonical,
+    read_bytes,
+    sync_folder,
+    write_atomically,
+)
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.sealed import locked_file
 
 SUFFIX = ".answer.json"
+SIGHT = ".seen.json"
 LONGEST = -2.2250738585072014e-308  # no number has more digits
 
 
@@ -83,6 +90,23 @@ def find_drawn(folder: Path, query: Query, owner: str) -> Answer | None:
     """Find an owner's answer to a question that was drawn before a kill."""
     asked = query.digest, owner
     return next((one for one in kept_answers(folder) if (one.query, one.owner) == asked), None)
+
+
+def note_sight(folder: Path, query: Query, now: str) -> str:
+    """Note when a question was first seen; gives that time, also when it is seen again."""
+    path = folder / f"{query.digest}{SIGHT}"
+    if not path.exists():
+        content = {"contract": query.contract, "round": query.round, "seen": now}
+        write_atomically(path, encode_canonical(content), private=True)
+    return str(parse_canonical(read_bytes(path, LARGEST), str(path))["seen"])
+
+
+def list_sights(folder: Path, contract: str) -> Iterator[tuple[int, str, str]]:
+    """List the questions of a contract that were seen: round, digest and time."""
+    for path in sorted(folder.glob(f"*{SIGHT}")):
+        content = parse_canonical(read_bytes(path, LARGEST), str(path))
+        if content["contract"] == contract:
+            yield int(content["round"]), path.name.removesuffix(SIGHT), str(content["seen"])
 
 
 def check_uncharged(folder: Path, query: Query, owner: str) -> None:

@@ -279,7 +279,7 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
     deviation = format_number(noise_deviation(contract, name, answer.round))
     noise = f"noise of standard deviation {deviation}"
     if contract.sums is None:
-        width = count_noun(len(answer.numbers), "number")
+        width = count_noun(len(contract.bounds.start), "number")
     else:
         width = content_words(contract)
         noise += " on the score"

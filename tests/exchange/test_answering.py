@@ -162,7 +162,7 @@ def test_what_is_still_on_its_way_or_away_is_waited_for_and_an_answer_that_is_lo
         elif steps[-1] == 5:
             (shared / MODEL).write_text("{}")
             (shared / CLOSING).write_bytes(
-                Closing(party.contract.digest, "0" * 64, {}, "0" * 64).raw
+                Closing(party.contract.digest, "0" * 64, {}, sha256_digest(b"{}")).raw
             )
 
     monkeypatch.setattr(answering.time, "sleep", step)

@@ -429,7 +429,7 @@ def test_nothing_that_is_said_or_given_shows_a_record(house):
     assert "4321" not in str(refused.value)
     made = house.answer(house.query(), records=Records(x, house.own.y)).answer
     exact = release.mean_gradient(x, house.own.y, np.zeros(4), house.contract.terms("Alpha"))
-    assert not set(made.gradient.tolist()) & set(exact.tolist()) and set(vars(made)) <= {
+    assert not set(made.gradient.tolist()) & set(exact.tolist()) and set(made.content) <= {
         "contract", "query", "round", "owner", "gradient", "format", "raw", "digest"
     }  # fmt: skip
 

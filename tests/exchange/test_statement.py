@@ -138,7 +138,7 @@ def test_a_ledger_without_the_account_of_this_contract_makes_no_statement(
 def test_a_file_that_is_no_statement_is_refused_in_one_line(contract, ledger):
     raw = make_statement(contract, "Alpha", ledger).raw
     for changed in (
-        raw.replace(b"statement 1", b"statement 2"),
+        raw.replace(b"statement 2", b"statement 1"),
         raw.replace(b'"answered": 2', b'"answered": -2'),
         raw.replace(b'"counted": "epsilon"', b'"counted": "money"'),
         raw.replace(b'"round": 1', b'"round": "1"'),

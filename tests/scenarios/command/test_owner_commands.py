@@ -12,6 +12,7 @@ from exchanges import small_contract, table
 
 from exchange.folder import CLOSING, MODEL, answer_name, query_name
 from exchange.messages import Closing, Query, read_answer
+from learning.canonical import sha256_digest
 
 NAME = "Alpha"
 OWN = ("--data", "own.csv", "--owner", NAME, "--ledger", "bank.ledger")
@@ -99,7 +100,8 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
         and "last question of the contract" in out
     )
     (folder / "shared" / MODEL).write_text("{}")
-    (folder / "shared" / CLOSING).write_bytes(Closing(contract.digest, "0" * 64, {}, "0" * 64).raw)
+    closing = Closing(contract.digest, "0" * 64, {}, sha256_digest(b"{}"))
+    (folder / "shared" / CLOSING).write_bytes(closing.raw)
     assert (
         "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
     )
