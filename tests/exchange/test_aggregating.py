@@ -22,6 +22,7 @@ from scipy import stats
 
 from exchange.contract import parse_contract
 from exchange.folder import answer_name, latest_query, query_name
+from exchange.learner.aggregation import price_part
 from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.unmasking import gather_total, total_deviations, total_noise, unmask_total
 from exchange.learner.withdrawing import withdraw_owners
@@ -367,6 +368,22 @@ def test_claims_by_onlooker_grow_with_the_parts_that_it_knows():
             np.array(distance * np.sqrt((owners - colluders - dropouts) / unknown))
         )
         assert known == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_a_part_is_priced_for_the_owner_that_needs_most_and_no_higher():
+    distances, budgets = [3.0, 5.0, 4.0], [0.02, 0.05, 0.011]
+    part = price_part(distances, budgets, 14, 2)
+    spent = [part.rho(apart, 14, 2) for apart in distances]
+    assert all(cost <= budget for cost, budget in zip(spent, budgets, strict=True))
+    assert spent[2] > budgets[2] * (1 - 1e-12)
+    assert 2**24 <= part.scale < 2**26 and np.frexp(part.step)[0] == 0.5
+    total = (
+        part.scale * part.step * np.sqrt(2)
+    )  # of two parts: the Gaussian noise of the same budget
+    assert total == pytest.approx(4.0 / np.sqrt(2 * 0.011), rel=1e-6)
+    fewer = part.rho(4.0, 14, 1)
+    assert fewer == pytest.approx(2 * budgets[2], rel=1e-9)  # half of the noise: twice the cost
+    assert part.rho(4.0, 14, 0) == np.inf
 
 
 def test_contracts_under_which_a_claim_or_a_total_would_not_hold_are_refused():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exchange.learner.aggregation import price_part
 from learning.losses.clipping import PublicCoordinates, Scores
 from learning.privacy.distributed import (
     BITS,
@@ -100,20 +99,6 @@ def test_the_gap_of_parts_is_counted_above_its_formula():
     assert parts_gap(Fraction(10**7), 3) == Fraction(20, 2**1024)
 
 
-def test_a_part_is_priced_for_the_owner_that_needs_most_and_no_higher():
-    distances, budgets = [3.0, 5.0, 4.0], [0.02, 0.05, 0.011]
-    part = price_part(distances, budgets, 14, 2)
-    spent = [part.rho(apart, 14, 2) for apart in distances]
-    assert all(cost <= budget for cost, budget in zip(spent, budgets, strict=True))
-    assert spent[2] > budgets[2] * (1 - 1e-12)
-    assert 2**24 <= part.scale < 2**26 and np.frexp(part.step)[0] == 0.5
-    total = part.scale * part.step * sqrt(2)  # of two parts: the Gaussian noise of the same budget
-    assert total == pytest.approx(4.0 / sqrt(2 * 0.011), rel=1e-6)
-    fewer = part.rho(4.0, 14, 1)
-    assert fewer == pytest.approx(2 * budgets[2], rel=1e-9)  # half of the noise: twice the cost
-    assert part.rho(4.0, 14, 0) == np.inf
-
-
 def bounds(width=3):
     scores = Scores(1.5, 0.4)
     return PublicCoordinates(np.zeros(width), np.eye(width), 2.0, norm=2, scores=scores)
@@ -122,8 +107,7 @@ def bounds(width=3):
 def sums_part(parts=2):
     coordinates = bounds()
     apart = joint_distance(coordinates, 50)
-    part = price_part([apart], [0.01], 9, parts)
-    return SumsPart(part, joint_weights(coordinates), apart)
+    return SumsPart(NoisePart(2**-20, 2.0**24, parts), joint_weights(coordinates), apart)
 
 
 def test_totals_are_read_back_within_half_a_step_and_the_parts_alone_are_noise():
