@@ -79,6 +79,13 @@ class Sent:
     query: Query | None = None
 
 
+def check_carried(contract: Contract) -> None:
+    """Refuse secure aggregation, whose owners read each other's keys in the folder."""
+    if contract.aggregation is not None:
+        rule = "must show owners each other's messages with secure aggregation"
+        raise InputError("--flower", rule, "mailboxes of single owners", "Share a folder.")
+
+
 @dataclass
 class Relay:
     """State of the relay between two turns; all of it can be found out again.
@@ -105,6 +112,9 @@ class Relay:
     told: set[str] = field(default_factory=set)
     done: set[int] = field(default_factory=set)  # nodes that have the model
     ends: float | None = None
+
+    def __post_init__(self) -> None:
+        check_carried(self.contract)
 
     def take_turn(self) -> bool:
         """Look at nodes, replies and the folder, once; True when all is done."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from exchange.contract import Contract, read_contract
+from exchange.flower.relay import check_carried
 from exchange.folder import CONTRACT, MODEL, acceptance_name, owner_slug, query_name
 from exchange.learner.agreed import contract_from_result, read_protocol
 from exchange.limits import claimed_budget, round_up
@@ -177,6 +178,8 @@ def rehearse_exchange(
     """
     result = settle_market(scenario, folder, progress)
     contract = agree_contract(folder, signed=signed)
+    if flower:
+        check_carried(contract)
     progress("dividing the table")
     write_party_files(scenario, folder)
     played = []

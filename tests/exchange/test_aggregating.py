@@ -21,6 +21,7 @@ from exchanges import key_of, records, training
 from scipy import stats
 
 from exchange.contract import parse_contract
+from exchange.flower.relay import Relay
 from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.aggregation import price_part
 from exchange.learner.settling import read_exchange, settle_exchange
@@ -411,6 +412,11 @@ def test_contracts_under_which_a_claim_or_a_total_would_not_hold_are_refused():
         parse_contract(secure_contract(3, 1, 0, signed=False, owners=many).raw, "contract")
     with pytest.raises(InputError, match="Gaussian noise accounted by zCDP"):
         secure_contract(3, 1, 0, noise="l2")
+
+
+def test_flower_does_not_carry_it(tmp_path):
+    with pytest.raises(InputError, match="Share a folder"):
+        Relay(tmp_path, secure_contract(3, 1, 0), post=None)
 
 
 def test_the_contract_says_what_is_seen_what_is_charged_and_what_is_not_defended():
