@@ -60,7 +60,7 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         remedy = "Without any the learner has its own model."
         raise InputError("--owner", rule, "everybody", remedy)
     phi = gather_sums(contract, kept).step()
-    return build_model(contract, replace(found, phi=phi, used=(kept,)))
+    return build_model(contract, replace(found, phi=phi, used=(kept,), owners=tuple(kept)))
 
 
 def close_without(
