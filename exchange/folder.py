@@ -109,16 +109,18 @@ def read_folder(
 def latest_query(folder: Path, contract: Contract) -> Query | None:
     """Read the question of the latest round; None before the first.
 
-    Rounds beyond those of the contract play no part, and neither do questions that the learner has
-    not signed where the exchange is signed. Answers need not be there.
+    Rounds beyond those of the contract play no part. Where the exchange is signed, neither do files
+    that are no questions of the contract with the learner's signature. Answers need not be there.
 
     Raises
     ------
     InputError
-        If the folder, or that question, cannot be read, or it is of another contract.
+        If the folder cannot be read; where nothing is signed also if that question cannot be read,
+        or is of another contract.
     """
+    planted = InputError if contract.is_signed else BadSignature
     for number in sorted(_rounds_asked(folder, contract), reverse=True):
-        with suppress(BadSignature):
+        with suppress(planted):
             return _read_question(folder / query_name(number), contract)
     return None
 

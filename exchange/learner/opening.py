@@ -78,6 +78,7 @@ def find_opening(
         return None
     opening = None if closing is None else closing.opening
     if key is not None:
+        contract.check_key(key, None)
         opening = derive_opening(contract.unsigned_digest, key)
     if opening is None:
         rule = "must be the learner's key until the closing publishes what opens the answers"
