@@ -93,6 +93,7 @@ ROOMS = (
     "exchange.signing",
     "exchange.contract",
     "exchange.messages",
+    "exchange.sealing",
     "exchange.limits",
     "exchange.folder",
     "exchange.owner.table",
