@@ -7,6 +7,7 @@ answers, compute the model, and check the settlement.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +16,22 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from exchange.contract import Contract
-from exchange.folder import UnreadableFile, answer_name, read_folder
-from exchange.messages import Answer, Closing, Gradient, Query, Sealed, Sums
+from exchange.folder import UnreadableFile, acceptance_name, answer_name, read_folder
+from exchange.messages import (
+    LARGEST,
+    Acceptance,
+    Answer,
+    Closing,
+    Gradient,
+    Query,
+    Sealed,
+    Sums,
+    parse_signed,
+)
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.sealing import ORDER, SUITE, bind_answer
 from exchange.signing import PartyKey
+from learning.canonical import read_bytes
 from learning.errors import InputError
 
 
@@ -154,6 +166,18 @@ def open_answer(answer: Answer, contract: Contract, opening: str | None) -> Answ
     opened = form(answer.contract, answer.query, answer.round, answer.owner, numbers)
     vars(opened).update(digest=answer.digest, raw=answer.raw)
     return opened
+
+
+def find_accepted(folder: Path, contract: Contract) -> tuple[str, ...]:
+    """Find the owners whose signed acceptance of the contract is in the folder."""
+    found = []
+    for name in contract.names:
+        path = folder / acceptance_name(name)
+        with suppress(InputError):
+            accepted = parse_signed(Acceptance, read_bytes(path, LARGEST), str(path), contract)
+            if (accepted.contract, accepted.owner) == (contract.digest, name):
+                found.append(name)
+    return tuple(found)
 
 
 def used_heads(sealed: Iterable[Sealed], owner: str) -> dict[int, str]:
