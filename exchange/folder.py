@@ -29,6 +29,7 @@ SETTLEMENT_PAGE = "settlement.html"
 ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
 QUESTION = re.compile(ROUND + r"\.query\.json")
 REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
+ACCEPTANCE = re.compile(r"[A-Za-z0-9-]+\.acceptance\.json")
 READABLE = 40  # letters of a name that its files show
 
 

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from exchange.contract import Contract
-from exchange.folder import UnreadableFile, acceptance_name, answer_name, read_folder
+from exchange.folder import ACCEPTANCE, UnreadableFile, answer_name, list_names, read_folder
 from exchange.messages import (
     LARGEST,
     Acceptance,
@@ -170,14 +170,14 @@ def open_answer(answer: Answer, contract: Contract, opening: str | None) -> Answ
 
 def find_accepted(folder: Path, contract: Contract) -> tuple[str, ...]:
     """Find the owners whose signed acceptance of the contract is in the folder."""
-    found = []
-    for name in contract.names:
-        path = folder / acceptance_name(name)
+    found = set()
+    for name in filter(ACCEPTANCE.fullmatch, list_names(folder)):
         with suppress(InputError):
-            accepted = parse_signed(Acceptance, read_bytes(path, LARGEST), str(path), contract)
-            if (accepted.contract, accepted.owner) == (contract.digest, name):
-                found.append(name)
-    return tuple(found)
+            raw = read_bytes(folder / name, LARGEST)
+            accepted = parse_signed(Acceptance, raw, name, contract)
+            if accepted.contract == contract.digest:
+                found.add(accepted.owner)
+    return tuple(name for name in contract.names if name in found)
 
 
 def used_heads(sealed: Iterable[Sealed], owner: str) -> dict[int, str]:
