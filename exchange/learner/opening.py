@@ -16,7 +16,15 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from exchange.contract import Contract
-from exchange.folder import ACCEPTANCE, UnreadableFile, answer_name, list_names, read_folder
+from exchange.folder import (
+    ACCEPTANCE,
+    QUESTION,
+    REPLY,
+    answer_name,
+    check_name,
+    list_names,
+    read_question,
+)
 from exchange.messages import (
     LARGEST,
     Acceptance,
@@ -27,12 +35,56 @@ from exchange.messages import (
     Sealed,
     Sums,
     parse_signed,
+    read_answer,
 )
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.sealing import ORDER, SUITE, bind_answer
 from exchange.signing import PartyKey
 from learning.canonical import read_bytes
 from learning.errors import InputError
+
+
+@dataclass(frozen=True)
+class UnreadableFile:
+    """A file that is named as an answer and is none.
+
+    Parameters
+    ----------
+    name: of the file.
+    reason: where, what rule, what was found: one line.
+    """
+
+    name: str
+    reason: str
+
+
+def read_folder(
+    folder: Path, contract: Contract
+) -> tuple[list[Query], list[Answer], list[UnreadableFile]]:
+    """Read the questions in the order of rounds, the answers, and files named as answers only.
+
+    Files of other names play no part. Questions are the learner's own: one that cannot be read is
+    an error, as is one of another contract.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be read, or a question in it.
+    """
+    queries = []
+    answers = []
+    unreadable = []
+    for name in list_names(folder):
+        if QUESTION.fullmatch(name):
+            queries.append(read_question(folder / name, contract))
+        elif REPLY.fullmatch(name):
+            try:
+                answer = read_answer(folder / name, contract)
+                check_name(folder / name, answer_name(answer.round, answer.owner))
+                answers.append(answer)
+            except InputError as error:
+                unreadable.append(UnreadableFile(name, str(error)))
+    return sorted(queries, key=lambda query: query.round), answers, unreadable
 
 
 @dataclass(frozen=True)

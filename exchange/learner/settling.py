@@ -22,6 +22,7 @@ from exchange.learner.collector import (
     collect_answers,
     noise_in_mean,
 )
+from exchange.learner.comparison import compare_statement
 from exchange.learner.opening import read_opened, used_heads
 from exchange.learner.seen import OwnRows
 from exchange.learner.settlement import (
@@ -34,7 +35,7 @@ from exchange.learner.settlement import (
 from exchange.learner.suspicions import Told
 from exchange.messages import Answer, Closing, Query, Sealed
 from exchange.signing import PartyKey
-from exchange.statement import Statement, compare_statement
+from exchange.statement import Statement
 from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
 from learning.money import round_to_cent

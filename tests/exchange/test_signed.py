@@ -22,9 +22,8 @@ from exchange.folder import (
     has_ended,
     latest_query,
     query_name,
-    read_folder,
 )
-from exchange.learner.opening import find_accepted
+from exchange.learner.opening import find_accepted, read_folder
 from exchange.messages import Acceptance, Query, parse_query, sign_message
 from exchange.sealing import SUITE
 from exchange.signing import BadSignature, make_key_file, public_place, read_key, read_public
