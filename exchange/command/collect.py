@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from exchange.command.options import EVERY, ContractArg, KeyOption, PollOption
 from learning.errors import InputError
-from learning.phrases import escape_control
+from learning.phrases import escape_control, join_words
 from learning.program import declare_command
 from learning.terminal import Terminal
 
@@ -167,6 +167,8 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
             "the records have other curvatures than the steps were planned for. Training went back "
             "to its start and stays there."
         )
+    if query is not None and query.round == 1:
+        yield from accepted_lines(contract, folder)
     if query is None:
         owners = ", ".join(found.owners)
         yield f"The model is in {folder / MODEL}, made from the answers of {owners}."
@@ -177,6 +179,20 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         until = f", until {query.until}" * bool(query.until)
         question = f"question {query.round} of {contract.rounds} is in {folder / step.wrote}"
         yield f"{question}, for {', '.join(query.asked)} to answer{until}."
+
+
+def accepted_lines(contract: Contract, folder: Path) -> Iterator[str]:
+    """Name the owners whose signed acceptance is not in the folder, or that nothing is signed."""
+    from exchange.learner.opening import find_accepted
+    from exchange.signing import UNSIGNED
+
+    if not contract.is_signed:
+        yield UNSIGNED
+        return
+    accepted = find_accepted(folder, contract)
+    lacking = [name for name in contract.names if name not in accepted]
+    if lacking:
+        yield f"No signed acceptance of {join_words(lacking)} is in {folder} yet."
 
 
 def describe_used(contract: Contract, found: Collected) -> str:

@@ -87,9 +87,8 @@ def judge_model(
     contract: Contract, model: HandedOver | None, public: Path | None, aside: Path | None
 ) -> dict[str, Any] | None:
     """Judge a model by the learner's own rows; None where there is no model."""
-    from exchange.learner.seen import judge_on_own_rows
+    from exchange.learner.seen import judge_on_own_rows, read_public_records
     from exchange.learner.settling import own_rows_part
-    from exchange.owner.table import read_public_records
 
     if model is None:
         return None
@@ -158,6 +157,7 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     terminal = Terminal()
     terminal.print(rows)
     terminal.print()
-    names = "signed answer delivered covered hangs_together suspicions ledgers own_rows noise_left"
+    names = "signed answer delivered times covered hangs_together suspicions ledgers own_rows"
+    names += " noise_left"
     say_phrases(terminal, "settlement", names, content)
     terminal.say(f"\nreport: {page}")

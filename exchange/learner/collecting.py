@@ -21,7 +21,6 @@ from exchange.folder import (
     CONTRACT,
     MODEL,
     REPLY,
-    UnreadableFile,
     answer_name,
     find_closing,
     has_model,
@@ -30,7 +29,7 @@ from exchange.folder import (
     write_new,
 )
 from exchange.learner.collector import Collected, collect_answers
-from exchange.learner.opening import find_opening, read_opened
+from exchange.learner.opening import UnreadableFile, find_opening, read_opened
 from exchange.messages import Answer, Closing, Query, open_for, read_answer, sign_message
 from exchange.signing import PartyKey
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically

@@ -7,6 +7,7 @@ answers, compute the model, and check the settlement.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +16,76 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from exchange.contract import Contract
-from exchange.folder import UnreadableFile, answer_name, read_folder
-from exchange.messages import Answer, Closing, Gradient, Masked, Query, Sealed, Sums
+from exchange.folder import (
+    ACCEPTANCE,
+    QUESTION,
+    REPLY,
+    answer_name,
+    check_name,
+    list_names,
+    read_question,
+)
+from exchange.messages import (
+    LARGEST,
+    Acceptance,
+    Answer,
+    Closing,
+    Gradient,
+    Masked,
+    Query,
+    Sealed,
+    Sums,
+    parse_signed,
+    read_answer,
+)
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.sealing import ORDER, SUITE, bind_answer
 from exchange.signing import PartyKey
+from learning.canonical import read_bytes
 from learning.errors import InputError
+
+
+@dataclass(frozen=True)
+class UnreadableFile:
+    """A file that is named as an answer and is none.
+
+    Parameters
+    ----------
+    name: of the file.
+    reason: where, what rule, what was found: one line.
+    """
+
+    name: str
+    reason: str
+
+
+def read_folder(
+    folder: Path, contract: Contract
+) -> tuple[list[Query], list[Answer], list[UnreadableFile]]:
+    """Read the questions in the order of rounds, the answers, and files named as answers only.
+
+    Files of other names play no part. Questions are the learner's own: one that cannot be read is
+    an error, as is one of another contract.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be read, or a question in it.
+    """
+    queries = []
+    answers = []
+    unreadable = []
+    for name in list_names(folder):
+        if QUESTION.fullmatch(name):
+            queries.append(read_question(folder / name, contract))
+        elif REPLY.fullmatch(name):
+            try:
+                answer = read_answer(folder / name, contract)
+                check_name(folder / name, answer_name(answer.round, answer.owner))
+                answers.append(answer)
+            except InputError as error:
+                unreadable.append(UnreadableFile(name, str(error)))
+    return sorted(queries, key=lambda query: query.round), answers, unreadable
 
 
 @dataclass(frozen=True)
@@ -78,6 +143,7 @@ def find_opening(
         return None
     opening = None if closing is None else closing.opening
     if key is not None:
+        contract.check_key(key, None)
         opening = derive_opening(contract.unsigned_digest, key)
     if opening is None:
         rule = "must be the learner's key until the closing publishes what opens the answers"
@@ -153,6 +219,18 @@ def open_answer(answer: Answer, contract: Contract, opening: str | None) -> Answ
     opened = form(answer.contract, answer.query, answer.round, answer.owner, numbers)
     vars(opened).update(digest=answer.digest, raw=answer.raw)
     return opened
+
+
+def find_accepted(folder: Path, contract: Contract) -> tuple[str, ...]:
+    """Find the owners whose signed acceptance of the contract is in the folder."""
+    found = set()
+    for name in filter(ACCEPTANCE.fullmatch, list_names(folder)):
+        with suppress(InputError):
+            raw = read_bytes(folder / name, LARGEST)
+            accepted = parse_signed(Acceptance, raw, name, contract)
+            if accepted.contract == contract.digest:
+                found.add(accepted.owner)
+    return tuple(name for name in contract.names if name in found)
 
 
 def used_heads(sealed: Iterable[Sealed | Masked], owner: str) -> dict[int, str]:

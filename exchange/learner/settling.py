@@ -22,6 +22,7 @@ from exchange.learner.collector import (
     collect_answers,
     noise_in_mean,
 )
+from exchange.learner.comparison import compare_statement
 from exchange.learner.opening import read_opened, used_heads
 from exchange.learner.seen import OwnRows
 from exchange.learner.settlement import (
@@ -34,7 +35,7 @@ from exchange.learner.settlement import (
 from exchange.learner.suspicions import Told
 from exchange.messages import Answer, Closing, Masked, Query, Sealed
 from exchange.signing import PartyKey
-from exchange.statement import Statement, compare_statement
+from exchange.statement import Statement
 from exchange.terms import MASKED
 from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
@@ -176,7 +177,9 @@ def _settlement_content(
         "faults": [asdict(one) for one in faults],
         "questions": _questions_part(contract, chain),
         "owners": [
-            _owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given
+            _owner_part(contract, one)
+            | {"ledger": ledgers.get(one.owner), "times": _list_times(exchange, statements, one)}
+            for one in given
         ],
         "money": _money_part(given),
         "model": model,
@@ -185,6 +188,23 @@ def _settlement_content(
         "forecast": contract.forecast.model_dump(),
         "own_rows": None,
     }
+
+
+def _list_times(
+    exchange: Exchange, statements: Sequence[Statement], one: Delivery
+) -> list[dict[str, Any]]:
+    """When an owner first saw each question, and answered it, by its own signed word."""
+    times = {
+        sealed.round: {"seen": sealed.seen, "answered": sealed.answered}
+        for sealed in exchange.sealed
+        if isinstance(sealed, Sealed) and sealed.owner == one.owner
+    }
+    asked = {query.digest for query in exchange.queries}
+    own = [statement for statement in statements if statement.owner == one.owner]
+    for sight in (sight for statement in own for sight in statement.unanswered):
+        if sight.query in asked:
+            times.setdefault(sight.round, {"seen": sight.seen, "answered": None})
+    return [{"round": number, **times[number]} for number in sorted(times)]
 
 
 def _compute_given(
@@ -315,6 +335,8 @@ def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
             "round": query.round,
             "digest": query.digest,
             "asked": list(query.asked),
+            "issued": query.issued,
+            "until": query.until,
             "answers": dict(taken),
             "noise": noise_in_mean(contract, taken, query.round) if taken else None,
             "noise_if_all": noise_in_mean(contract, contract.names, query.round),

@@ -11,7 +11,7 @@ from typing import Literal
 
 from exchange.contract import Contract
 from exchange.folder import answer_name, find_closing, has_ended, latest_query
-from exchange.messages import Query, read_query
+from exchange.messages import Query, read_answer, read_query
 from exchange.owner.aggregating import answer_step, own_answers
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
@@ -120,6 +120,8 @@ def write_answer(
 ) -> WrittenAnswer:
     """Answer a question into a file; where the same answer lies there, it stays.
 
+    In a signed exchange, a file in the answer's place that the owner has not signed is replaced.
+
     Parameters
     ----------
     folder: the exchange's folder; that of the answer unless given.
@@ -131,7 +133,7 @@ def write_answer(
         was charged then. If the disk refuses after the charge, which the error says.
     """
     _check_asked(party, query)
-    is_new = not path.exists()
+    is_new = not path.exists() or _is_planted(party, query, path)
     if not path.parent.is_dir():
         rule = "must be in a folder that is there"
         raise InputError(str(path), rule, "none", "Nothing was charged.")
@@ -152,6 +154,17 @@ def write_answer(
         remedy = f"{ELSEWHERE}and the answer is written again; or name another place with --out."
         raise InputError(str(path), f"must be what {party.name} answered", found, remedy)
     return WrittenAnswer(answered, path, is_new)
+
+
+def _is_planted(party: Party, query: Query, path: Path) -> bool:
+    """Test whether somebody else's file has the place of this owner's answer, which replaces it."""
+    if not party.contract.is_signed or path.name != answer_name(query.round, party.name):
+        return False
+    try:
+        read_answer(path, party.contract)
+    except InputError:
+        return True
+    return False
 
 
 def check_still_open(party: Party, query: Query, folder: Path) -> None:

@@ -15,9 +15,9 @@ from exchange.folder import (
     latest_query,
     owner_slug,
     query_name,
-    read_folder,
     write_new,
 )
+from exchange.learner.opening import read_folder
 from exchange.messages import Closing, Gradient, Query, read_closing
 from learning.errors import InputError
 

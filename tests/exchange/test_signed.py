@@ -6,19 +6,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from exchanges import key_of, signed_contract
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.bindings._rust import openssl
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from exchanges import key_of, signed_contract, small_contract
 from signed import Parties
 
-from exchange.contract import parse_contract
+from exchange.contract import open_key, parse_contract
 from exchange.folder import (
     MODEL,
+    acceptance_name,
     has_ended,
     latest_query,
     query_name,
-    read_folder,
 )
-from exchange.messages import Query, parse_query, sign_message
-from exchange.signing import BadSignature
+from exchange.learner.opening import find_accepted, read_folder
+from exchange.messages import Acceptance, Query, parse_query, sign_message
+from exchange.sealing import SUITE
+from exchange.signing import BadSignature, make_key_file, public_place, read_key, read_public
+from learning.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +57,67 @@ def test_the_digest_is_that_of_the_content_without_the_signature(parties):
     assert made.digest == query.digest and made.raw != query.raw
     assert made.raw == sign_message(made, parties.contract, key_of("learner")).raw
     assert parse_query(made.raw, "q", parties.contract).raw == made.raw
+
+
+def test_an_acceptance_counts_where_its_owner_has_signed_it_for_this_contract(parties):
+    contract = parties.contract
+    made = sign_message(Acceptance(contract.digest, "Alpha"), contract, key_of("Alpha"))
+    other = sign_message(Acceptance("0" * 64, "Beta"), contract, key_of("Beta"))
+    forged = replace(Acceptance(contract.digest, "Gamma"), signature=made.signature)
+    for one in (made, other, forged):
+        (parties.shared / acceptance_name(one.owner)).write_bytes(one.raw)
+    assert find_accepted(parties.shared, contract) == ("Alpha",)
+
+
+def test_a_key_is_its_users_alone_and_no_other_key_passes_for_it(parties, tmp_path):
+    made = make_key_file(tmp_path / "own.key")
+    assert (tmp_path / "own.key").stat().st_mode & 0o777 == 0o600
+    assert read_key(tmp_path / "own.key").public == made.public
+    assert read_public(str(public_place(tmp_path / "own.key")), "k") == made.public
+    with pytest.raises(InputError, match="must be a new file"):
+        make_key_file(tmp_path / "own.key")
+    with pytest.raises(InputError, match="must be the key of Alpha"):
+        open_key(tmp_path / "own.key", parties.contract, "Alpha")
+    with pytest.raises(InputError, match="must be left out"):
+        open_key(tmp_path / "own.key", small_contract(), "Alpha")
+    os.chmod(tmp_path / "own.key", 0o640)
+    with pytest.raises(InputError, match="by its user alone; found mode 640"):
+        read_key(tmp_path / "own.key")
+    os.chmod(tmp_path / "own.key", 0o600)
+    (tmp_path / "own.key").write_bytes(b"{}")
+    with pytest.raises(InputError, match="as this program|byte for byte|that dpmarket key made"):
+        read_key(tmp_path / "own.key")
+
+
+def test_primitives_give_the_known_answers_of_their_rfcs():
+    """RFC 8032, 7.1, test 2; RFC 5869, A.3; RFC 9180, A.2.1 in base mode, which opens what others sealed."""
+    signer = Ed25519PrivateKey.from_private_bytes(
+        bytes.fromhex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
+    )
+    assert signer.public_key().public_bytes_raw().hex() == (
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
+    )
+    assert signer.sign(b"r").hex() == (
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+        "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"
+    )
+    derived = HKDF(SHA256(), 42, salt=b"", info=b"").derive(b"\x0b" * 22)
+    assert derived.hex() == (
+        "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
+    )
+    private = X25519PrivateKey.from_private_bytes(
+        bytes.fromhex("8057991eef8f1f1af18f4a9491d16a1ce333f695d4db8e38da75975c4478e0fb")
+    )
+    enc = "1afa08d3dec047a643885163f1180476fa7ddb54c6a8029ea33f95796bf2ac4a"
+    sealed = (
+        "1c5250d8034ec2b784ba2cfd69dbdb8af406cfe3ff938e131f0def8c8b60b4db21993c62ce81883d2dd1b51a28"
+    )
+    given = SUITE, bytes.fromhex(enc + sealed), private, b"Ode on a Grecian Urn", b"Count-0"
+    assert openssl.hpke._decrypt_with_aad(*given) == b"Beauty is truth, truth beauty"
+    sealed = SUITE.encrypt(b"numbers", private.public_key(), b"bound")
+    assert SUITE.decrypt(sealed, private, b"bound") == b"numbers"
+    with pytest.raises(InvalidTag):
+        SUITE.decrypt(sealed, private, b"other")
 
 
 @pytest.mark.parametrize("forger", [None, "Alpha", "stranger"])

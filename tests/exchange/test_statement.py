@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from exchanges import small_contract
 
+from exchange.learner.comparison import compare_statement
 from exchange.messages import Gradient, Query, parse_signed
 from exchange.owner.answers import ledger_purpose
 from exchange.statement import (
     Charge,
     Statement,
-    compare_statement,
     make_statement,
     read_statement,
 )

@@ -18,6 +18,7 @@ from exchange.folder import CONTRACT, MODEL, answer_name, owner_slug, query_name
 from exchange.learner import sums_suspicions, suspicions
 from exchange.learner.collecting import take_step
 from exchange.learner.collector import collect_answers
+from exchange.learner.comparison import compare_statement
 from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
@@ -29,7 +30,7 @@ from exchange.owner.answers import answer_query
 from exchange.owner.preview import preview_contract
 from exchange.owner.table import Records
 from exchange.sentences import contract_lines
-from exchange.statement import compare_statement, make_statement
+from exchange.statement import make_statement
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
