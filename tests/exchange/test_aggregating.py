@@ -20,7 +20,7 @@ from aggregations import (
 from exchanges import key_of, records, training
 from scipy import stats
 
-from exchange.contract import parse_contract
+from exchange.contract import compute_claims, parse_contract
 from exchange.flower.relay import Relay
 from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.aggregation import price_part
@@ -33,6 +33,7 @@ from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import own_answers, root_place
 from exchange.owner.table import Records
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
+from exchange.secure.shamir import PRIME, combine_shares
 from exchange.sentences import contract_lines
 from exchange.statement import make_statement
 from learning.errors import InputError
@@ -283,20 +284,44 @@ def test_a_kill_between_keeping_and_charging_costs_once_and_gives_the_same_bytes
         alpha.answer(query, shared)
 
 
+def value_at(x, points):
+    """Value at x of the polynomial through some points."""
+    total = 0
+    for at, value in points.items():
+        for other in points:
+            if other != at:
+                value = value * (x - other) * pow(at - other, -1, PRIME) % PRIME
+        total += value
+    return total % PRIME
+
+
 def test_one_false_share_is_left_out_where_enough_are_true_and_named_otherwise(tmp_path):
     contract = secure_contract(5, 0, 2)
     houses, shared, query = played_to(contract, tmp_path, 5)
-    for name in query.asked:
-        houses[name].write(query, shared)
-    path = shared / answer_name(5, "Alpha")
-    true = parse_answer(path.read_bytes(), "answer", contract)
-    false = {name: "0" * 131 + "1" for name in true.seeds}
-    path.write_bytes(sign_message(replace(true, seeds=false), contract, key_of("Alpha")).raw)
-    step = collect(contract, shared)
-    assert step.wrote == "model.json"
-    few = [dict(list(one.items())[:3]) for one in step.found.used]
-    with pytest.raises(InputError, match="secret of Alpha"):
-        unmask_total(contract, [*step.found.used[:4], few[4]])
+    given = {name: houses[name].write(query, shared) for name in query.asked}
+    for planted in (None, 7):  # noise, and a share that makes another secret with the next two
+        false = {name: "0" * 131 + "1" for name in given["Alpha"].seeds}
+        if planted is not None:
+            others = {k: given[name] for k, name in ((2, "Beta"), (3, "Gamma"))}
+            for name in false:
+                points = {k: int(one.seeds[name], 16) for k, one in others.items()}
+                false[name] = value_at(1, {0: planted} | points).to_bytes(66).hex()
+                shares = {k: value.to_bytes(66) for k, value in points.items()}
+                shares[1] = bytes.fromhex(false[name])
+                assert combine_shares(shares) == planted.to_bytes(32)
+        altered = sign_message(replace(given["Alpha"], seeds=false), contract, key_of("Alpha"))
+        path = shared / answer_name(5, "Alpha")
+        path.write_bytes(altered.raw)
+        for name in ("model.json", "closing.json"):
+            (shared / name).unlink(missing_ok=True)
+        step = collect(contract, shared)
+        assert step.wrote == "model.json"
+        total = unmask_total(contract, step.found.used)
+        words = [words_under_masks(houses[name], shared) for name in contract.names]
+        assert (total == sum(words, start=np.zeros_like(total))).all()
+        few = [dict(list(one.items())[:3]) for one in step.found.used]
+        with pytest.raises(InputError, match="secret of Alpha"):
+            unmask_total(contract, [*step.found.used[:4], few[4]])
 
 
 def test_settlement_pays_who_sent_sums_and_needs_no_single_answer(tmp_path):
@@ -391,7 +416,7 @@ def test_contracts_under_which_a_claim_or_a_total_would_not_hold_are_refused():
     contract = secure_contract(3, 1, 0, signed=False)
     agreed = contract.aggregation.model_dump()
     for change, match in (
-        ({"scale": agreed["scale"] * 0.999}, "claims|must hide the records"),
+        ({"scale": agreed["scale"] * 1.001}, "claims"),
         ({"step": agreed["step"] * 0.9}, "power of two"),
         ({"threshold": 2}, "missing.at_least|power of two"),
         ({"colluders": 0}, "claims"),
@@ -403,6 +428,11 @@ def test_contracts_under_which_a_claim_or_a_total_would_not_hold_are_refused():
         )
         with pytest.raises(InputError, match=match):
             parse_contract(altered.raw, "contract")
+    less = contract.aggregation.model_copy(update={"scale": agreed["scale"] * 0.999})
+    weaker = contract.model_copy(update={"aggregation": less})
+    weaker = weaker.model_copy(update={"claims": compute_claims(weaker)})
+    with pytest.raises(InputError, match="must hide the records of Alpha"):
+        parse_contract(weaker.raw, "contract")
     for owners, colluders, dropouts in ((3, 1, 1), (3, 0, 2), (5, 2, 2), (1, 0, 0)):
         with pytest.raises(InputError, match="more owners than colluders"):
             secure_contract(owners, colluders, dropouts)
