@@ -206,7 +206,7 @@ def question_words(contract: Contract) -> str:
         return (
             f"An owner sums up its records once, at the start: a score, {score} that say how the "
             f"{measure} would change with each parameter, and second moments, {moments} that say "
-            f"how fast, with noise on each{masked}. Nothing else ever leaves it."
+            f"how fast, with noise on each{masked}. Nothing else about its records ever leaves it."
         )
     return (
         f"At a model that the learner states, {count_noun(width, 'public number')}, an owner says "

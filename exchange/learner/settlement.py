@@ -285,7 +285,8 @@ def _delivery_of(
     named = {number for owner, number in chain.named if owner == name}
     shown = {*given, *sent, *named}.intersection(numbers)
     spent = shown.union(charged).intersection(numbers)
-    epsilon = spent_epsilon(contract, terms.epsilon, _sum_shares(parts, spent))
+    sold = terms.epsilon if contract.aggregation is None else contract.terms(name).epsilon
+    epsilon = spent_epsilon(contract, sold, _sum_shares(parts, spent))
     if not chain.whole:
         shown_rounds = tuple(sorted(shown))
         return Delivery(name, shown_rounds, (), (), None, terms.payment, None, epsilon)

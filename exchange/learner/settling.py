@@ -172,6 +172,7 @@ def _settlement_content(
         "currency": contract.currency,
         "contract": contract.digest,
         "signed": contract.is_signed,
+        "aggregated": contract.aggregation is not None,
         "finished": exchange.model is not None,
         "holds": not faults,
         "faults": [asdict(one) for one in faults],
