@@ -157,7 +157,7 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     terminal = Terminal()
     terminal.print(rows)
     terminal.print()
-    names = "signed aggregated answer delivered times covered hangs_together suspicions ledgers own_rows"
-    names += " noise_left"
+    names = "signed aggregated answer delivered times covered hangs_together suspicions ledgers"
+    names += " own_rows noise_left"
     say_phrases(terminal, "settlement", names, content)
     terminal.say(f"\nreport: {page}")

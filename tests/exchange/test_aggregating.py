@@ -31,6 +31,7 @@ from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign
 from exchange.owner import kept
 from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import own_answers, root_place
+from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.owner.table import Records
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
 from exchange.secure.shamir import PRIME, combine_shares
@@ -334,7 +335,12 @@ def test_settlement_pays_who_sent_sums_and_needs_no_single_answer(tmp_path):
     paid = {one["name"]: one["paid"] for one in settled["owners"]}
     assert paid == {"Alpha": 5.0, "Beta": 0.0, "Gamma": 5.0, "Delta": 5.0, "Epsilon": 5.0}
     assert {one["ledger"]["status"] for one in settled["owners"]} == {"agrees"}
-    assert settled["told"] == []
+    assert settled["told"] == [] and settled["aggregated"]
+    answer = read_answer(shared / answer_name(3, "Alpha"), contract)
+    assert follow_head(answer.head, ledger_purpose(answer, 1)) == statements[0].head
+    another = [replace(statements[0], head="0" * 64), *statements[1:]]
+    doubted = settle_exchange(read_exchange(shared, contract), another)
+    assert doubted["owners"][0]["ledger"]["status"] == "disagrees"
     with pytest.raises(InputError, match="secure aggregation"):
         withdraw_owners(contract, shared, ["Alpha"])
     masked = shared / answer_name(3, "Alpha")
