@@ -63,6 +63,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
         "be, sold of the same records adds to it, under this name or another.",
     )
     yield "missing", missing_words(contract)
+    for place, line in enumerate(key_lines(contract)):
+        yield "" if place else "keys", line
     yield "model", model_words(contract)
     if contract.sums:
         yield "withdrawal", withdrawal_words()
@@ -89,6 +91,13 @@ def signed_words(contract: Contract) -> str:
         "The learner has signed this contract. Every question, answer, statement and the closing "
         "is signed by its party; whatever is not is refused."
     )
+
+
+def key_lines(contract: Contract) -> Iterator[str]:
+    """List the public keys of all parties, for comparison by another channel."""
+    if contract.public_keys is not None:
+        yield f"{contract.public_keys.learner}, the learner"
+        yield from (f"{key}, {name}" for name, key in contract.public_keys.owners.items())
 
 
 def digest_words() -> str:

@@ -193,7 +193,7 @@ def _list_times(
     exchange: Exchange, statements: Sequence[Statement], one: Delivery
 ) -> list[dict[str, Any]]:
     """When an owner first saw each question, and answered it, by its own signed word."""
-    times = {
+    times: dict[int, dict[str, str | None]] = {
         sealed.round: {"seen": sealed.seen, "answered": sealed.answered}
         for sealed in exchange.sealed
         if sealed.owner == one.owner
