@@ -37,6 +37,7 @@ ROOMS = (
     "learning.table_file",
     "learning.partitions",
     "learning.terminal",
+    "learning.display",
     "learning.program",
     "learning.audit",
     "learning",

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.command.options import KeyOption, Limits
+from learning.display import PlainTable
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, titled
+from learning.terminal import Terminal, titled
 
 if TYPE_CHECKING:
     from exchange.contract import Contract

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import check_extra
 from learning.phrases import format_percent
 from learning.privacy.mechanisms import BEST
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages, titled
+from learning.terminal import Terminal, titled
 from scenarios.command.options import Changes, ScenarioArg
 
 if TYPE_CHECKING:

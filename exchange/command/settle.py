@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.command.options import KeyOption
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.money import format_cents
 from learning.phrases import format_number
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
