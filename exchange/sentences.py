@@ -35,10 +35,10 @@ from learning.privacy.release_sums import count_moments
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}
 CATEGORIES = 12  # of one column that are named
-HEADS = ("", "records", "epsilon", "noise", "is paid", "weight", "an even guess becomes")
+HEADS = ("", "records", "epsilon", "noise", "is paid", "weight", "an even guess rises to")
 UNSEEN = (
-    "Nobody can see whether an owner's records are true, nor whether it added more noise than "
-    "agreed; nor whether the learner shows the model to others."
+    "Nobody can check whether an owner's records are true, whether an owner added more noise than "
+    "agreed, or whether the learner shows the model to others."
 )
 INSEPARABLE = (
     "The learner holds no owner's sums by themselves, so nobody's can be left out later, and no "
@@ -69,20 +69,22 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
         yield "" if place else "aggregation", line
     if contract.remark != contract.unit:
         called = f"The learner calls a record {format_value(contract.remark)}"
-        yield "", f"{called}: a remark, by which nothing more is promised."
+        yield "", f"{called}. This remark guarantees nothing more."
     yield (
         "account",
-        f"Ledgers keep the records under the name {contract.records}: whatever else was, or will "
-        "be, sold of the same records adds to it, under this name or another.",
+        f"Ledgers call these records {contract.records}. All sales of the same records add up, "
+        "earlier and later ones, under this name or another.",
     )
     yield "missing", missing_words(contract)
+    for place, line in enumerate(key_lines(contract)):
+        yield "" if place else "keys", line
     yield "model", model_words(contract)
     if contract.sums:
         alone = contract.aggregation is None
         yield "withdrawal", withdrawal_words() if alone else INSEPARABLE
     yield "forecast", forecast_words(contract)
     total = format_cents(sum(owner.payment for owner in contract.owners), contract.currency or "")
-    yield "paid", f"{total} in all, each for as many of its answers as it delivers."
+    yield "paid", f"{total} in all. An owner is paid only for the answers that it delivers."
     yield "unseen", UNSEEN
 
 
@@ -90,8 +92,9 @@ def party_words(contract: Contract) -> str:
     """Describe the parties."""
     answers = "answers" if len(contract.names) == 1 else "answer"
     return (
-        f"{join_words(contract.names, 12)} {answers}, each with its own program on its own "
-        "records, which stay where they are. One learner asks, pays, and has the model."
+        f"{join_words(contract.names, 12)} {answers} questions about their own records. Each owner "
+        "runs its own program, and no record leaves it. One learner asks the questions, pays, and "
+        "receives the model."
     )
 
 
@@ -105,12 +108,18 @@ def signed_words(contract: Contract) -> str:
     )
 
 
+def key_lines(contract: Contract) -> Iterator[str]:
+    """List the public keys of all parties, for comparison by another channel."""
+    if contract.public_keys is not None:
+        yield f"{contract.public_keys.learner}, the learner"
+        yield from (f"{key}, {name}" for name, key in contract.public_keys.owners.items())
+
+
 def digest_words() -> str:
     """Explain the digest."""
     return (
-        "Whoever signs, signs this digest of the file: where two parties read the same one, they "
-        "have the same contract. An owner's ledger keeps it with the account, so that no other "
-        "text is ever answered for."
+        "Two parties that read the same digest have the same contract. Compare it before you "
+        "sign. An owner's ledger stores the digest and answers under no other text."
     )
 
 
@@ -158,30 +167,31 @@ def find_exceeded(
 def limit_words(
     refused: Mapping[str, Sequence[InputError]], beliefs: Mapping[str, tuple[float, float]]
 ) -> list[str]:
-    """Name the options that owners must accept with, and owners whose delta promises nothing."""
+    """Name the options that owners must accept with, and owners whose delta guarantees nothing."""
     said = [f"{name}: dpmarket accept {one}" for name, found in refused.items() for one in found]
     hollow = [name for name, (belief, _) in beliefs.items() if belief >= 1]
     if hollow:
         owners = f"Delta is not below one over the records of {join_words(hollow)}"
         said.append(f"{owners}: {NOTHING_PROMISED}.")
-    return said or ["Every budget lies within what an owner's program accepts."]
+    return said or ["Every budget lies within the limits of the owners' programs."]
 
 
 def table_words(contract: Contract) -> str:
     """Explain the columns of the table of owners."""
     delta = contract.noise.delta
-    approximate = f", but for delta = {format_number(delta)}," if delta else ""
+    approximate = f", apart from delta = {format_number(delta)}," if delta else ""
     chances = [chance for _, chance in compute_beliefs(contract).values()]
     chance = but_for_words(max(chances, default=0.0))
     first = "of an answer" if contract.training.growth == 1 else "of its first answer"
     if contract.sums:
         first = "of the score"
     return (
-        f"epsilon is what all of an owner's answers together{approximate} may give away of "
-        f"{contract.unit}. Noise is the standard deviation of it in each number {first}. What is "
-        "paid is for all answers, before any tax. Weight is how much an owner's answers count "
-        "where all answer. An even guess: of two versions of a record that look equally likely, "
-        f"whoever sees every answer can become so sure of one{chance}."
+        f"epsilon limits{approximate} what all answers of an owner together reveal about "
+        f"{contract.unit}. Noise is the standard deviation of the noise on each number {first}. "
+        "The payment is for all answers, before any tax. Weight is the owner's share in the mean "
+        "if everybody answers. The last column is a limit: somebody who first holds two versions "
+        "of a record equally likely, and then sees every answer, is at most this sure which one "
+        f"is true{chance}."
     )
 
 
@@ -192,7 +202,7 @@ def joint_words(contract: Contract) -> list[str]:
         return []
     owners = f"A record may sit with {contract.noise.overlap} of the owners"
     ends = format_interval(min(joint), max(joint))
-    return [f"{owners}. Who sees the answers of all of them learns of it as at epsilon = {ends}."]
+    return [f"{owners}. All their answers together then have epsilon = {ends} for it."]
 
 
 def question_words(contract: Contract) -> str:
@@ -202,16 +212,18 @@ def question_words(contract: Contract) -> str:
     if contract.sums:
         score = count_noun(width, "number")
         moments = count_noun(count_moments(width), "number")
-        masked = ", under masks that hide all of it" * (contract.aggregation is not None)
+        masked = ", and masks hide all of it" * (contract.aggregation is not None)
         return (
-            f"An owner sums up its records once, at the start: a score, {score} that say how the "
-            f"{measure} would change with each parameter, and second moments, {moments} that say "
-            f"how fast, with noise on each{masked}. Nothing else about its records ever leaves it."
+            f"Each owner sums up its records once, at the start. Its answer has a score, {score} "
+            f"that say how the {measure} would change with each parameter, and second moments, "
+            f"{moments} that say how fast. Each number has noise{masked}. Nothing else about "
+            "records leaves an owner."
         )
     return (
-        f"At a model that the learner states, {count_noun(width, 'public number')}, an owner says "
-        f"how the {measure} of its records would change with each of these numbers: the mean "
-        f"gradient, {count_noun(width, 'number')}, with noise on each. Nothing else ever leaves it."
+        f"The learner states a model, {count_noun(width, 'public number')}. An owner answers with "
+        f"the mean gradient of its records: how their {measure} would change with each of these "
+        f"numbers. Each of its {count_noun(width, 'number')} has noise. Nothing else leaves an "
+        "owner."
     )
 
 
@@ -222,15 +234,15 @@ def rounds_words(contract: Contract) -> str:
     asked = contract.rounds
     priced = contract.training.answers
     growth = contract.training.growth
-    said = f"It is asked {'once' if asked == 1 else f'{asked} times'} of each owner"
+    said = f"The learner asks each owner {'once' if asked == 1 else f'{asked} times'}"
     if growth != 1:
         parts = answer_shares(growth, priced)[:asked].tolist()
         spent = format_interval(parts[0], parts[-1], format_percent)
-        return f"{said}; its answers spend {spent} of its budget, each more than the one before."
+        return f"{said}. The answers spend {spent} of its budget, each more than the one before."
     if priced > asked:
         unspent = format_percent(1 - asked / priced)
-        split = f"a budget is split over {priced} answers"
-        return f"{said}; {split}, so that {unspent} of it is not spent."
+        split = f"The budget covers {priced} answers"
+        return f"{said}. {split}, so {unspent} of it is not spent."
     if asked > 1:
         return f"{said}, and each answer spends the same part of its budget."
     return f"{said}."
@@ -240,15 +252,15 @@ def refusal_words(contract: Contract) -> str:
     """Describe the questions that an owner's program refuses."""
     if contract.sums:
         return (
-            "Its program refuses a question of another contract, any point but the start, and a "
-            "second question. What its records hold decides no refusal."
+            "The owner's program refuses a question of another contract, a question at any other "
+            "point than the start, and a second question. No refusal depends on a record."
         )
     where = " in any coordinate" * (contract.bounds.norm == 1)
     ball = format_number(contract.bounds.theta_max)
     return (
-        f"Its program refuses a question of another contract, a point further than {ball} from the "
-        f"start{where}, a round out of turn, one that was answered, and any beyond these. What its "
-        "records hold decides no refusal."
+        "The owner's program refuses a question of another contract, a point further than "
+        f"{ball} from the start{where}, a round out of turn, a round that it has answered, and any "
+        "further question. No refusal depends on a record."
     )
 
 
@@ -260,7 +272,8 @@ def target_words(contract: Contract) -> str:
             f"{target.name}: {format_value(target.labels[0])} or {format_value(target.labels[1])}"
         )
     return (
-        f"{target.name}, {format_interval(target.low, target.high)}; outside of that its end counts"
+        f"{target.name}, {format_interval(target.low, target.high)}; a value outside counts as the "
+        "nearer end"
     )
 
 
@@ -276,25 +289,25 @@ def column_lines(contract: Contract) -> Iterator[str]:
             for name, low, high, fill in ranges
         )
         yield (
-            "numbers, with the range outside of which its end counts "
-            f"(and what a cell that is none counts as): {', '.join(each)}"
+            "numbers with their range (a value outside counts as the nearer end) and, in brackets, "
+            f"the number that stands for a missing or unreadable cell: {', '.join(each)}"
         )
-    other = "as the place before the first" if texts.places else "as none of them"
+    other = "like one before the first" if texts.places else "as none of them"
     for name, known in zip(texts.names, texts.categories, strict=True):
         shown = join_words(list(map(format_value, known)), CATEGORIES)
         yield f"{name}: {shown}; any other text counts {other}"
     if columns.constant_columns:
         constant = join_words(columns.constant_columns, CATEGORIES)
-        yield f"not used, since they add nothing to the others in public: {constant}"
+        yield f"not used, because they add nothing on the public rows: {constant}"
     if columns.expansion is not None:
         yield describe_expansion(columns.expansion)
     if columns.components is not None:
         count = count_noun(len(columns.components.low), "component")
-        yield f"all of these are reduced to {count} of the public rows"
+        yield f"these columns are reduced to {count}, computed from the public rows"
     if columns.person is not None:
         most = count_noun(contract.bounds.rows_per_person, "row")
-        yield f"{columns.person} says whose a row is: an owner keeps at most {most} of a person"
-    yield "any other column of an owner's file is passed over"
+        yield f"{columns.person} names the person of a row; at most {most} of a person count"
+    yield "the owner's program ignores any other column of its file"
 
 
 def describe_expansion(parts: Expansion) -> str:
@@ -307,7 +320,7 @@ def describe_expansion(parts: Expansion) -> str:
     if parts.pairs:
         made.append(count_noun(len(parts.pairs), "product") + " of two columns")
     made = made or ["the columns as they are"]
-    return f"of these are made {count_noun(len(parts.kept), 'feature')}: {' and '.join(made)}"
+    return f"the model uses {count_noun(len(parts.kept), 'feature')}: {' and '.join(made)}"
 
 
 def clipping_words(contract: Contract) -> str:
@@ -317,19 +330,20 @@ def clipping_words(contract: Contract) -> str:
     radius = f"shortened to {format_number(at.radius)} ({NORMS[at.norm]})"
     if coordinates.scores is not None:
         longest = format_number(coordinates.scores.bound)
-        both = "by one weight in both sums" if coordinates.scores.alike else "each by itself"
+        both = "with one weight in both sums" if coordinates.scores.alike else "independently"
         said = f"Each record is {radius}, and its score to {longest}, {both}"
     elif coordinates.clips_gradients:
-        said = f"Each record's gradient is {radius}, at every question"
+        said = f"In every answer, each record's gradient is {radius}"
     else:
         kept = ""
         if at.target_bound is not None:
-            kept = f", and its target held within {format_number(at.target_bound)} of the start's"
+            bound = format_number(at.target_bound)
+            kept = f", and its target is moved to within {bound} of the start model's prediction"
         longest = format_number(coordinates.longest_gradient)
         said = f"Each record is {radius}{kept}; so no gradient is longer than {longest}"
     rows = at.rows_per_person
-    persons = f" One person has {rows} rows at most." * (rows > 1)
-    return f"{said}. All of that is public and the same for every owner.{persons}"
+    persons = f" At most {rows} rows of one person count." * (rows > 1)
+    return f"{said}. These bounds are public and the same for every owner.{persons}"
 
 
 def noise_words(contract: Contract) -> str:
@@ -338,22 +352,23 @@ def noise_words(contract: Contract) -> str:
     source = contract.terms(contract.names[0]).source
     both = " on score and second moments, priced together" if contract.sums else ""
     return (
-        f"{contract.mechanism.title}{both}, {ACCOUNTINGS.get(accounting, accounting)}; {source}, "
-        "exact and from the system's secure random source: no seed can draw it again."
+        f"{contract.mechanism.title}{both}, {ACCOUNTINGS.get(accounting, accounting)}; {source}. "
+        "It is exact and comes from the system's secure random source, so nobody can draw it "
+        "again."
     )
 
 
 def promise_words(contract: Contract) -> str:
-    """Describe the promise of differential privacy."""
+    """Describe the guarantee of differential privacy."""
     own = [claim for claim in contract.claims if not claim["joint"]]
     adjacency = join_words(sorted({claim["adjacency"] for claim in own}))
     against = join_words(sorted({claim["protects_against"] for claim in own}))
     assumed = sorted({claim["assumes"] for claim in own if claim["assumes"]})
-    supposed = f" It takes for granted that {join_words(assumed)}." if assumed else ""
-    allowed = "epsilon and delta allow" if contract.noise.delta else "epsilon allows"
+    supposed = f" It assumes that {join_words(assumed)}." if assumed else ""
+    limits = "epsilon and delta limit" if contract.noise.delta else "epsilon limits"
     return (
-        f"Differential privacy of {contract.unit}: two tables that differ by that ({adjacency}) "
-        f"are told apart no better than {allowed}, by {against}.{supposed}"
+        f"Differential privacy of {contract.unit}: {limits} how well anybody can distinguish two "
+        f"tables that differ by it ({adjacency}). The guarantee holds against {against}.{supposed}"
     )
 
 
@@ -398,15 +413,15 @@ def missing_words(contract: Contract) -> str:
     rule = contract.missing
     if rule.rule == "wait":
         return (
-            "When an owner does not answer, all wait for it, however long: nothing is asked before "
-            "all have answered."
+            "If an owner does not answer, everybody waits for it without a time limit. The next "
+            "question comes only after all have answered."
         )
     until = f" within {format_number(rule.hours)} hours" if rule.hours else ""
     enough = f"{rule.at_least} of the {len(contract.names)}"
     return (
-        f"When an owner does not answer{until}, the learner may go on without it, if {enough} "
-        "have: it is then out for good, the others' weights grow in proportion, and what the model "
-        "is worth falls."
+        f"If an owner does not answer{until}, the learner may go on without it, provided that "
+        f"{enough} have answered. That owner then stays out. The others' weights grow in "
+        "proportion, and the model becomes worse."
     )
 
 
@@ -416,29 +431,29 @@ def model_words(contract: Contract) -> str:
     charge = ""
     if agreed.regularisation:
         charge = f" and {format_number(agreed.regularisation)}/2 times the squared parameters"
-    start = "the model of the learner's public rows" if any(contract.bounds.start) else "zero"
+    start = "the learner's own model" if any(contract.bounds.start) else "zero"
     if contract.sums:
         return (
-            f"A linear model of the least {error_words(contract)}{charge}, from {start} by one "
-            "Newton step that the sums of all owners make, allowing for their noise."
+            f"A linear model with the least {error_words(contract)}{charge}. Training starts from "
+            f"{start} and makes one Newton step from the owners' sums, with allowance for noise."
         )
     point = "the last point"
     if agreed.returned == "averaged":
-        point = "a mean of the start and of the points after each step, later ones weighing more"
+        point = "the mean of the start and the points after each step, with more weight later"
     return (
-        f"A linear model of the least {error_words(contract)}{charge}, from {start}, in "
-        f"{count_noun(contract.rounds, 'step')} along the weighted mean of the answers; the model "
-        f"is {point}."
+        f"A linear model with the least {error_words(contract)}{charge}. Training starts from "
+        f"{start} and makes {count_noun(contract.rounds, 'step')} along the weighted mean of the "
+        f"answers. The model is {point}."
     )
 
 
 def withdrawal_words() -> str:
     """Describe the withdrawal of an owner's sums."""
     return (
-        "An owner may have its sums left out later. The model is then solved again from the "
-        "others' sums, and nobody is asked: it is the one that would have come without that owner. "
-        "What was answered stays answered: no budget comes back, and copies that were handed on "
-        "remain."
+        "An owner may withdraw its sums later. The learner then solves the model again from the "
+        "other owners' sums, without a new question. The result is the model that would exist "
+        "without that owner. The withdrawn answer remains released: its budget stays spent, and "
+        "copies that were handed on remain."
     )
 
 
@@ -454,8 +469,8 @@ def forecast_words(contract: Contract) -> str:
         best = f"the best {error_words(contract)} found"
     error = f"{format_percent(forecast.relative_fitness)} above {best}"
     return (
-        f"{error}{span}; the learner's own model: {format_percent(forecast.outside)} above it. "
-        f"Made from {forecast.basis} rows; nobody promises it."
+        f"{error}{span}. The learner's own model: {format_percent(forecast.outside)} above it. "
+        f"This forecast uses {forecast.basis} rows. Nobody guarantees it."
     )
 
 
@@ -470,20 +485,20 @@ def left_out_words(names: Sequence[str]) -> str:
     if not names:
         return ""
     are = "is" if len(names) == 1 else "are"
-    return f"{join_words(names)} sold nothing, and {are} no part of it."
+    return f"{join_words(names)} sold nothing and {are} not a party to the contract."
 
 
 def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:
     """Warnings about a result before it becomes a contract."""
     if not content["equilibrium"]["converged"]:
-        rest = "the market was not certified to be at rest"
-        yield f"{rest}: some owner may gain by selling otherwise"
+        rest = "no equilibrium was certified"
+        yield f"{rest}: some owner may gain by selling another budget"
     if content["learner"]["buying_pays"] is None:
-        yield "what a better model is worth is not stated: whether buying pays is not known"
+        yield "the value of a better model is not stated, so it is unknown whether buying pays"
     elif not content["learner"]["buying_pays"]:
         yield "by the forecast, buying does not pay the learner"
     checked = content["validation"]
     if checked is None:
-        yield "nothing was trained: whether the forecast holds was not tried"
+        yield "nothing was trained, so the forecast was not tested"
     elif not checked["agrees"]:
         yield "training disagreed with the forecast"

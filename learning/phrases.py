@@ -186,7 +186,7 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
     the true one by e^ε/(1 + e^ε). Under (ε, δ) the bound depends on the noise (`belief_of`).
 
     >>> protection(0.5).replace(chr(160), " ")
-    'strong: an even guess about a record becomes at most 62.2 % sure'
+    'strong: somebody who holds two versions equally likely becomes at most 62.2 % sure'
     >>> protection(None)
     'none: shared without protection'
     """
@@ -200,7 +200,8 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
         return f"{MISSING}: {NOTHING_PROMISED}"
     if short:
         return f"{strength(sure)}, {sure_words(sure).removeprefix('at most ')}"
-    return f"{strength(sure)}: an even guess about a record becomes {sure_words(sure)}"
+    even = "somebody who holds two versions equally likely"
+    return f"{strength(sure)}: {even} becomes {sure_words(sure)}"
 
 
 def surest(epsilon: float) -> float:
@@ -250,4 +251,4 @@ def belief_of(claim: Mapping[str, Any], records: int) -> tuple[float, float]:
 
 def but_for_words(chance: float) -> str:
     """Describe the probability with which a bound fails; empty where it never does."""
-    return f", but for a chance of {format_number(chance)}" if chance else ""
+    return f", except with probability {format_number(chance)}" if chance else ""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.options import UNMET, DataFolder, Workers
 
 if TYPE_CHECKING:
@@ -63,19 +64,19 @@ def reproduce(
     strict: bool = False,
     listing: Annotated[bool, Option("--list")] = False,
 ) -> int:
-    """Compute published figures, tables, theorems and errata anew: numbers, figure and status of
-    each, and a page of all.
+    """Recompute published figures, tables, theorems and errata, and write a page with the status of
+    each.
 
-    Without --data, generated stand-ins take the place of tables that do not come along, and figures
-    say so. The studies protocol, calibration and intervals check the program's own promises.
+    Without --data, generated tables replace data sets that are not bundled, and figures say so. The
+    studies protocol, calibration and intervals test the program's own forecasts.
 
     Parameters
     ----------
     ids [ID]... : Items such as VC-4, a source such as VC, all of them, or a study.
         [default: all]
-    out : Folder where what is done is kept; run again, it goes on there.
-    strict : Status 3 where anything is not reproduced.
-    listing : Print what there is, and compute nothing.
+    out : Folder of the results; the same command continues there.
+    strict : Exit with status 3 if anything is not reproduced.
+    listing : Print the items, and compute nothing.
     """
     from reproduction.study import Options
 

@@ -25,14 +25,15 @@ SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what slow.txt lists, which was measured; and among several workers begin with the slow tests, so that none of
-    them is left for one worker at the end."""
+    """Mark what slow.txt lists, which was measured; and among several workers begin with the modules that have slow tests,
+    so that none of them is left for one worker at the end. A module's tests stay together, and share its fixtures."""
     for item in items:
         if item.nodeid.split("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.listed)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:
@@ -48,7 +49,8 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     node = request.node
     if node.get_closest_marker("in_full") is None:
         designed = "tests/learning/" in node.nodeid or node.get_closest_marker("designed")
-        quickly(monkeypatch.setattr, designed=bool(designed))
+        coarse = node.get_closest_marker("coarse")
+        quickly(monkeypatch.setattr, designed=bool(designed), coarse=bool(coarse))
 
 
 @pytest.fixture

@@ -47,11 +47,27 @@ DESIGNED = {  # fewer bounds and steps are tried where it is not their choice th
     "learning.forecast.protocol.PUBLIC_QUANTILES": (0.4, 0.85, 1.0),
     "learning.forecast.law.STEPS_PER_CURVATURE": np.geomspace(0.02, 2.5, 34),
 }
+COARSE = {  # plans and protocols are compared at fewer places where any of them would do
+    "learning.forecast.choice.RESAMPLES": 8,
+    "learning.forecast.choice.REPEATS": 3,
+    "learning.forecast.choice.ROUNDS": (1, 2, 3, 5, 10, 22, 60),
+    "learning.forecast.one_step.RADII": np.geomspace(1.2, 4.6, 4),
+    "learning.forecast.one_step.SCORES": np.geomspace(1.8, 9.0, 5),
+    "learning.forecast.one_step.SHARES": tuple(np.geomspace(0.08, 0.9, 5)),
+    "learning.forecast.one_step.STEP_RESAMPLES": 8,
+    "learning.forecast.rehearsal.FINE_LENGTHS": np.geomspace(0.15, 3, 5),
+    "learning.forecast.calibrated_planner.COMPARED": 300,
+    "learning.forecast.calibrated_planner.REPEATS": 8,
+    "learning.forecast.calibrated_planner.RUNS": 60,
+}
 
 
-def quickly(put: Callable[[Any, str, Any], None] = setattr, *, designed: bool = False) -> None:
-    """Make the runs of this process quick; ``designed``: bounds are still chosen among all."""
-    for place, value in (QUICK if designed else QUICK | DESIGNED).items():
+def quickly(
+    put: Callable[[Any, str, Any], None] = setattr, *, designed: bool = False, coarse: bool = False
+) -> None:
+    """Make the runs of this process quick; ``designed``: bounds are still chosen among all; ``coarse``: plans among few."""
+    values = QUICK if designed else QUICK | DESIGNED
+    for place, value in (values | COARSE if coarse else values).items():
         module, _, name = place.rpartition(".")
         put(import_module(module), name, value)
 

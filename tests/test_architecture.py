@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -37,6 +38,7 @@ ROOMS = (
     "learning.table_file",
     "learning.partitions",
     "learning.terminal",
+    "learning.display",
     "learning.program",
     "learning.audit",
     "learning",
@@ -184,10 +186,11 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 def nodes_that_run(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node of a tree but those under ``if TYPE_CHECKING:``."""
-    yield tree
-    for node in ast.iter_child_nodes(tree):
-        if not is_for_types(node):
-            yield from nodes_that_run(node)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not is_for_types(child)]
 
 
 def is_for_types(node: ast.AST) -> bool:
@@ -207,6 +210,7 @@ def floor(module: str) -> str:
     return module.split(".")[0]
 
 
+@cache
 def room(module: str) -> str:
     """The line of the table that a module belongs to; none for a library."""
     lines = [line for line in ROOMS if f"{module}.".startswith(f"{line}.")]

@@ -1,6 +1,5 @@
 """Benchmarks compare like with like: without noise each way ends at the engine's model. Tiny sizes; nothing is timed."""
 
-import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -132,19 +131,3 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
     assert studies.main() == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1].startswith("targets: missed in help") and printed[1].startswith("2 markets")
-
-
-@pytest.mark.slow
-def test_check_loads_no_library_that_it_does_not_use():
-    """Mesa takes half a second to load, Matplotlib too, SciPy's special functions and Arrow's file systems a tenth each."""
-    unused = (
-        "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats', "
-        "'exchange', 'reproduction', 'scenarios.tables.parts'"
-    )
-    run = "app(['check', 'three_insurers'], standalone_mode=False)"
-    told = f"print([name for name in ({unused}) if name in sys.modules])"
-    program = f"import sys; from scenarios.command.main import app; {run}; {told}"
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.splitlines()[-1] == "[]"

@@ -39,6 +39,7 @@ def found():
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_study_is_short_and_draws_what_it_finds(path, found):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 41
@@ -53,6 +54,7 @@ def test_every_study_has_its_test():
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 def test_a_dearer_offer_buys_more_and_is_not_always_better(found):
     _, table = found("posted_price")
     assert (np.diff(table.drop(columns="gain"), axis=0) > 0).all()
@@ -60,6 +62,7 @@ def test_a_dearer_offer_buys_more_and_is_not_always_better(found):
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 def test_a_large_owner_sells_what_the_contest_says(found):
     """Scores s_i = n_i x_i cost d_i = c_i/n_i each: s_i = k R (D - k d_i)/D^2, D the sum of the k + 1 lowest, where
     d_i < D/k. Where records count the third owner is too small to take part."""
@@ -78,6 +81,7 @@ def test_a_large_owner_sells_what_the_contest_says(found):
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 def test_who_finds_privacy_dearer_sells_less_and_a_rival_more(found):
     _, table = found("price_of_privacy")
     one = table[table["dearer for"] == "the first owner"]
@@ -89,6 +93,7 @@ def test_who_finds_privacy_dearer_sells_less_and_a_rival_more(found):
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 def test_a_tax_protects_and_costs_the_model(found):
     _, table = found("tax_on_leakage")
     assert (np.diff(table["mean ε"]) < 0).all() and (np.diff(table["error, %"]) > 0).all()
@@ -96,6 +101,7 @@ def test_a_tax_protects_and_costs_the_model(found):
 
 
 @pytest.mark.slow
+@pytest.mark.notebook
 def test_owners_who_compete_for_one_sum_keep_a_share_that_falls_with_their_number(found):
     """A proportional contest of n equal owners with linear cost c: x = R (n - 1)/(n² c), surplus R/n in all."""
     _, table = found("how_many_owners")

@@ -72,7 +72,7 @@ class Parties:
     def unknown_name(self, name: str, key: str) -> InputError:
         """Make the error of a name that is unknown, or cannot be in this network."""
         if name in self.learners:
-            rule = "must join owners, who see each other"
+            rule = "must join two owners"
             return self.make_error(rule, f"the learner {format_value(name)}", key=key)
         who = "owners and learners" if self.use == TRADE else "owners"
         close = get_close_matches(str(name), self.names, n=1, cutoff=0.5)
@@ -146,7 +146,7 @@ def named_graph(
                 raise parties.unknown_name(name, key)
         rule = found = ""
         if one == other:
-            rule = "must join two who differ"
+            rule = "must join two different owners"
             found = f"{format_value(one)} with itself"
         elif parties.use == TRADE and (one in owners) == (other in owners):
             who = "owners" if one in owners else "learners"
@@ -184,7 +184,7 @@ def check_everyone_named(
     there |= lonely
     missing = [name for name in parties.names if name not in there]
     if missing:
-        remedy = "Add it, or name it in alone, who have no edge."
+        remedy = "Add it, or name it in alone, the list of owners without an edge."
         found = f"no {format_value(missing[0])}"
         raise parties.make_error("must have everybody", found, remedy, key)
 

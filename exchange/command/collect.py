@@ -34,20 +34,19 @@ def collect(
     every: PollOption = EVERY,
     key: KeyOption = None,
 ) -> int:
-    """Check the owners' answers, weigh them, step, and write the next question; or the model with
-    its claims.
+    """Check and combine the owners' answers, and write the next question or the model.
 
-    Exit status 0: the next question was written, or the model is there. 4: it waits for answers. 3:
-    answers came that it cannot use, or whose numbers are suspicious, and it waits for others. 2:
-    refused; nothing was written.
+    Exit status 0: the next question or the model was written. 4: answers are missing. 3: an answer
+    is unusable or suspicious, and others are missing. 2: the input was refused and nothing was
+    written.
 
     Parameters
     ----------
-    answers [ANSWERS]... : Answers that came, or the exchange's folder; at first none.
+    answers [ANSWERS]... : Received answers, or the exchange's folder; none at first.
     out : The exchange's folder [default: the one among ANSWERS, else the contract's].
-    close : Go on without who is missing, where the contract says so; they stay out.
-    accept NAME : Use this owner's answer though its numbers are suspicious.
-    follow : Take in each answer as it comes, until the model is made.
+    close : Go on without missing owners if the contract allows it; they stay out.
+    accept NAME : Use this owner's answer although its numbers are suspicious.
+    follow : Take in each new answer until the model is made.
     """
     from exchange.contract import open_key, read_contract
 
@@ -153,32 +152,31 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
     found = step.found
     query = step.open
     if found is None:
-        yield f"{folder / MODEL} is there: the exchange has ended."
+        yield f"{folder / MODEL} exists, so the exchange has ended."
         return
     yield from (f"{told}." for told in found.told)
     for name in found.doubted:
-        doubt = f"{name}'s answer is not used: its numbers are suspicious."
-        yield f"{doubt} With --accept it is used all the same."
+        doubt = f"{name}'s answer is not used, because its numbers are suspicious."
+        yield f"{doubt} To use it nevertheless, add --accept {name}."
     if step.wrote is not None and found.used and (contract.aggregation is None or query is None):
         yield describe_used(contract, found)
     if found.stopped:
         yield (
-            "The answers grew from round to round, where steps towards a model make them shrink: "
-            "the records have other curvatures than the steps were planned for. Training went back "
-            "to its start and stays there."
+            "The answers grew from round to round, but in a successful training they shrink. So "
+            "the steps do not suit these records. Training went back to its start and stays there."
         )
     if query is not None and query.round == 1:
         yield from accepted_lines(contract, folder)
     if query is None:
         owners = ", ".join(found.owners)
-        yield f"The model is in {folder / MODEL}, made from the answers of {owners}."
+        yield f"The model is in {folder / MODEL}. It uses the answers of {owners}."
         yield describe_claims(contract, found)
     elif step.wrote is None:
         yield describe_waiting(contract, found)
     else:
         until = f", until {query.until}" * bool(query.until)
-        question = f"question {query.round} of {contract.rounds} is in {folder / step.wrote}"
-        yield f"{question}, for {', '.join(query.asked)} to answer{until}."
+        question = f"Question {query.round} of {contract.rounds} is in {folder / step.wrote}"
+        yield f"{question}. {', '.join(query.asked)} may answer it{until}."
 
 
 def accepted_lines(contract: Contract, folder: Path) -> Iterator[str]:
@@ -202,15 +200,14 @@ def describe_used(contract: Contract, found: Collected) -> str:
     number = len(found.used)
     names = tuple(found.used[-1]) if contract.aggregation is None else found.owners
     noise = noise_in_mean(contract, names, number)
-    answers = f"round {number}: answers of {', '.join(names)}"
-    words = f"{answers}; noise of {noise:.3g} on each number of their mean"
-    if contract.sums:
-        words += " score"
+    answers = f"Round {number}: answers of {', '.join(names)}"
+    mean = "mean score" if contract.sums else "mean"
+    words = f"{answers}; noise of standard deviation {noise:.3g} on each number of their {mean}"
     if names == contract.names:
         return f"{words}."
     gone = ", ".join(name for name in contract.names if name not in names)
     whole = noise_in_mean(contract, contract.names, number)
-    return f"{words}, {whole:.3g} if everybody had answered. Left out: {gone}."
+    return f"{words} ({whole:.3g} if everybody had answered). Left out: {gone}."
 
 
 def describe_waiting(contract: Contract, found: Collected) -> str:
@@ -219,13 +216,14 @@ def describe_waiting(contract: Contract, found: Collected) -> str:
     query = found.query
     rule = contract.missing
     came = len(query.asked) - len(found.missing)
-    answers = f"round {query.round} of {contract.rounds}: {came} of {len(query.asked)} answers"
+    answers = f"Round {query.round} of {contract.rounds}: {came} of {len(query.asked)} answers"
     words = f"{answers}; waiting for {', '.join(found.missing)}"
     if rule.rule == "wait":
-        return f"{words}: the contract waits for everybody."
+        return f"{words}. The contract waits for everybody."
     if came < rule.at_least:
-        return f"{words}: the contract asks for {rule.at_least} answers at least."
-    return f"{words}; --close goes on without{f' after {query.until}' * bool(query.until)}."
+        return f"{words}. The contract requires at least {rule.at_least} answers."
+    after = f" after {query.until}" * bool(query.until)
+    return f"{words}. With --close you can go on without the missing answers{after}."
 
 
 def describe_claims(contract: Contract, found: Collected) -> str:
@@ -237,5 +235,5 @@ def describe_claims(contract: Contract, found: Collected) -> str:
         sold = {name: claimed_budget(contract, name)[0] for name in contract.names}
     promised = ", ".join(f"{sold[name]:.4g} ({name})" for name in found.owners)
     delta = f", delta {contract.noise.delta:g}" * bool(contract.noise.delta)
-    claimed = "Claimed of it, as of all answers together"
-    return f"{claimed}: epsilon {promised}{delta}; no simulation."
+    claimed = "Guarantee for the model and all answers together"
+    return f"{claimed}: epsilon {promised}{delta}. This is not a simulation."

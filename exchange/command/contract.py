@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.command.options import KeyOption, Limits
+from learning.display import PlainTable
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, titled
+from learning.terminal import Terminal, titled
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -19,15 +20,15 @@ SHOW = "show"
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Terms of a contract that a result does not say.
+    """Terms of a contract that a result does not contain.
 
     Parameters
     ----------
-    missing : When an owner does not answer: wait for it, or without it, as long as enough have
+    missing : If an owner does not answer, wait for it, or go on without it once enough have
         answered.
-    at_least : How many must answer, with --missing without [default: more than half].
-    hours : How long a question is answered, with --missing without [default: always].
-    records : What ledgers call the records [default: the name of the scenario's table].
+    at_least : Number of owners that must answer, with --missing without [default: more than half].
+    hours : Hours in which owners may answer, with --missing without [default: no limit].
+    records : Name of the records in ledgers [default: the name of the scenario's table].
     """
 
     missing: str = "wait"
@@ -48,17 +49,17 @@ def contract(
     force: bool = False,
     limits: Limits,
 ) -> None:
-    """Make a contract of a result, for all parties to sign; or say what one says: contract show
-    CONTRACT.
+    """Make a contract from a result, for all parties to sign. contract show CONTRACT prints one in
+    words.
 
     Parameters
     ----------
-    source RESULT : A result folder; or the word show, and a contract to be shown.
-    file [CONTRACT] : The contract to be shown.
-    out : The file to be signed.
+    source RESULT : A result folder; or the word show, followed by a contract.
+    file [CONTRACT] : The contract to show.
+    out : The file to sign.
     owner_key NAME=FILE.pub : The public key of an owner; may be repeated. With --key, and the key
         of every owner, the exchange is signed.
-    force : Write over another contract.
+    force : Overwrite another contract.
     """
     if source == SHOW:
         if file is None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import check_extra
 from learning.phrases import format_percent
 from learning.privacy.mechanisms import BEST
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages, titled
+from learning.terminal import Terminal, titled
 from scenarios.command.options import Changes, ScenarioArg
 
 if TYPE_CHECKING:
@@ -31,15 +32,14 @@ def exchange(
     unsigned: bool = False,
     changes: Changes,
 ) -> None:
-    """Rehearse an exchange: divide a scenario's table into owners' files, and let every party's own
-    program do its part.
+    """Rehearse an exchange: divide a scenario's table among owners, and run every party's program.
 
     Parameters
     ----------
     out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
-    repeat : How many exchanges, each with new ledgers.
-    unsigned : Without keys: nobody signs anything.
-    flower : Over Flower on this machine, not a folder; needs the extra federated.
+    repeat : Number of exchanges, each with new ledgers.
+    unsigned : Make no keys: nobody signs anything.
+    flower : Use Flower on this machine instead of a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
 
@@ -92,18 +92,18 @@ def lifted_words(folder: Path) -> list[str]:
 
     contract = read_contract(folder / CONTRACT)
     names = contract.names[:SHOWN]
-    return [f"{name} accepted by {' '.join(lifted_limits(contract, name))}" for name in names]
+    return [f"{name} accepted with {' '.join(lifted_limits(contract, name))}" for name in names]
 
 
 def simulation_words(facts: Mapping[str, Any]) -> str:
     """Compare the exchanged models with the simulation of the same plan."""
     how = "in the exchange"
     if len(facts["exchanges"]) > 1:
-        how = f"on average of {len(facts['exchanges'])}"
+        how = f"on average over {len(facts['exchanges'])}"
     measured = f"measured     {format_percent(facts['mean'])} {how}"
-    words = f"{measured}, where the simulation of the same plan says {format_percent(facts['law'])}"
+    words = f"{measured}; the simulation of the same plan gives {format_percent(facts['law'])}"
     if facts["z_score"] is not None:
-        words += f": z = {facts['z_score']:.2f}"
+        words += f" (z = {facts['z_score']:.2f})"
     return words
 
 
@@ -113,9 +113,9 @@ def wire_words(exchanges: Sequence[Mapping[str, Any]]) -> str:
     files = sum(one["files"] for one in wires)
     values = wires[0]["values"]
     found = [place for one in wires for place in one["found"]]
-    secrets = f"{values:,} values of records, their sums and bare gradients"
-    result = "none"
+    secrets = f"{values:,} values of records, their sums and gradients without noise"
+    result = "none found"
     if found:
         first = found[0]
         result = f"{len(found)} FOUND, the first of {first['owner']} in {first['file']}"
-    return f"on the wire  {files:,} files, searched for {secrets}: {result}"
+    return f"shared       {files:,} files were searched for {secrets}: {result}"

@@ -12,16 +12,16 @@ EVERY = 0.5  # seconds between two looks at a folder
 ContractArg = Annotated[
     Path, Argument(metavar="CONTRACT", help="The contract that all parties signed.")
 ]
-OwnerOption = Annotated[str, Option(metavar="NAME", help="Who it is, as the contract calls it.")]
+OwnerOption = Annotated[str, Option(metavar="NAME", help="The owner's name in the contract.")]
 LedgerOption = Annotated[
-    Path, Option(metavar="FILE", help="What the owner has answered; on a disk that stays.")
+    Path, Option(metavar="FILE", help="The owner's ledger, on a permanent disk.")
 ]
 KeyOption = Annotated[
     Path | None,
     Option(metavar="FILE", help="One's own key, by dpmarket key; if the exchange is signed."),
 ]
 PollOption = Annotated[
-    float, Option(min=0.05, max=3600, help="Seconds between two looks, with --follow.")
+    float, Option(min=0.05, max=3600, help="Seconds between two checks, with --follow.")
 ]
 
 

@@ -35,18 +35,18 @@ def accept(
     rehearsal: bool = False,
     out: Path | None = None,
 ) -> None:
-    """Accept a contract as an owner: try it on one's own records, say what is lost and earned, open
-    the account.
+    """Accept a contract as an owner: test it on your records, show what you lose and earn, and open
+    an account.
 
-    Nothing is accepted beyond the owner's limits: epsilon 3, at which an even guess becomes 95 %
-    sure; delta 1/(10 n), at which publishing each of n records with that chance publishes none of
-    them nine times in ten.
+    The program accepts no contract beyond your limits. By default epsilon is at most 3: an even
+    guess about a record then becomes at most 95 % sure. delta is at most 1/(10 n): publishing each
+    of n records with this probability publishes none in nine cases of ten.
 
     Parameters
     ----------
-    sold_before : Accept although these records were accepted elsewhere: budgets add up.
+    sold_before : Accept although these records have another account; their budgets add up.
     rehearsal : Accept secure aggregation that nobody signs; never with real records.
-    out FILE : The signed acceptance [default: beside the contract, by the owner's name].
+    out FILE : The signed acceptance [default: beside the contract, named after the owner].
     """
     from exchange.contract import open_key, read_contract
     from exchange.folder import acceptance_name
@@ -79,15 +79,15 @@ def answer(
     every: PollOption = EVERY,
     limits: Limits,
 ) -> None:
-    """Answer a question about one's own records, once: clipped, under noise, charged to one's own
-    ledger before it leaves.
+    """Answer a question about your records once, with clipping and noise, and charge it to your
+    ledger first.
 
     Parameters
     ----------
-    query QUERY : A question; or the exchange's folder, whose latest is answered.
+    query QUERY : A question, or the exchange's folder to answer its latest one.
     out : The answer's file [default: beside the question].
-    dry_run : Say what would be lost and earned; answer and charge nothing.
-    follow : Answer each question as it comes, until the last or the model.
+    dry_run : Show what you would lose and earn; answer and charge nothing.
+    follow : Answer each new question until the exchange ends.
     """
     if follow:
         check_following(query, {"--dry-run": dry_run, "--out": out is not None})
@@ -126,11 +126,11 @@ def state(
     key: KeyOption = None,
     out: Path | None = None,
 ) -> None:
-    """Write an owner's statement: what its ledger charged under a contract, for who settles it.
+    """Write an owner's statement of what its ledger charged under a contract.
 
     Parameters
     ----------
-    out PATH : The statement's file [default: by the owner's name].
+    out PATH : The statement's file [default: named after the owner].
     """
     from exchange.contract import open_key, read_contract
     from exchange.owner.program import write_statement

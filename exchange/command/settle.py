@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exchange.command.options import KeyOption
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.money import format_cents
 from learning.phrases import format_number
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -34,17 +35,17 @@ def settle(
     key: KeyOption = None,
     out: Path | None = None,
 ) -> int:
-    """Settle an exchange: who delivered and is paid, whether its files fit, whether the model is
-    what was forecast.
+    """Settle an exchange: compute payments, check its files, and compare the model with the
+    forecast.
 
     Parameters
     ----------
     contract CONTRACT : The contract of the exchange.
     folder FOLDER : The exchange's folder [default: the contract's].
-    public FILE : The learner's own rows that the plan was made with, to judge by.
-    aside FILE : Rows of the learner that had no part in the plan, in their place.
-    statement FILE : What an owner's ledger says; may be repeated.
-    unfinished : Settle what was delivered although there is no model yet.
+    public FILE : The learner's own rows, used for the plan; they test the model.
+    aside FILE : Other rows of the learner, not used for the plan, instead of --public.
+    statement FILE : An owner's statement of its ledger; may be repeated.
+    unfinished : Settle the delivered answers although there is no model yet.
     out PATH : Folder of settlement.json and settlement.html [default: FOLDER].
     """
     from exchange.contract import open_key, read_contract

@@ -20,15 +20,14 @@ def withdraw(
     key: KeyOption = None,
     out: Path | None = None,
 ) -> None:
-    """Leave an owner's sums out of the model of a finished exchange, and solve it again; nobody is
-    asked.
+    """Solve the model of a finished exchange again without an owner's sums; no owner is queried.
 
     Parameters
     ----------
     folder FOLDER : The exchange's folder [default: the contract's].
-    owner NAME : Who withdraws; may be repeated.
-    out FILE : The model without them [default: model.without-NAME.json in FOLDER]; in a signed
-        exchange its signed closing goes beside it.
+    owner NAME : The owner that withdraws; may be repeated.
+    out FILE : The new model [default: model.without-NAME.json in FOLDER]; if the exchange is
+        signed, the learner's signed closing of it is written beside it.
     """
     from exchange.contract import open_key, read_contract
     from exchange.folder import owner_slug
@@ -49,11 +48,11 @@ def withdraw(
         write_same(place.with_suffix(".closing.json"), closing.raw)
     gone = join_words([name for name in agreed.names if name in owner])
     Terminal().say(
-        f"{place} is the model of {join_words(made.asked)}, solved again from their sums: to the "
-        f"last bit what it is where {gone} never answered.",
-        f"What {gone} answered stays answered. Its ledger gets no budget back, the claims of its "
-        "answer hold as before, and copies of the answer, or of a model that it is in, are not "
-        "undone: whoever has them must delete them.",
+        f"{place} is the model of {join_words(made.asked)}, solved again from their sums. It is "
+        f"to the last bit the model that would exist if {gone} had never answered.",
+        f"The answer of {gone} remains released. Its ledger gets no budget back, and its claims "
+        "hold as before. Everybody with a copy of the answer, or of a model made from it, must "
+        "delete the copy.",
     )
 
 

@@ -45,7 +45,7 @@ def withdraw_owners(contract: Contract, folder: Path, names: Sequence[str]) -> H
         raise InputError("CONTRACT", rule, "secure aggregation", "Make a new exchange without it.")
     closing = find_closing(folder, contract)
     if closing is None or not has_model(folder):
-        remedy = "Go on with dpmarket collect: until then --close leaves out who does not answer."
+        remedy = "Finish it with dpmarket collect; --close leaves out owners who do not answer."
         raise InputError(str(folder), f"must hold {MODEL} and its closing", "none", remedy)
     given = read_opened(folder, contract, closing)
     found = collect_answers(contract, given.queries, given.answers, closing=closing)

@@ -168,7 +168,7 @@ def _check_chain(name: str, query: Query) -> None:
         rule = f"must name the question before and the answer that {name} gave to it"
         refuse("previous", rule, "none")
     elif set(query.answers) != set(query.asked):
-        rule = "must be those of all who are asked, and of nobody else: "
+        rule = "must be those of exactly the owners that are asked: "
         rule += "an owner that is left out stays out"
         refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
 

@@ -156,32 +156,31 @@ def preview_words(
 ) -> dict[str, list[str]]:
     """Describe a preview, by title."""
     claim = seen.claim
-    each = "each answered by" if contract.aggregation is None else "one of them answered by masked"
-    asked = f"{count_noun(contract.rounds, 'question')}, {each} {content_words(contract)}"
+    each = "each answer is" if contract.aggregation is None else "one answer is masked"
+    asked = f"{count_noun(contract.rounds, 'question')}; {each} {content_words(contract)}"
     sure, chance = belief_of(claim, contract.owner(name).records)
-    delta = f", but for delta = {format_number(claim['delta'])}," if claim["delta"] else ""
-    spent = (
-        f"epsilon = {format_number(read_limit(claim['epsilon']))}{delta} by all answers together"
-    )
+    delta = f" and delta = {format_number(claim['delta'])}" if claim["delta"] else ""
+    spent = f"epsilon = {format_number(read_limit(claim['epsilon']))}{delta} in all answers"
+
     unit = f"{claim['unit']} ({claim['adjacency']})"
     meaning = f"{protection(claim['epsilon'], sure)}{but_for_words(chance)}"
     lines = {
-        "digest": [contract.digest, "Who signed must have read the same digest."],
+        "digest": [contract.digest, "Compare it with the digest that the other parties read."],
         "contract": [contract.title or "a data market"],
-        "asked": [f"{asked}, under noise"],
+        "asked": [f"{asked}, with noise"],
         "records": [*_records_lines(seen, table, "scores" if contract.sums else "gradients")],
         "noise": [
-            f"standard deviation {format_number(seen.deviation)} of each number of the "
+            f"standard deviation {format_number(seen.deviation)} on each number of the "
             f"{'score' if contract.sums else 'next answer'}"
         ],
-        "loses": [f"{spent}, of {unit}, {meaning}"],
+        "loses": [f"{spent} together, for {unit}; {meaning}"],
         "earns": [f"{format_cents(seen.payment, contract.currency or '')} for all answers"],
     }
     if query is not None:
-        lines["asked"].append(f"This is question {query.round}: its point is in the ball.")
+        lines["asked"].append(f"This is question {query.round}, within the contract's bounds.")
     if contract.columns.person is None:
-        lines["loses"].append("A record is a row of the table: no column says whose it is.")
-    lines["loses"].append(f"by {claim['protects_against']}")
+        lines["loses"].append("A record is a row of the table; no column names its person.")
+    lines["loses"].append(f"This holds against {claim['protects_against']}.")
     return lines
 
 
@@ -197,33 +196,33 @@ def content_words(contract: Contract) -> str:
 def _records_lines(seen: Preview, table: OwnTable, gradients: str) -> Iterator[str]:
     """Describe the clipping of an owner's table, with names of columns and counts."""
     changes = {
-        "of their cells moved to the end of the column's range": seen.cells,
-        "of the records shortened": seen.records,
-        "of the targets moved to the bound": seen.targets,
-        f"of the {gradients} shortened": seen.gradients,
+        "cells moved to the end of their column's range": seen.cells,
+        "records shortened": seen.records,
+        "targets moved to the bound": seen.targets,
+        f"{gradients} shortened": seen.gradients,
     }
     changed = [f"{count:,} {change}" for change, count in changes.items() if count]
     yield f"{count_noun(seen.rows, 'record')}, as many as agreed"
     yield f"clipping: {', '.join(changed) or 'nothing is changed'}"
     if table.left_out:
-        yield f"left out, beyond the most of one person: {count_noun(table.left_out, 'row')}"
+        yield f"left out, since one person has too many: {count_noun(table.left_out, 'row')}"
     for words, counts in (
-        ("empty cells, which count as the contract says", table.missing),
-        ("cells that are nothing the column may hold, which count as empty", table.unread),
+        ("empty cells, replaced as the contract states", table.missing),
+        ("unreadable cells, which count as empty", table.unread),
     ):
         if counts:
             yield f"{words}: {join_words([f'{n:,} in {name}' for name, n in counts.items()])}"
     if table.passed_over:
-        yield f"columns passed over: {join_words(table.passed_over)}"
-    yield "(for your eyes only: none of this may be sent)"
+        yield f"columns that are ignored: {join_words(table.passed_over)}"
+    yield "These counts depend on your records. Do not send them to anybody."
 
 
 def ledger_words(name: str, account: Account | None) -> str:
     """Describe an owner's account of a contract."""
     if account is None:
-        return f"no account yet; {name} accepts the contract by dpmarket accept"
+        return f"no account yet; {name} opens one with dpmarket accept"
     if not account.answered:
-        return f"open, nothing was answered; {remaining_words(account)}"
+        return f"open, no answer given yet; {remaining_words(account)}"
     return f"{spent_words(account)}, {remaining_words(account)}"
 
 
@@ -232,10 +231,10 @@ def spent_words(account: Account) -> str:
     budget = account.budget
     if budget.counted == "epsilon":
         spent = format_number(account.spent)
-        return f"{spent} of its epsilon of {format_number(budget.epsilon)} is given away"
+        return f"{spent} of its epsilon of {format_number(budget.epsilon)} spent"
     whole = f"epsilon {format_number(budget.epsilon)} and delta {format_number(budget.delta)}"
-    answers = f"{account.answered} of the {count_noun(budget.horizon, 'answer')}"
-    return f"{answers} that {whole} cover is given away"
+    answers = f"{account.answered} of {count_noun(budget.horizon, 'answer')}"
+    return f"{answers} covered by {whole} given"
 
 
 def remaining_words(account: Account) -> str:
@@ -259,7 +258,7 @@ def others_words(accepted: Sequence[Accepted]) -> str:
     ]
     epsilon, delta = total_spent(*accepted)
     total = f"epsilon {format_number(epsilon)} and delta {format_number(delta)} together"
-    return f"Nearly the same records were accepted by {join_words(elsewhere)}: {total}."
+    return f"Nearly the same records have other accounts: {join_words(elsewhere)}. {total}."
 
 
 def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
@@ -270,12 +269,12 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
     question = f"question {answer.round} of {contract.rounds}"
     so_far = f"{spent_words(account)}, {remaining_words(account)}"
     if not written.is_new:
-        return f"{name} has answered {question}, in {path}; {so_far}."
+        return f"{name} has answered {question} already, in {path}. {so_far}."
     if written.answered.again:
-        again = f"the same answer is in {path} again, nothing more was spent"
-        return f"{name} had answered {question}: {again}; {so_far}."
+        again = f"The same answer is again in {path}; nothing more was spent"
+        return f"{name} had answered {question}. {again}. {so_far}."
     if contract.aggregation is not None and answer.round != MASKED:
-        return f"{name} answered {question} by {STEP_WORDS[answer.round]}, in {path}; {so_far}."
+        return f"{name} answered {question} with {STEP_WORDS[answer.round]}, in {path}. {so_far}."
     deviation = format_number(noise_deviation(contract, name, answer.round))
     noise = f"noise of standard deviation {deviation}"
     if contract.sums is None:
@@ -284,5 +283,5 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
         width = content_words(contract)
         noise += " on the score"
     if contract.aggregation is not None:
-        noise += ", one part of several, and under masks"
-    return f"{name} answered {question} by {width} under {noise}, in {path}; {so_far}."
+        noise += ", one part of several, under masks"
+    return f"{name} answered {question} with {width} and {noise}, in {path}. {so_far}."

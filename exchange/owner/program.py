@@ -30,15 +30,15 @@ from exchange.signing import UNSIGNED, PartyKey
 from exchange.statement import Statement, make_statement, read_statement
 from learning.canonical import check_place, read_bytes, write_atomically
 from learning.errors import InputError
-from learning.phrases import count_noun, format_number
+from learning.phrases import format_number
 from learning.privacy.ledger_file import LedgerFile
 from learning.terminal import Terminal, titled
 
 ENDINGS: dict[Ending, str] = {
     "answered": "That was the last question of the contract.",
-    "finished": "The model is there: nothing more is asked.",
-    "left out": "The learner goes on without this owner, which is asked nothing more. "
-    "What was delivered is paid: keep a statement.",
+    "finished": "The model exists, so there are no more questions.",
+    "left out": "The learner goes on without this owner and asks it nothing more. "
+    "Delivered answers are paid: keep a statement.",
 }
 
 
@@ -139,7 +139,7 @@ def _print_preview(
     lines = preview_words(contract, owner, seen, table, query)
     lines["ledger"] = [
         f"{ledger}: {ledger_words(owner, seen.account)}",
-        f'It keeps these records under the name "{contract.records}".',
+        f'It calls these records "{contract.records}".',
     ]
     Terminal().say(*(titled(title, *said) for title, said in lines.items()))
 
@@ -154,7 +154,7 @@ def write_statement(
     write_atomically(_statement_place(path, made, contract), made.raw)
     unit = "epsilon" if made.counted == "epsilon" else "answers"
     agreed = contract.rounds if contract.aggregation is None else 1
-    charged = f"{owner} has charged {count_noun(made.answered, 'answer')} of {agreed}"
+    charged = f"The ledger of {owner} charged {made.answered} of {agreed} questions"
     spent = f"{format_number(made.spent)} {unit} spent, {format_number(made.remaining)} left"
     Terminal().say(
         f"{charged} under contract {contract.digest[:16]}: {spent}.", f"statement: {path}"

@@ -46,15 +46,15 @@ from learning.training.task import Task
 STATISTICAL = 13  # kinds of tests that may give a false alarm
 ROUNDS_APART = 32  # rounds tested one by one
 ALWAYS = (
-    "bounds, prices and formulas that are wrong in the audit's own reading of them too",
-    "what an owner tells by other ways than its answers: whether and when it answers, "
-    "how long that takes, what it prints",
-    "a bug that shows on other records, seeds, machines or budgets only, "
-    "or a program that knows it is audited",
-    "noise that is random to every test here and not to who drew it: the generator and its seed",
-    "reports of losses before trading, noise among members of a group, "
-    "and whether a charge comes before its answer",
-    "the program of an exchange and its ledger on disk, which answer by code of their own",
+    "bounds and formulas that the audit itself has wrong",
+    "what an owner reveals outside its answers: whether and when it answers, "
+    "how long this takes, what it prints",
+    "a bug that appears only with other records, seeds, machines or budgets, "
+    "or a program that detects an audit",
+    "noise that somebody can predict by knowing the generator and its seed",
+    "loss reports before trading, noise among members of a group, "
+    "and whether a charge precedes its answer",
+    "the programs and ledgers of an exchange, which have their own code",
 )
 
 Tests = Iterator[tuple[str, Iterable[SingleTest]]]
@@ -141,13 +141,13 @@ def list_unseen(
     share = min((finding.share for finding in findings), default=1.0)
     picked = ALGORITHMS[task.plan.algorithm].one_by_one
     unknown = "how much noise there is, which has no law that the audit knows: it was attacked only"
-    short = f"noise of an owner that is short of what is stated by less than {1 - least:.1%}"
+    short = f"noise that is smaller than stated by less than {1 - least:.1%}"
     said = {
         unknown: np.isnan(least),
         short: not np.isnan(least),
         f"noise that is cut off beyond {cut:.2g} times its scale": np.isfinite(cut),
-        f"faults in fewer than one of {1 / rare:,.0f} numbers of noise, "
-        "and dependence as weak as that of chance": True,
+        f"errors in fewer than one of {1 / rare:,.0f} numbers of noise, "
+        "and dependence that chance alone could produce": True,
         "claims so large that no number of draws made here could refute them": any(
             finding.verdict == "too large to test" for finding in findings
         ),

@@ -160,9 +160,9 @@ class BootstrapSamples:
     def relative_outside(self) -> float:
         """Mean relative fitness of the learner's own model: public, or of a better kind."""
         found = float(self.outside_excess.mean()) / self.optimum
-        if self.sample.ratio_each is None:
+        if self.sample.other_kind is None:
             return found
-        other, same = self.sample.ratio_each
+        other, same = self.sample.other_kind.lost
         return float((1 + found) * other.mean() / same.mean()) - 1
 
     def count_alternative(self, relative: Array) -> Array:
@@ -171,9 +171,9 @@ class BootstrapSamples:
         The cost of a model of another kind of features is to that of the public model as their
         losses on rows that were left out, those of the world's own bootstrap sample.
         """
-        if self.sample.ratio_each is None:
+        if self.sample.other_kind is None:
             return relative
-        other, same = (lost[self.rows].mean(axis=1) for lost in self.sample.ratio_each)
+        other, same = (lost[self.rows].mean(axis=1) for lost in self.sample.other_kind.lost)
         return np.asarray((1 + relative) * other / same - 1)
 
     def clipped_coordinates(self, radius: float, target_bound: float) -> Coordinates:

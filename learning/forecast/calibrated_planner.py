@@ -18,19 +18,25 @@ from learning.forecast.calibration import (
     lower_envelope,
     noise_levels,
 )
-from learning.forecast.decisions import Decisions, DecisionStudy
+from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_kinds
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import price_moments
-from learning.forecast.planner import Decomposition, Planner, add_kinds, bootstrap_of
+from learning.forecast.planner import (
+    Decomposition,
+    Planner,
+    add_kinds,
+    bootstrap_in_doubt,
+    bootstrap_of,
+)
 from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import sample_to_rehearse
+from learning.forecast.tail import stretch_residuals
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import TrainingCost
 from learning.privacy.mechanism import Mechanism
@@ -168,7 +174,12 @@ class CalibratedPlanner(Planner):
         if self.bootstrap is not None:
             own_models = self.bootstrap.models
             rows = list(self.bootstrap.rows)
-        return DecisionStudy(self.rehearsal, curves, own_models, rows, decisions).measure()
+        cost = DecisionStudy(self.rehearsal, curves, own_models, rows, decisions).measure()
+        other = self.bootstrap and self.bootstrap.sample.other_kind
+        if not other:
+            return cost
+        own_kind = compare_own_kinds(other, self.inputs.public.y, decisions, rows)
+        return replace(cost, own_kind=own_kind)
 
     def trained(
         self,
@@ -224,7 +235,7 @@ def calibrated_planner(
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, mechanism, bootstrap)
-        shown = sample_to_rehearse(bootstrap.sample, coordinates)
+        shown = stretch_residuals(bootstrap.sample, coordinates)
         records = (*shown.population(), shown.fitness)
         starts = bootstrap.start_coordinates(coordinates)
         outside = bootstrap.relative_outside
@@ -233,6 +244,12 @@ def calibrated_planner(
     least, largest = rehearsal.smallest_curvature, rehearsal.curvature
     inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)
+    moved = None
+    if coordinates.scores is not None and inputs.sample is not None and inputs.reports is None:
+        moved = bootstrap_in_doubt(inputs, mechanism, RESAMPLES)
+    if moved is not None:
+        kinds = moved.start_coordinates(coordinates)
+        rehearsal = replace(rehearsal, starts=kinds, in_doubt=True)
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
     forecast, between = add_kinds(forecast, inputs, coordinates)
     cost = rehearsal.cost

@@ -295,7 +295,7 @@ def _screen_plans(
             rounds, constants, some, repeats=repeats, returned=points, growth=growth
         )
         keys += [(point, rounds, float(c), growth) for point in points for c in constants]
-        heights.append(screened.mean(axis=(3, 4)).reshape(-1, len(some)))
+        heights.append(few.average(screened).reshape(-1, len(some)))
     return [keys[best] for best in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
 
 
@@ -324,7 +324,7 @@ def _measure_plans(
         )
         for i, j in np.ndindex(found.shape[:2]):
             measured[points[i], rounds, steps[j], growth] = found[i, j]
-    values = {key: measured[key].mean(axis=(1, 2)) for key in keys}
+    values = {key: rehearsal.average(measured[key]) for key in keys}
     kept = [key for key in keys if np.isfinite(values[key]).all()]
     variances = [measured[key].var(axis=2, ddof=1).sum(axis=1) for key in kept]
     return {

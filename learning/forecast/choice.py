@@ -30,7 +30,7 @@ from learning.forecast.planner import (
 )
 from learning.forecast.protocol import design_protocol
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import sample_to_rehearse
+from learning.forecast.tail import stretch_residuals
 from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, candidate_mechanisms
@@ -130,7 +130,7 @@ class Way:
         bootstrap = bootstrap_of(inputs, self.mechanism, RESAMPLES)
         coordinates = design_protocol(inputs, self.mechanism, bootstrap)
         return Rehearsal.from_sample(
-            sample_to_rehearse(bootstrap.sample, coordinates),
+            stretch_residuals(bootstrap.sample, coordinates),
             bootstrap.start_coordinates(coordinates),
             inputs.owners.sizes.astype(float),
             price_moments(self.mechanism, coordinates),

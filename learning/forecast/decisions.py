@@ -21,7 +21,7 @@ from learning.arrays import Array
 from learning.forecast.calibration import Curves
 from learning.forecast.kept import load_or_compute
 from learning.forecast.measures import Measure
-from learning.forecast.public_sample import KERNEL_WIDTH
+from learning.forecast.public_sample import KERNEL_WIDTH, OtherKind
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.loss import Loss, TrainingCost
 from learning.losses.records import row_blocks
@@ -128,6 +128,42 @@ class RisingCurve:
 
 
 @dataclass(frozen=True)
+class OwnKind:
+    """The learner's own model of another kind of features, over the public model.
+
+    Parameters
+    ----------
+    lost : arrays () and (m,), loss over that of the public model: on average, and in each world.
+    costs : the same of the cost of decisions.
+    """
+
+    lost: tuple[Array, Array]
+    costs: tuple[Array, Array]
+
+
+def compare_own_kinds(
+    rows: OtherKind, y: Array, decisions: Decisions, chosen: Sequence[NDArray[np.intp]]
+) -> OwnKind:
+    """Compare two of the learner's models by rows that were left out, with labels y (n,).
+
+    A possible world has the rows of its bootstrap sample, ``chosen``. Half a wrong decision is
+    added to both models, since few rows show few.
+    """
+    alarmed = rows.scores >= decisions.thresholds(rows.scores, y)[:, None]
+    wrong = decisions.costs(alarmed, y)
+    half = (decisions.false_alarm + decisions.miss) / 4
+
+    def average(each: Array) -> tuple[Array, Array]:
+        return each.mean(axis=1), np.stack([each[:, some].mean(axis=1) for some in chosen], axis=1)
+
+    def divide(pair: tuple[Array, Array], least: float) -> tuple[Array, Array]:
+        known, there = (one + least for one in pair)
+        return known[0] / known[1], there[0] / there[1]
+
+    return OwnKind(divide(average(rows.lost), 0.0), divide(average(wrong), half / len(y)))
+
+
+@dataclass(frozen=True)
 class DecisionCost(Measure):
     """Mean cost of a case decided by the model: the share of wrong labels, or money.
 
@@ -142,6 +178,7 @@ class DecisionCost(Measure):
         the cost of a case with it.
     own_known : both on average. They need not lie on the curve: few records bias a model otherwise
         than noise does.
+    own_kind : the learner's own model where it is of another kind of features; None where not.
     """
 
     decisions: Decisions
@@ -151,6 +188,7 @@ class DecisionCost(Measure):
     worlds: tuple[RisingCurve, ...] = field(repr=False)
     own_there: tuple[Array, Array] = field(repr=False)
     own_known: tuple[float, float] = (0.0, 0.0)
+    own_kind: OwnKind | None = field(default=None, repr=False)
 
     def __call__(self, fitness: ArrayLike) -> Array:
         return self.curve(fitness)
@@ -163,7 +201,13 @@ class DecisionCost(Measure):
         return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=False)])
 
     def own(self, fitness: ArrayLike) -> Array:
-        """Curve plus the distance of the learner's own model from it; less for a better model."""
+        if self.own_kind is None:
+            return self.isolated(fitness)
+        lost, costs = self.own_kind.lost[0], self.own_kind.costs[0]
+        return self.isolated((1 + np.asarray(fitness, dtype=float)) / lost - 1) * costs
+
+    def isolated(self, fitness: ArrayLike) -> Array:
+        """Curve plus the distance of the public model from it; less for a better model."""
         known, cost = self.own_known
         share = np.zeros(())
         if known > 0:
@@ -171,9 +215,17 @@ class DecisionCost(Measure):
         return self(fitness) + (cost - self(known)) * share
 
     def own_in_worlds(self, fitness: Array) -> Array:
-        """Curve of each world plus the distance of the learner's own model there from it."""
+        """Curve of each world plus the distance of the public model there from it.
+
+        A model of another kind costs so many times that of the public model in that world.
+        """
         off = self.own_there[1] - self.in_worlds(self.own_there[0])
-        return self.in_worlds(fitness) + np.resize(off, len(fitness))
+        costs = np.ones(1)
+        if self.own_kind is not None:
+            fitness = (1 + fitness) / np.resize(self.own_kind.lost[1], len(fitness)) - 1
+            costs = self.own_kind.costs[1]
+        public = self.in_worlds(fitness) + np.resize(off, len(fitness))
+        return public * np.resize(costs, len(fitness))
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
         x, y = self.rows

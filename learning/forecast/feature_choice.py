@@ -45,6 +45,7 @@ class OwnFit:
     theta : array (p,), its parameters.
     lost : array (n,), loss of each public row under the model of the other folds.
     stated : array (n,), the same under the stated penalty, which the market trains with.
+    scores : array (2, n), what those two models predict of each public row.
     seen : mean loss of the public rows under the model of all of them, at the stated penalty.
     rows : features (n, p) and target (n,) of the public rows.
     wrong : share of labels that cross-validation gets wrong; None where the target is a number.
@@ -55,6 +56,7 @@ class OwnFit:
     theta: Array = field(repr=False)
     lost: Array = field(repr=False)
     stated: Array = field(repr=False)
+    scores: Array = field(repr=False)
     seen: float
     rows: tuple[Array, Array] = field(repr=False)
     wrong: float | None = None
@@ -135,7 +137,8 @@ def fit_own(
     wrong = None
     if loss.labels:
         wrong = float(np.mean(np.where(said[best] >= 0, 1.0, -1.0) != target))
-    return OwnFit(kind, whole, theta[0], lost[best], lost[stated], seen, (x, y), wrong)
+    scores = said[[best, stated]]
+    return OwnFit(kind, whole, theta[0], lost[best], lost[stated], scores, seen, (x, y), wrong)
 
 
 def fit_penalties(loss: Loss, x: Array, y: Array, penalties: Sequence[float]) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from learning.arrays import Array
 
-RELEASE = f"{version('dpmarket')}/7"  # the number is raised when kept results would change
+RELEASE = f"{version('dpmarket')}/8"  # the number is raised when kept results would change
 CHECKSUM = "checksum"
 
 

@@ -45,6 +45,10 @@ class Measure:
         """Measure of a model of few records without noise, such as the learner's own."""
         return self(fitness)
 
+    def isolated(self, fitness: ArrayLike) -> Array:
+        """Measure of a model that an owner trained alone; of the market's kind of features."""
+        return self.own(fitness)
+
     def own_in_worlds(self, fitness: Array) -> Array:
         """`in_worlds` of the learner's own model, (m,)."""
         return self.in_worlds(fitness)

@@ -20,7 +20,7 @@ from learning.forecast.bootstrap import BootstrapSamples, resampled_moments
 from learning.forecast.law import clipped_problems
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import stretch_residuals
+from learning.forecast.tail import chance_share, stretch_residuals
 from learning.losses.coordinates import Coordinates
 from learning.randomness import Streams
 from learning.training.law import Problem
@@ -28,29 +28,22 @@ from learning.training.law import Problem
 # Percentiles of bootstrap samples cover too little where rows are few. By this factor those of the
 # law cover enough on one half of the drawn markets; rehearsals add some chance of their own.
 FEW_ROWS = 1.15
-SHARES = (np.arange(2000) + 0.5) / 2000  # at which the posterior of a share is summed up
 
 
 def shrink_biases(shown: Array, possible: Array) -> Array:
     """Shrink possible biases of clipping by the part of their squares that is chance, (m, p).
 
     The bias d_0 on n rows errs by a variance V, and that of a bootstrap sample by V once more, so
-    mean squares count V twice. The true bias is normal a priori, of mean 0; the share B of its own
-    variance and of V/p together that is V/p has the uniform prior. With k = 1 - E(B | d_0) the bias
-    in world b is
+    mean squares count V twice. With k = 1 - `chance_share` the bias in world b is
 
         k d_0 + sqrt(k) (d_b - d_0),    of mean square k (k |d_0|^2 + V),
 
-    the posterior mean, and the variance that is left at that k. B has the density B^(p/2) exp(-B p
-    |d_0|^2/(2V)) on (0, 1).
+    the posterior mean, and the variance that is left at that k.
 
     Parameters
     ----------
     shown : array (p,), bias on the public rows, d_0.
     possible : array (m, p), on bootstrap samples of them, d_b.
-
-    Source: Strawderman, Proper Bayes Minimax Estimators of the Multivariate Normal Mean (1971);
-        Daniels, A Prior for the Variance in Hierarchical Models (1999; the uniform prior of B).
 
     >>> shrink_biases(np.full(4, 1.0), np.array([[0.0] * 4, [2.0] * 4])).round(2)[:, 0].tolist()
     [-0.24, 0.92]
@@ -58,10 +51,7 @@ def shrink_biases(shown: Array, possible: Array) -> Array:
     chance = float(possible.var(axis=0).sum())
     if not chance > 0:
         return possible
-    width = len(shown)
-    logs = 0.5 * width * (np.log(SHARES) - SHARES * float(shown @ shown) / chance)
-    odds = np.exp(logs - logs.max())
-    kept = 1 - float(odds @ SHARES / odds.sum())
+    kept = 1 - chance_share(float(shown @ shown), chance, len(shown))
     return np.asarray(kept * shown + np.sqrt(kept) * (possible - shown))
 
 

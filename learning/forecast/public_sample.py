@@ -26,6 +26,7 @@ KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
 WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
+MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
 
 
@@ -59,6 +60,20 @@ def thin_out(values: Array | Sequence[float], least: int, width: int) -> Array:
 
 
 @dataclass(frozen=True)
+class OtherKind:
+    """Public rows, when left out, under the learner's best model of another kind of features.
+
+    Parameters
+    ----------
+    lost : array (2, n), the loss of each row under that model, and under that of the market's kind.
+    scores : array (2, n), what both predict of it.
+    """
+
+    lost: Array = field(repr=False)
+    scores: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
 class PublicSample:
     """Learner's own rows: a pilot study that costs no privacy.
 
@@ -80,8 +95,11 @@ class PublicSample:
     shrinks : True if the public model is shrunk (`fit_ridge`), under squared loss.
     floor : least second moment that whitening divides by, as a share of the largest.
     lift : array (p, p), added to second moments before (`thin_lift`); None for nothing.
-    ratio_each : loss of each row, when left out, under the learner's best model of another kind of
-        features, and under that of this kind, (n,) both; None where no other kind is better.
+    other_kind : the rows under the learner's best model of another kind of features; None where no
+        other kind is better.
+    made : True if features are made of columns (splines, bins, products). A few rows then decide a
+        parameter and are fitted closely, where errors are large. So residuals are inflated by each
+        row's leverage h, by 1/(1-h) (the HC2 correction).
     """
 
     x: Array = field(repr=False)
@@ -94,7 +112,8 @@ class PublicSample:
     shrinks: bool = False
     floor: float = WHITENING_FLOOR
     lift: Array | None = field(default=None, repr=False)
-    ratio_each: tuple[Array, Array] | None = field(default=None, repr=False)
+    other_kind: OtherKind | None = field(default=None, repr=False)
+    made: bool = False
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
@@ -129,9 +148,17 @@ class PublicSample:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
         if self.loss.labels:
             return self.x, self.y
-        rows, width = self.x.shape
         fitted = self.x @ self.fit(self.x, self.y)[0]
-        return self.x, fitted + np.sqrt(rows / (rows - width)) * (self.y - fitted)
+        return self.x, fitted + np.sqrt(self._inflation(self.y - fitted)) * (self.y - fitted)
+
+    def _inflation(self, residuals: Array) -> float:
+        """Mean squared error on fresh records over that of the residuals (n,)."""
+        rows, width = self.x.shape
+        if not self.made or not residuals.any():
+            return rows / (rows - width)
+        leverage = np.einsum("ij,ji->i", self.x, np.linalg.pinv(self.x))
+        unseen = residuals**2 / (1 - np.minimum(leverage, MOST_LEVERAGE))
+        return float(unseen.mean() / np.mean(residuals**2))
 
     @cached_property
     def fitness(self) -> TrainingCost:

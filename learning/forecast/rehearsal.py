@@ -17,8 +17,9 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.kept import source_identity
+from learning.forecast.one_step import geometric_mean
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.tail import chance_of_bias
+from learning.forecast.tail import expected_size
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss, TrainingCost
@@ -39,7 +40,6 @@ from learning.training.task import Task, Trajectory
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, over 1/curvature
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, even where it is small
-FEW_ROWS = 150.0  # of which half of the chance in the square of a clipping bias is removed
 CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
@@ -65,7 +65,8 @@ class Rehearsal:
     noises : array (n_owners,), relative noise terms of the owners; equal unless given.
     decline : power of the round that steps fall with; the algorithm's own if None.
     bias : array (p,), mean gradient of clipped records at the optimum, in phi of the start; that
-        of the rows if None, less half of its chance where gradients of squared loss are clipped.
+        of the rows if None, less its chance where gradients or scores of squared loss are clipped.
+    in_doubt : True if the starts are of kinds of which one is true.
     did : called with the rounds of all runs from a start when they are done.
     """
 
@@ -83,6 +84,7 @@ class Rehearsal:
     noises: Array | float = 1.0
     decline: float | None = None
     bias: Array | None = None
+    in_doubt: bool = False
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
 
     @classmethod
@@ -122,7 +124,7 @@ class Rehearsal:
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
         options = (self.clocks, self.seed, self.decline, self.starts[0].scores, self.bias)
-        names = [*map(source_identity, plug_ins), *map(repr, options)]
+        names = [*map(source_identity, plug_ins), *map(repr, (*options, self.in_doubt))]
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names
 
     @property
@@ -205,7 +207,7 @@ class Rehearsal:
         held = self._hold_population(coordinates)
         if self.bias is not None:
             held = shift_gradient(held, self.bias - self.clipping_bias(coordinates))
-        elif self.fine:
+        elif self.fine or (self.loss.quadratic and coordinates.scores is not None):
             held = self._remove_chance(coordinates, held)
         factor = float(self.mechanism.horizon_factor(horizon))
         power = coordinates.noise_bound**2 * factor * levels
@@ -262,20 +264,24 @@ class Rehearsal:
         return bias
 
     def _remove_chance(self, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
-        """Shrink the clipping bias at the optimum by the part that is chance in few rows.
+        """Shrink the clipping bias at the optimum, of gradients or scores, by its chance.
 
-        Of n rows n/(n + `FEW_ROWS`) of that is removed. Few rows show too short a tail, which what
-        is left makes up for; without it, too often no bias at all would be left of them.
+        Training moves by the bias over the curvature that clipped records have.
         """
-        away = self.cost.minimiser - coordinates.centre
-        optimum = np.linalg.solve(coordinates.transform, away)
+        optimum = self._optimum_from(coordinates)
         moved = self.x @ coordinates.transform
         residuals = moved @ optimum - (self.y - self.x @ coordinates.centre)
         whole = self.loss.derivative(residuals)[:, None] * moved
-        kept = coordinates.within(whole, coordinates.radius)
-        evened = len(self.y) / (len(self.y) + FEW_ROWS)
-        shrunk = np.sqrt(1 - evened * chance_of_bias(whole, kept))
-        return Changed(held, shift=(shrunk - 1) * kept.mean(axis=0))
+        if coordinates.scores is None:
+            kept = coordinates.within(whole, coordinates.radius)
+            free = float(np.mean((whole == kept).all(axis=1)))
+            moves = kept / max(free, 1 / len(whole))
+        else:
+            short, target = coordinates.records(self.x, self.y)
+            kept = self.loss.derivative(short @ optimum - target)[:, None] * short
+            moves = kept @ np.linalg.pinv(short.T @ short, hermitian=True) @ (moved.T @ moved)
+        shrunk = expected_size(moves, moves - whole)
+        return shift_gradient(held, (shrunk - 1) * kept.mean(axis=0))
 
     def _spread_owners(
         self, coordinates: Coordinates, held: GradientOracle, number: int
@@ -364,6 +370,14 @@ class Rehearsal:
                         fitness = np.where(free[..., None], known[..., None], fitness)
                 found[i, ..., number] = fitness
         return np.where(np.isfinite(found), found, np.inf).swapaxes(3, 4)
+
+    def average(self, found: Array) -> Array:
+        """Mean of relative fitness (..., starts, repeats), geometric over starts that are in doubt.
+
+        Kinds under which all fails do not decide then.
+        """
+        each = found.mean(axis=-1)
+        return geometric_mean(each, axis=-1) if self.in_doubt else np.asarray(each.mean(axis=-1))
 
     def rehearse_plan(self, plan: Plan, levels: Array, repeats: int) -> Array:
         """Measure relative fitness under one plan, (levels, starts, repeats)."""

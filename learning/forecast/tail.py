@@ -31,6 +31,7 @@ CELLS = 64  # quantiles that the mean of one row's share of the tail is taken ov
 MOST_LEVERAGE = 0.8  # of a row: beyond it, it hardly shows the length of a fresh row
 FURTHER_OUT = 3.0  # squared mean direction of what is clipped, over that at the threshold
 RADII = np.geomspace(0.05, 50.0, 400)  # tried, in units of the threshold
+SHARES = (np.arange(2000) + 0.5) / 2000  # at which the posterior of a share is summed up
 
 
 @dataclass(frozen=True)
@@ -160,30 +161,39 @@ def best_radius(sample: PublicSample, coordinates: Coordinates, noise: float) ->
     return float(radii[np.argmin(error)])
 
 
-def chance_of_bias(whole: Array, kept: Array) -> float:
-    """Share of the squared bias of clipping, as some rows show it, that is chance.
+def chance_share(square: float, chance: float, width: int) -> float:
+    """Posterior mean B of a bias's own variance and of chance, the share that is chance.
 
-    The bias is a difference of two means; its variance over the rows is that of their influence,
-    with the curvature of unclipped rows. (`law.chance_share` is that of clipped records.)
+    The bias of p numbers, of the given square on the rows, is normal a priori, of mean 0, and its
+    estimate errs by the given chance in all; B has the uniform prior. Its density on (0, 1) is then
+    B^(p/2) exp(-B p square/(2 chance)).
+
+    Source: Strawderman, Proper Bayes Minimax Estimators of the Multivariate Normal Mean (1971);
+        Daniels, A Prior for the Variance in Hierarchical Models (1999; the uniform prior of B).
+    """
+    logs = 0.5 * width * (np.log(SHARES) - SHARES * square / chance)
+    odds = np.exp(logs - logs.max())
+    return float(odds @ SHARES / odds.sum())
+
+
+def expected_size(moves: Array, influence: Array) -> float:
+    """Expected root mean square of a bias of clipping, over that which some rows show.
+
+    With k = 1 - B (`chance_share`), the true bias has mean k d_0 and a mean square k (k |d_0|^2 +
+    V), as in possible populations (`possible.shrink_biases`).
 
     Parameters
     ----------
-    whole : array (n, p), gradients at the optimum.
-    kept : array (n, p), the same clipped.
+    moves : array (n, p), of mean d_0.
+    influence : array (n, p), of each row on d_0: their variance over n is that of d_0.
     """
-    free = max(float(np.mean((whole == kept).all(axis=1))), 1 / len(whole))
-    bias = float(np.sum(kept.mean(axis=0) ** 2)) / free**2
-    chance = float((kept / free - whole).var(axis=0).sum()) / len(whole)
-    return min(1.0, chance / bias) if bias > 0 else 0.0
-
-
-def sample_to_rehearse(sample: PublicSample, bounds: Coordinates) -> PublicSample:
-    """Choose the sample that a forecast is rehearsed on.
-
-    Its longest residuals are stretched where gradients are clipped. Where scores are, that would
-    raise forecasts above what is trained: there it only widens intervals.
-    """
-    return sample if bounds.scores is not None else stretch_residuals(sample, bounds)
+    bias = moves.mean(axis=0)
+    square = float(bias @ bias)
+    chance = float(influence.var(axis=0).sum()) / len(influence)
+    if not (square > 0 and chance > 0):
+        return 1.0
+    kept = 1 - chance_share(square, chance, len(bias))
+    return float(np.sqrt(kept * (kept + chance / square)))
 
 
 def stretch_residuals(

@@ -120,7 +120,9 @@ class NoiseLaw(Declaration, ABC):
         InputError
             If the noise cannot be divided.
         """
-        rule = f'must be "local" with {self.label} noise, which owners cannot divide among them'
+        rule = (
+            f'must be "local" with {self.label} noise, because owners cannot divide it among them'
+        )
         raise InputError("trust.aggregation", rule, "secure")
 
     def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
@@ -159,7 +161,7 @@ class NoiseLaw(Declaration, ABC):
             If the length has no such law.
         """
         if self.length_power is None:
-            rule = f"must have lengths of a known law, which {self.label} noise has not"
+            rule = f"must have a known distribution of lengths, unlike {self.label} noise"
             raise InputError("learning.mechanism", rule)
         return width / self.length_power, float(self.length_power)
 
@@ -305,7 +307,7 @@ class PricedNoise(NoiseLaw):
         if growth == 1:
             return np.ones(horizon)
         if self.share_power is None:
-            rule = f"must be 1 with {self.label} noise, of which all answers are alike"
+            rule = f"must be 1 with {self.label} noise, whose answers all have equal noise"
             raise InputError("learning.growth", rule, growth)
         answers = self.horizon or horizon
         return np.asarray((answers * answer_shares(growth, answers)[:horizon]) ** -self.share_power)

@@ -161,28 +161,8 @@ def bare_answer(
     terms: ReleaseTerms,
     persons: ArrayLike | None = None,
 ) -> Array:
-    """Compute the answer to a query before noise, finite for all records, and secret.
-
-    Raises
-    ------
-    InputError
-        If the query, or the shape of records or persons, is not what was announced.
-    """
-    if not terms.sums:
-        return mean_gradient(x, y, query, terms, persons)
-    _check_query(query, terms)
-    admitted = admit_records(x, y, persons, terms.n_records, terms.coordinates)
-    return clipped_sums(*admitted, terms.coordinates)
-
-
-def mean_gradient(
-    x: ArrayLike,
-    y: ArrayLike,
-    query: ArrayLike,
-    terms: ReleaseTerms,
-    persons: ArrayLike | None = None,
-) -> Array:
-    """Compute the mean gradient at a query before noise, (p,): finite for all records, and secret.
+    """Compute the answer to a query before noise, finite for all records, and secret: the mean
+    gradient at the query (p,), or sums.
 
     Raises
     ------
@@ -190,10 +170,12 @@ def mean_gradient(
         If the query, or the shape of records or persons, is not what was announced.
     """
     phi = _check_query(query, terms)
-    features, targets = admit_records(x, y, persons, terms.n_records, terms.coordinates)
+    admitted = admit_records(x, y, persons, terms.n_records, terms.coordinates)
+    if terms.sums:
+        return clipped_sums(*admitted, terms.coordinates)
     if terms.coordinates.clips_gradients:
-        return clipped_mean_gradient(features, targets, phi, terms.coordinates)
-    return clipped_statistics(features, targets, terms.coordinates).gradient(phi)
+        return clipped_mean_gradient(*admitted, phi, terms.coordinates)
+    return clipped_statistics(*admitted, terms.coordinates).gradient(phi)
 
 
 def clipped_mean_gradient(
@@ -254,7 +236,7 @@ def _check_query(query: ArrayLike, terms: ReleaseTerms) -> Array:
         raise InputError("release.query", f"must be {width} finite numbers, as announced")
     phi = phi.astype(float)
     if terms.sums and phi.any():
-        rule = "must be the start, all 0: sums are released at it alone"
+        rule = "must be the start, all 0, because sums are released only there"
         raise InputError("release.query", rule, f"length {coordinates.reach(phi):g}")
     length = coordinates.reach(phi)
     if not length <= coordinates.theta_max * rounding_factor(width):

@@ -227,7 +227,7 @@ def _check_coordinates(coordinates: PublicCoordinates) -> None:
     if not SMALLEST <= ball <= LARGEST:
         rule = f"must hold every question in a ball, theta_max from {SMALLEST:g} to {LARGEST:g}"
         remedy = (
-            "State one: at a point out of all bounds, whether there is an answer could depend "
+            "State one. At a point far outside, whether there is an answer could depend "
             "on a record."
         )
         raise InputError(key, rule, f"{ball:g}", remedy)

@@ -53,7 +53,8 @@ class Coalitions:
 def check_count(n_owners: int, key: str) -> None:
     """Refuse, with an InputError at a key, more owners than sets are looked at of."""
     if n_owners > MOST_OWNERS:
-        rule = f"must be left out with more than {MOST_OWNERS} owners, whose sets are compared"
+        why = "because all their subsets are compared"
+        rule = f"must be left out with more than {MOST_OWNERS} owners, {why}"
         raise InputError(key, rule, f"{n_owners} owners")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,11 @@ SAME_BRANCH = 1e-2
 CHECKS = 4
 # Nearest surveyed policies, from whose equilibria those of a new one are sought.
 BRANCHES = 2
-# Local maxima of the survey that are refined.
+# Local maxima of the survey that are refined, and parabolas through the best policies of one.
 PEAKS = 3
+PARABOLAS = 4
+# Owners of an additive game up to which a known equilibrium is followed before it is solved anew.
+FEW = 12
 
 MakePolicy = Callable[[Any], Any]
 Rank = tuple[float, float]
@@ -137,8 +139,8 @@ def evaluate_policy(
         worst
     bound : bool, whether owners take part even at a loss
     also : further profiles (n_owners,) to start from
-    near : equilibria of policies like it, which are followed where whole profiles are settled;
-        what cannot be followed is started from, without ``starts`` only if none can
+    near : equilibria of policies like it, which are followed where whole profiles are settled or
+        owners are few; what cannot be followed is started from, without ``starts`` only if none can
     """
     offered = replace(game, policy=policy)
     searches = []
@@ -148,7 +150,7 @@ def evaluate_policy(
         searches = [solve(offered, rng=rng, starts=starts)]
     searches += [solve_quickly(offered, rng=rng, start=origin) for origin in also]
     lost = list(near)
-    if not offered.additive:
+    if not offered.policy.own_choice and (not offered.additive or len(offered.owners) <= FEW):
         followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
         searches += [one for _, one in followed if one is not None]
         lost = [origin for origin, one in followed if one is None]
@@ -250,7 +252,7 @@ def explore_policies(
     if max(gained, default=-np.inf) < enough:
         return study
     for _ in range(CHECKS):
-        _golden_section(study)
+        _narrow_peaks(study)
         if study.best_is_confirmed():
             break
     return study
@@ -358,38 +360,80 @@ def rank_design(design: Design) -> Rank:
     return -design.constraint_violation, design.surplus
 
 
-def _golden_section(study: Study) -> None:
-    """Narrow the best cells between the policies surveyed."""
-
-    @cache
-    def rank_at(log: float) -> Rank:
-        return study.try_policy(float(np.exp(log)))
-
+def _narrow_peaks(study: Study) -> None:
+    """Narrow the best cells between the policies surveyed, in logarithms of the parameter."""
     surveyed = sorted(study.surveyed, key=_parameter_of)
-    grid = [_parameter_of(design) for design in surveyed]
+    grid = [float(np.log(_parameter_of(design))) for design in surveyed]
     ranks = [rank_design(design) for design in surveyed]
     last = len(grid) - 1
     order = sorted(range(len(grid)), key=lambda at: ranks[at], reverse=True)
     peaks = [
         at for at in order if ranks[at] >= max(ranks[max(at - 1, 0)], ranks[min(at + 1, last)])
     ]
+    known = Ranks(study)
     best = (-np.inf, -np.inf)
     for at in peaks[:PEAKS]:
-        left = np.log(grid[max(at - 1, 0)])
-        right = np.log(grid[min(at + 1, last)])
-        inner = right - GOLDEN * (right - left)
-        outer = left + GOLDEN * (right - left)
-        while True:
-            falls = rank_at(inner) >= rank_at(outer)
-            here = max(rank_at(inner), rank_at(outer))
-            if right - left <= (COARSE if here < best else study.precision):
-                best = max(best, here)
-                break
-            if falls:
-                right = outer
-                outer = inner
-                inner = right - GOLDEN * (right - left)
-            else:
-                left = inner
-                inner = outer
-                outer = left + GOLDEN * (right - left)
+        left = grid[max(at - 1, 0)]
+        right = grid[min(at + 1, last)]
+        best = max(best, _golden_section(known, left, right, best))
+
+
+class Ranks(dict[float, Rank]):
+    """Ranks of the policies of a study by logarithms of their parameter, tried when asked for."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__()
+        self.study = study
+
+    def __missing__(self, log: float) -> Rank:
+        self[log] = self.study.try_policy(float(np.exp(log)))
+        return self[log]
+
+
+def _golden_section(ranks: Ranks, left: float, right: float, best: Rank) -> Rank:
+    """Narrow a cell by golden section, then by parabolas; roughly where ``best`` is better."""
+    inner = right - GOLDEN * (right - left)
+    outer = left + GOLDEN * (right - left)
+    smooth = True
+    while True:
+        falls = ranks[inner] >= ranks[outer]
+        here = max(ranks[inner], ranks[outer])
+        width = right - left
+        if width <= (COARSE if here < best else ranks.study.precision):
+            return here
+        if width <= COARSE and smooth:
+            smooth = False
+            if _climb_parabolas(ranks, left, right):
+                return max(ranks[at] for at in ranks if left < at < right)
+        if falls:
+            right = outer
+            outer = inner
+            inner = right - GOLDEN * (right - left)
+        else:
+            left = inner
+            inner = outer
+            outer = left + GOLDEN * (right - left)
+
+
+def _climb_parabolas(ranks: Ranks, left: float, right: float) -> bool:
+    """Step to the vertex of the parabola through the best policy in a cell and its neighbours.
+
+    True once a step is below the precision; False where the gain is no parabola, or constraints
+    bind.
+    """
+    for _ in range(PARABOLAS):
+        logs = sorted(at for at in ranks if left <= at <= right)
+        at = max(range(len(logs)), key=lambda place: ranks[logs[place]])
+        near = logs[max(at - 1, 0) : at + 2]
+        missed = {ranks[one][0] for one in near}
+        if len(near) < 3 or len(missed) > 1:
+            return False
+        curve = np.polyfit(np.array(near) - logs[at], [ranks[one][1] for one in near], 2)
+        if not curve[0] < 0:
+            return False
+        step = float(-curve[1] / (2 * curve[0]))
+        if abs(step) <= ranks.study.precision:
+            return True
+        if ranks[logs[at] + step] < ranks[logs[at]]:
+            return False
+    return False

@@ -33,7 +33,7 @@ from market.costs.leakage import (
 
 Prior = Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")]
 UNIT_WORDS = {
-    "bit": "bit told about each record",
+    "bit": "bit revealed about each record",
     "guess": "unit of probability that a record is guessed right",
 }
 
@@ -303,7 +303,7 @@ class LeakageMeasure(Declaration):
 class PricePerRecord(Declaration):
     """The price of the information about each record, the first parameter."""
 
-    price: PerOwner = parameter("Give the money per record and unit told.")
+    price: PerOwner = parameter("Give the money per record and unit of leakage.")
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Posted(Policy):
 
     def _unit_price(self, deviations: Deviations) -> Array:
         if self.until == "worth":
-            rule = "needs a market with a forecast, which computes the epsilon worth buying"
+            rule = "needs a forecast, because that gives the epsilon worth buying"
             found = '"worth" in a game without one'
             raise InputError("policy.until", rule, found, "Give a number.")
         return self.price * (1.0 if self.per == "epsilon" else deviations.owners.sizes)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
 from scenarios.command.run import parse_budgets
 
@@ -25,13 +25,13 @@ def audit(
     out: Path | None = None,
     changes: Changes,
 ) -> int:
-    """Put a scenario's claims to the test: its training is checked, its answers are attacked.
+    """Test a scenario's privacy claims: check its training and attack its answers.
 
     Parameters
     ----------
-    epsilon : Budgets, one per owner or one for all [default: what the market settles on].
-    draws : Draws of all answers, per world and half.
-    out : File for what is found, .json or .md.
+    epsilon : Budgets, one per owner or one for all [default: those of the equilibrium].
+    draws : Draws of all answers for each of two neighbouring tables and each half.
+    out : File for the findings, .json or .md.
     """
     from scenarios.command.audit_printed import check_out, print_audit, write_audit
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from learning.display import PlainTable
 from learning.errors import InputError
 from learning.program import declare_command, fail
-from learning.terminal import PlainTable, Terminal
+from learning.terminal import Terminal
 from scenarios.command.options import AllowCode, Changes, DataFolder, ScenarioArg
 
 
 @declare_command
 def check(scenario: ScenarioArg, *, changes: Changes, allow_code: AllowCode = False) -> None:
-    """Check all that a run would refuse, without running anything: a line for each fault."""
+    """Check a scenario without running it, and print a line for each error."""
     from scenarios.checking import check_scenario
     from scenarios.schema.loading import is_game_file
 
@@ -35,9 +36,7 @@ def check(scenario: ScenarioArg, *, changes: Changes, allow_code: AllowCode = Fa
 
 @declare_command
 def scenarios(*, data_folder: DataFolder = None) -> None:
-    """List the scenarios, studies and games that come with the program, and say whose data is not
-    there.
-    """
+    """List the bundled scenarios, studies and games, and mark those whose data is missing."""
     from scenarios.schema.loading import library_games, library_scenarios, load
     from scenarios.sweeping.study import studies
     from scenarios.tables.paths import table_exists

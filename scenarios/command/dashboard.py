@@ -6,9 +6,9 @@ from typing import Annotated
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.errors import check_extra
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
 
 APP = "solara", "starlette", "uvicorn", "ipyvuetify"  # what the extra brings, as it is imported
@@ -23,15 +23,15 @@ def dashboard(
     no_browser: bool = False,
     changes: Changes,
 ) -> None:
-    """Show a market in the browser: move sliders, watch owners answer each other, train; until
+    """Show a market in the browser, with sliders, the owners' moves and training. Stop it with
     Ctrl-C.
 
     Parameters
     ----------
     scenario [SCENARIO] : A scenario file, or a name of the library.
-    port : Port of the page; 0 is any that is free.
-    host : Address that the page is shown at: this machine alone.
-    no_browser : Open no browser; print where the page is.
+    port : Port of the page; 0 chooses a free one.
+    host : Address of the page; by default only this machine can open it.
+    no_browser : Open no browser; print the address of the page.
     """
     check_extra("dashboard", "app", *APP)
     chosen = changes.load_scenario(scenario)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from learning.display import PlainTable, show_stages
 from learning.phrases import escape_control
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.console import in_title, say_phrases
 from scenarios.command.options import UNMET, Changes
 from scenarios.games.settling import game_of, settle_game, starts_of
@@ -84,7 +85,7 @@ def print_game(content: Mapping[str, Any], folder: Path) -> None:
     if not few:
         columns = ["least eps", "mean eps", "most eps"]
     title = in_title(content["title"] or "Equilibria", content)
-    heads = ("paid in all", "left to owners", "starts", "near it")
+    heads = ("paid in all", "surplus", "starts", "near it")
     rows = PlainTable(title, "equilibrium", *columns, *heads)
     for place, one in enumerate(content["equilibria"], 1):
         shown = epsilon = one["epsilon"]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, plain, show_stages
+from learning.terminal import Terminal, plain
 
 if TYPE_CHECKING:
     from scenarios.starting.first import Draft
@@ -31,19 +32,19 @@ def init(
     out: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Write a first scenario for a table, guessed from the rows that become public, with a comment
-    on every guess.
+    """Write a first scenario for a table, with a comment on every guess. Guesses use only rows that
+    become public.
 
     Parameters
     ----------
     table TABLE : A table, CSV (gzipped or not) or Parquet.
     target COLUMN : The column to predict.
     owner COLUMN : The column that names each row's owner.
-    owners : Share the rows out at random to so many owners.
-    ask : Ask what errors and leaks cost, and how often the model decides; money follows from the
+    owners : Divide the rows at random among this number of owners.
+    ask : Ask what errors and leaks cost and how often the model decides, and derive money from the
         answers.
     out FILE : The scenario to write [default: the table's name, .toml, here].
-    force : Write over a file that is there.
+    force : Overwrite an existing file.
     """
     from scenarios.starting.first import default_name, write_first
     from scenarios.starting.guesses import Wanted
@@ -92,7 +93,7 @@ def _put_question(question: Question, target: str) -> Answer | None:
 
     if question.published:
         found = "".join(f"\n  {one}" for one in published_valuations())
-        typer.echo(f"Studies found, in money of their year:{found}", err=True)
+        typer.echo(f"Published values, in money of their year:{found}", err=True)
     text = question.text.format(target=format_value(target))
     answer: Answer | None = typer.prompt(
         plain(text), "", show_default=False, prompt_suffix=" ", value_proc=read, err=True
@@ -101,18 +102,17 @@ def _put_question(question: Question, target: str) -> Answer | None:
 
 
 def print_draft(made: Draft, out: Path) -> None:
-    """Print the guesses, how to overrule them, and the next commands."""
+    """Print the guesses, how to change them, and the next commands."""
     from scenarios.starting.entries import list_findings
 
     table = made.guesses.table
-    rows = PlainTable("", "guessed", "", "to overrule", left=3)
+    rows = PlainTable("", "guess", "", "to change it", left=3)
     for finding in list_findings(made.guesses, made.offer, made.privacy):
         rows.add_row(*finding)
     terminal = Terminal()
     terminal.say(
-        f"{table.n_rows:,} rows, {len(table.columns)} columns. Cells were looked at in "
-        f"{made.guesses.public:,} rows, drawn "
-        "at random, which become public; of the others only whose they are."
+        f"{table.n_rows:,} rows, {len(table.columns)} columns. init read {made.guesses.public:,} "
+        "rows, drawn at random, which become public. Of the other rows it read only the owner."
     )
     terminal.print(rows)
     terminal.say(f"written: {out}", f"next: dpmarket check {out}, then dpmarket run {out}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
 from learning.progress import Progress, count_progress
-from learning.terminal import show_stages
 
 if TYPE_CHECKING:
     from market.procurement.mechanism import ProcurementProblem
@@ -104,15 +104,14 @@ def mechanisms(
     seed: Annotated[int, Option(min=0, max=10**15)] = 0,
     out: Path | None = None,
 ) -> None:
-    """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners,
-    all spending alike.
+    """Compare auctions, offers and contracts for owners with private costs, at equal spending.
 
     Parameters
     ----------
-    played : Owners know the law and their own cost alone, and learn what to report.
+    played : Owners know only the distribution and their own cost, and learn what to report.
     only A,B : Only these mechanisms.
-    seed : Seed of costs and chances.
-    out FILE : Write the table as CSV, all columns.
+    seed : Seed of costs and random choices.
+    out FILE : Write the table with all columns as CSV.
     """
     from scenarios.command import mechanisms_printed as printed
     from scenarios.output.places import check_file

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from learning.display import PlainTable, show_stages
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.options import Changes, ScenarioArg
 
 
@@ -30,9 +31,7 @@ class TargetOptions:
 
 @declare_command
 def need(scenario: ScenarioArg, *, target: TargetOptions, changes: Changes) -> None:
-    """Find the least money and budgets that reach an error or a gain, with a chance: the reverse of
-    a forecast.
-    """
+    """Find the least money and budgets with which the model reaches a stated error or gain."""
     from scenarios.studies.need import find_need, make_target, need_part
 
     wanted = make_target(target.error, target.fitness, target.gain, target.chance)

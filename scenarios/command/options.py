@@ -40,18 +40,16 @@ Overrides = Annotated[
 ]
 DataFolder = Annotated[
     Path | None,
-    Option(
-        "--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."
-    ),
+    Option("--data", help="Folder with data sets that are not bundled [default: $DPMARKET_DATA]."),
 ]
 AllowCode = Annotated[
-    bool, Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+    bool, Option("--allow-code", help="Run the Python file of a policy of kind user.")
 ]
 Workers = Annotated[
-    int | None, Option(min=1, max=1000, help="Processes [default: one a processor].")
+    int | None, Option(min=1, max=1000, help="Processes [default: one per processor].")
 ]
 Force = Annotated[
-    bool, Option("--force", help="Write into a folder with other files, which are kept.")
+    bool, Option("--force", help="Write into a folder that has other files; they are kept.")
 ]
 
 

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import UNMET, AllowCode, Changes, ScenarioArg
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ def run(
     allow_code: AllowCode = False,
     strict: bool = False,
 ) -> int:
-    """Settle the market of a scenario, train at its equilibrium, and check the forecast.
+    """Compute a market's equilibrium, train the model there, and test the forecast.
 
     Parameters
     ----------
     out : Result folder [default: results/NAME, changes by --set or --seed in its name].
     force : Write into a result folder with other files, which are kept.
-    no_train : Stop at the equilibrium.
-    strict : Status 3 when not certified, or training contradicts the forecast or the money.
+    no_train : Compute the equilibrium only; train nothing.
+    strict : Exit with status 3 if no equilibrium is certified, or if training contradicts the
+        forecast or the money.
     """
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder, save_result
@@ -62,11 +63,11 @@ def run(
 
 @declare_command
 def forecast(scenario: ScenarioArg, *, epsilon: str, changes: Changes) -> None:
-    """Forecast the model at given budgets, without any game.
+    """Forecast the model's error at stated budgets, without a game.
 
     Parameters
     ----------
-    epsilon : Budgets, one per owner or one for all: 1,1,1 (inf: no noise).
+    epsilon : Budgets, one per owner or one for all, such as 1,1,1 (inf: no noise).
     """
     chosen = changes.load_scenario(scenario)
     from learning.workers import keep_workers
@@ -116,7 +117,7 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0) -> np.ndarray
 
 @declare_command
 def report(folder: Path) -> None:
-    """Draw the figures and write the report of a saved result again.
+    """Write the report and figures of a saved result again.
 
     Parameters
     ----------

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import (
     AllowCode,
     Changes,
@@ -51,15 +51,14 @@ def compare(
     no_train: bool = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Compare rules or scenarios: who gains, who loses, how owners would vote; a page, tables and a
-    memo.
+    """Compare rules or scenarios, and write who gains and who loses to a page, tables and a memo.
 
     Parameters
     ----------
     scenarios SCENARIO... : Scenario files, library names or result folders.
-    vary KEY=V1,V2 : Compare the first scenario with each change by itself; may be repeated.
+    vary KEY=V1,V2 : Compare the first scenario with each of these changes; may be repeated.
     out : Folder of the comparison [default: results/compare-NAME, options in its name].
-    no_train : Stop at the equilibria.
+    no_train : Compute the equilibria only; train nothing.
     """
     from scenarios.command.studies_printed import print_comparison
     from scenarios.output.names import name_folder
@@ -148,8 +147,8 @@ def design(
     overrides: Overrides = None,
     data_folder: DataFolder = None,
 ) -> None:
-    """Search policies and their money for what the learner gains most by, and whom to ask; writes
-    the chosen scenario.
+    """Find the policy, payments and owners with which the learner gains most, and write the chosen
+    scenario.
 
     Parameters
     ----------

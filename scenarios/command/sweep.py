@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.program import INTERRUPTED, declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.options import AllowCode, DataFolder, Overrides, Workers
 
 if TYPE_CHECKING:
@@ -42,15 +43,14 @@ def sweep(
     allow_code: AllowCode = False,
     dry_run: bool = False,
 ) -> None:
-    """Compute a study: every combination of what varies, into one table. Run again, it goes on
-    where it was.
+    """Compute every combination of a study's varied keys. Run it again to continue.
 
     Parameters
     ----------
     study STUDY : A study file, or a name of the library.
     out : Folder of the sweep [default: sweeps/NAME, changes by --set in its name].
-    scheduler ADDRESS : A Dask cluster that runs, such as tcp://node:8786.
-    dry_run : Print the cells, and compute none.
+    scheduler ADDRESS : A running Dask cluster, such as tcp://node:8786.
+    dry_run : Print the cells; compute none.
     """
     from scenarios.sweeping.sharing import begin_loading
 

@@ -260,15 +260,15 @@ class Sliders:
         learner = self.opened.scenario.learner
         worth = learner.value if learner.worth is None else learner.worth.money
         if worth:
-            yield self._numbers(VALUE, "Worth of a better model", float(worth))
+            yield self._numbers(VALUE, "Value of a better model", float(worth))
 
     def _price_controls(self) -> Iterator[Control]:
         names = self.opened.prepared.data.names
         prices = self.opened.prices
         if not prices.any():
             return
-        yield slide_factor(PRICE, "What privacy costs all owners, times", self.at(PRICE, 1.0))
-        group = "What privacy costs each owner"
+        yield slide_factor(PRICE, "All privacy costs, times", self.at(PRICE, 1.0))
+        group = "Privacy cost of each owner"
         for i, price in enumerate(prices):
             if price > 0 and 1 < len(names) <= ONE_BY_ONE:
                 yield self._numbers(f"{PRICE}.{i}", names[i], float(price), group=group)
@@ -278,7 +278,7 @@ class Sliders:
             was_low, was_high = self.opened.bounds
             low, high = self._bounds(was_low, was_high)
             ends = (1e-3, min(1.0, high / 2))
-            yield slide_numbers(LOW, "Least ε an owner may sell", was_low, low, ends)
+            yield slide_numbers(LOW, "Smallest ε an owner may sell", was_low, low, ends)
             ends = (max(0.1, 2 * low), 100.0)
             yield slide_numbers(HIGH, "Largest ε an owner may sell", was_high, high, ends)
 

@@ -44,10 +44,10 @@ class Behaviours(Feature):
     sentence = "behaviours.txt.j2"
     topic = Topic("behaviours", 2, "behave", "Who behaves how", 3)
     excludes = {
-        "unions": "whose members choose as one by search; a table of kind colluders says as much",
-        "learners": "among whom owners divide their budgets by search",
-        "externalities": "which are settled for rational owners",
-        "participation": "since who would rather leave is found for rational owners",
+        "unions": "because their members choose together; use behaviours of kind colluders instead",
+        "learners": "because owners divide their budgets among learners rationally",
+        "externalities": "because they are computed for rational owners",
+        "participation": "because it is computed for rational owners",
     }
 
     def check_unused(self, scenario: Scenario) -> None:
@@ -64,7 +64,7 @@ class Behaviours(Feature):
         owners: dict[str, int] = {}
         for at, table in enumerate(scenario.behaviours, 1):
             if table.owners and table.share is not None:
-                rule = "must be left out where owners are named"
+                rule = "must be left out if owners are named"
                 key = f"behaviours.{at}.share"
                 raise InputError(key, rule, table.share, "Leave one of them out.")
             for name in table.owners or ():

@@ -43,7 +43,7 @@ def check_sums(scenario: Scenario, title: str) -> None:
     """Refuse, with an InputError, trainings in which owners release no sums."""
     learning = scenario.learning
     if learning.algorithm != ANSWERS_IN_SUMS:
-        rule = f'must be "{ANSWERS_IN_SUMS}" with {title}, which needs sums that owners release'
+        rule = f'must be "{ANSWERS_IN_SUMS}" with {title}, because it needs sums from owners'
         raise InputError("learning.algorithm", rule, learning.algorithm)
     if learning.weights != "size":
         rule = f'must be "size" with {title}: sums add up record by record'
@@ -78,7 +78,7 @@ class OwnersContributions(Feature):
             rule = f'must be "public" with {self.title}, which count from the learner\'s own model'
             raise InputError("learning.start", rule, "zero")
         if scenario.data.check_rows < 2:
-            rule = f"must be 2 or more with {self.title}, which are measured on these rows"
+            rule = f"must be 2 or more with {self.title}, because they are measured on these rows"
             remedy = "Set it to several times the number of public rows."
             raise InputError("data.check_rows", rule, scenario.data.check_rows, remedy)
 

@@ -33,14 +33,14 @@ class Externalities(Feature):
     example = ("externalities={correlation=0.5}",)
     result = "externalities"
     sentence = "externalities.txt.j2"
-    topic = Topic("common", 19, "common", "What others' sales tell", 7)
+    topic = Topic("common", 19, "common", "What others' sales reveal", 7)
     owners_alone = False
     excludes = {
-        "unions": "which are settled for owners with nothing in common",
-        "learners": "of whom each would be told something else",
-        "participation": "which are settled for owners who stay",
-        "policy.whole": "whose owners are told of each other",
-        "public_good": "under which what sharing nothing brings is not known",
+        "unions": "because they assume independent owners",
+        "learners": "because each learner would learn something else",
+        "participation": "because it assumes that owners stay",
+        "policy.whole": "because it tells owners about each other",
+        "public_good": "because the surplus of sharing nothing is then unknown",
     }
 
     def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:

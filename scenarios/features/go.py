@@ -158,12 +158,12 @@ class GoNoGo(Feature):
     sentence = "go.txt.j2"
     topic = Topic("model", 13)
     excludes = {
-        "trust": "which is not worked out for a noise that owners make together",
-        "owners.benefit": "under which owners may wait for a model that nobody buys",
-        "learners": "which is worked out for one buyer",
-        "pricing": "which would learn from prices at which nothing is bought",
-        "time": "which is worked out for a market held once",
-        "policy.user": "under which owners count on a part of what is promised",
+        "trust": "because it does not support noise that owners make together",
+        "owners.benefit": "because owners may then wait for a model that nobody buys",
+        "learners": "because it supports one buyer only",
+        "pricing": "because it would learn from prices at which nothing is bought",
+        "time": "because it supports one period only",
+        "policy.user": "because owners then expect only a part of what is promised",
     }
 
     def is_used(self, scenario: Scenario) -> bool:

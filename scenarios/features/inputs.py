@@ -64,9 +64,9 @@ class StatedInputs(Feature):
     sentence = "inputs.txt.j2"
     topic = Topic("inputs", 9)
     excludes = {
-        "learners": "of which a learner alone has an answer at each end",
-        "pricing": "under which each end would take a search for a price",
-        "time": "in which each end would take all periods",
+        "learners": "because only a single learner has an answer at each end",
+        "pricing": "because each end would need a search for a price",
+        "time": "because each end would need all periods",
     }
 
     def is_used(self, scenario: Scenario) -> bool:

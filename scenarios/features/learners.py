@@ -43,13 +43,13 @@ class Learners(Feature):
     topic = Topic("learners", 16, "learners", "Who buys", 5)
     owners_alone = False
     excludes = {
-        "unions": "whose owners choose for themselves how to divide their budgets",
-        "owners.benefit": "of whose models owners have one use, not two",
-        "owners.report": "who would each ask for one",
-        "audit": "whose owners are taken for honest",
-        "owners.cost_at": "whose noise adds up in ways that no claim counts",
-        "policy.user": "of which it would have to see each apart",
-        "participation": "which are settled for owners who stay",
+        "unions": "because each owner divides its own budget among learners",
+        "owners.benefit": "because owners use one model, not two",
+        "owners.report": "because each learner would ask for one",
+        "audit": "because owners with several learners count as honest",
+        "owners.cost_at": "because no claim covers how their noise adds up",
+        "policy.user": "because it would have to see each learner separately",
+        "participation": "because it assumes that owners stay",
     }
 
     def check(self, scenario: Scenario) -> None:

@@ -29,7 +29,7 @@ class Participation(Feature):
     sentence = "participation.txt.j2"
     topic = Topic("owners", 14)
     owners_alone = False
-    excludes = {"public_good": "under which what leaving brings is not known"}
+    excludes = {"public_good": "because the surplus of leaving is then unknown"}
 
     def is_used(self, scenario: Scenario) -> bool:
         """Test whether owners may leave."""

@@ -31,8 +31,8 @@ class PersonalModels(Feature):
     sentence = "personal.txt.j2"
     topic = Topic("model", 14)
     excludes = {
-        "learners": "since it is not worked out how models of several learners are combined",
-        "time": "over which it is not worked out",
+        "learners": "because it cannot combine the models of several learners",
+        "time": "because it supports one period only",
     }
 
     def check(self, scenario: Scenario) -> None:

@@ -27,11 +27,11 @@ class LearnedPrice(Feature):
     sentence = "pricing.txt.j2"
     topic = Topic("price", 10, "priced", "How the price was learned", 9)
     excludes = {
-        "unions": "whose members choose as one by search",
-        "learners": "who would each move a price while the others do",
-        "externalities": "which are settled at a price that stands",
-        "time": "whose periods are each settled at a price that stands",
-        "participation": "since who would rather leave is found at a price that stands",
+        "unions": "because their members choose together by search",
+        "learners": "because all learners would move prices at once",
+        "externalities": "because they are computed at a fixed price",
+        "time": "because each period is computed at a fixed price",
+        "participation": "because it is computed at a fixed price",
     }
 
     def check(self, scenario: Scenario) -> None:
@@ -46,7 +46,7 @@ class LearnedPrice(Feature):
             raise InputError("learner.pricing", rule, found, remedy)
         given = getattr(scenario.policy, key)
         if not isinstance(given, dict) and not np.any(np.asarray(given) > 0):
-            rule = "must be above 0 with [learner.pricing], which moves it by factors"
+            rule = "must be above 0 with [learner.pricing], because the search multiplies it"
             raise InputError(f"policy.{key}", rule, given)
         if make_declared(table_of(scenario)).needs_budget and not scenario.learner.budget:
             rule = 'is required with learner.pricing.aim = "budget"'

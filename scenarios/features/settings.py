@@ -83,7 +83,7 @@ class LossReports(Choice):
     key = "owners.report"
     title = "owners.report"
     example = ("owners.report=0.005",)
-    excludes = {PERSONS: "a loss report that counts single records"}
+    excludes = {PERSONS: "because a loss report protects single records"}
 
     def is_used(self, scenario: Any) -> bool:
         """Test whether owners report."""
@@ -114,8 +114,8 @@ class Baselines(Choice):
     title = "validation.baselines"
     example = ("validation.baselines=['plain']",)
     excludes = {
-        "learners": "which are compared with one training",
-        "time": "which are compared with one training",
+        "learners": "because it compares with one training",
+        "time": "because it compares with one training",
     }
 
     def is_used(self, scenario: Any) -> bool:
@@ -143,9 +143,9 @@ def leaves_value_open(scenario: Any) -> bool:
     return not all(one.knows_value for one in (scenario.learner, *(scenario.learners or ())))
 
 
-WELFARE = "without which no welfare is known"
-LOOSE = "what may not be bounded"
-ONCE = "whose claims are of records that are asked about once"
+WELFARE = "because welfare is then unknown"
+LOOSE = "a loss that may have no bound"
+ONCE = "because its claims assume that each record is used once"
 SETTINGS: dict[str, Choice] = {
     "owners.report": LossReports(),
     "owners.cost_at": Setting(
@@ -168,7 +168,7 @@ SETTINGS: dict[str, Choice] = {
         "learning.accounting",
         *("learning.accounting=printed", "learning.algorithm=weighted", *GAUSSIAN),
         title='learning.accounting = "printed"',
-        excludes={PERSONS: "whose noise is for one record"},
+        excludes={PERSONS: "because its noise protects one record"},
         test=equals("learning.accounting", "printed"),
     ),
     "learning.overlap": Setting(
@@ -180,16 +180,16 @@ SETTINGS: dict[str, Choice] = {
         "learning.gradient_bound",
         "learning.gradient_bound=3",
         excludes={
-            "owners.cost_at": f"under which owners would count their cost on {LOOSE}",
-            "owners.report": f"to which the report would add {LOOSE}",
-            "time": "over which budgets would be counted as sold",
+            "owners.cost_at": f"because owners would count their cost on {LOOSE}",
+            "owners.report": f"because the report would add {LOOSE}",
+            "time": "because it would count budgets as sold",
         },
     ),
     "learning.one_record": Setting(
         "learning.algorithm",
         *("learning.algorithm=sgd1", *GAUSSIAN),
         title="an algorithm that picks single records",
-        excludes={PERSONS: "whose noise is for one record"},
+        excludes={PERSONS: "because its noise protects one record"},
         test=lambda scenario: scenario.learning.one_by_one,
     ),
     **{
@@ -227,8 +227,8 @@ SETTINGS: dict[str, Choice] = {
         *("behaviours=[{kind='neighbours'}]", "network.sight={kind='ring'}"),
         title="owners who see their neighbours alone",
         excludes={
-            "policy.whole": "whose policy may settle no whole profiles",
-            "regulation.price_floor": "since under it they meet in more than sums",
+            "policy.whole": "because the policy must not depend on whole profiles",
+            "regulation.price_floor": "because owners then affect each other by more than sums",
         },
         test=sees_neighbours,
     ),
@@ -236,7 +236,7 @@ SETTINGS: dict[str, Choice] = {
         "network.trade",
         "network.trade={kind='complete'}",
         title="[network.trade]",
-        excludes={"owners.report": "in which an owner may deal with no learner at all"},
+        excludes={"owners.report": "because an owner may then deal with no learner"},
     ),
     "regulation.price_floor": Setting(
         "regulation.price_floor",
@@ -256,16 +256,16 @@ SETTINGS: dict[str, Choice] = {
         title='learner.value.money = "unknown"',
         test=leaves_value_open,
         excludes={
-            "learners": "beside which several values would be compared",
+            "learners": "because learners are compared by their values",
             "externalities": WELFARE,
             "regulation": WELFARE,
             "participation": WELFARE,
-            "behaviours": "so that nobody knows what it costs the learner",
-            "pricing": "by which no price can be judged",
-            "go": "by which no model can be weighed",
-            "time": "over which no period can be weighed",
-            "contributions": "in units of which answers are paid",
-            "withdrawal": "in units of which a loss is told",
+            "behaviours": "because their cost to the learner is then unknown",
+            "pricing": "because no price can then be judged",
+            "go": "because no model can then be judged",
+            "time": "because no period can then be judged",
+            "contributions": "because answers are paid in units of it",
+            "withdrawal": "because it measures a loss in units of it",
             "network": WELFARE,
         },
     ),

@@ -36,9 +36,9 @@ class SizesAlone(Feature):
     sentence = "sizes.txt.j2"
     topic = Topic("no records", 1, applies=bool)
     excludes = {
-        "owners.report": "under which no owner has a record to report on",
-        "time": "in which no record is there to be charged in a ledger",
-        "data.person": "in whose table no row is an owner's person",
+        "owners.report": "because no records are there to report on",
+        "time": "because no records are there to charge in a ledger",
+        "data.person": "because no row of the table belongs to an owner",
     }
 
     def is_used(self, scenario: Scenario) -> bool:
@@ -64,7 +64,7 @@ class SizesAlone(Feature):
         """Refuse public rows that leave none to owners, and owners told apart in no way or two."""
         scenario.data.check_owners()
         if scenario.data.public_rows == "all":
-            rule = "must be a number, which leaves rows to the owners"
+            rule = "must be a number, so that rows remain for the owners"
             raise InputError("data.public_rows", rule, '"all"', "Or set owners.records.")
 
     def warnings(self, run: Run) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ class Time(Section):
             raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
         if self.composition == "fresh" and self.periods > 1 and not self.arriving:
             left = "none would be left to ask about after the first period"
-            rule = f'must be "sequential" where no records arrive: {left}'
+            rule = f'must be "sequential" if no records arrive: {left}'
             remedy = "Set time.growth or time.arrived."
             raise InputError("time.composition", rule, format_value("fresh"), remedy)
         if self.saving == "even" and (self.lifetime_epsilon is None or self.composition == "fresh"):
@@ -128,7 +128,7 @@ class Time(Section):
         if bool(outside) != bool(self.arrivals):
             who = format_value(outside[0]) if outside else "nobody"
             found = f"{self.arrivals:g} with {who} outside"
-            rule = "must be above 0 where owners are neither in time.first nor have an entry"
+            rule = "must be above 0 if an owner is neither in time.first nor has an entry"
             raise InputError("time.arrivals", f"{rule}, and only there", found)
         return np.array([0 if name in outside else stated.get(name, 1) for name in names])
 
@@ -144,18 +144,18 @@ class Periods(Feature):
     sentence = "time.txt.j2"
     topic = Topic("time", 15, "time", "From period to period", 8)
     excludes = {
-        "unions": "whose members would have to come and go together",
-        "network": "whose nodes are the owners of one period",
-        "learners": "whose owners sell to one learner",
-        "externalities": "whose owners have nothing in common",
-        "public_good": "whose owners lose the model by leaving",
-        "owners.report": "where it would be spent in every period",
-        "owners.cost_at": "where budgets are counted as sold",
-        "learning.accounting": "whose periods compose",
-        "learning.algorithm=best": "whose training is one over all periods",
-        "learning.clipping=best": "whose training is one over all periods",
-        "learning.mechanism=best": "whose training is one over all periods",
-        "participation": "where time.patience says it",
+        "unions": "because their members would have to come and go together",
+        "network": "because its nodes are the owners of one period",
+        "learners": "because owners then sell to one learner",
+        "externalities": "because owners over time count as independent",
+        "public_good": "because owners would lose the model by leaving",
+        "owners.report": "because it would be spent in every period",
+        "owners.cost_at": "because budgets over time count as sold",
+        "learning.accounting": "because its periods compose",
+        "learning.algorithm=best": "because it trains once over all periods",
+        "learning.clipping=best": "because it trains once over all periods",
+        "learning.mechanism=best": "because it trains once over all periods",
+        "participation": "because time.patience states who leaves",
     }
 
     def check_owners(self, scenario: Scenario, names: Sequence[str]) -> None:

@@ -31,16 +31,16 @@ class SecureAggregation(Feature):
     sentence = "trust.txt.j2"
     topic = Topic("privacy", 4)
     excludes = {
-        "learning.aggregation": "which shows no single answer",
-        "learning.accounting": "since noise as published is each owner's own",
-        "learning.overlap": "since a record with several owners moves one sum several times",
-        "learning.gradient_bound": "of which it is not known what holds",
-        "owners.report": "since a report is an answer that the learner sees by itself",
-        "owners.cost_at": "whose claims owners.cost.fears names",
-        "validation.baselines": "which are trained on answers seen one by one",
-        "behaviours.dishonest": "of whose effect on the others' noise nothing is known",
-        "learners": "each of whom would need noise of its own",
-        "time": "over which it is not counted yet",
+        "learning.aggregation": "because it shows no single answer",
+        "learning.accounting": "because published noise is drawn by each owner alone",
+        "learning.overlap": "because a record with several owners changes one sum several times",
+        "learning.gradient_bound": "because no guarantee is known for it",
+        "owners.report": "because the learner sees each report separately",
+        "owners.cost_at": "because owners.cost.fears names the claims",
+        "validation.baselines": "because they are trained on separate answers",
+        "behaviours.dishonest": "because their effect on the others' noise is unknown",
+        "learners": "because each learner would need its own noise",
+        "time": "because it is not accounted over time",
     }
 
     def is_used(self, scenario: Scenario) -> bool:
@@ -51,7 +51,7 @@ class SecureAggregation(Feature):
         """Refuse costs against somebody else than the learner, who then sees most."""
         fears = scenario.owners.cost.fears
         if fears not in (None, "learner"):
-            rule = f"needs {self.title}: otherwise the learner sees every answer, and so sees most"
+            rule = f"needs {self.title}: otherwise the learner sees every answer"
             raise InputError("owners.cost.fears", rule, format_value(fears), "Leave it out.")
 
     def check(self, scenario: Scenario) -> None:
@@ -61,7 +61,7 @@ class SecureAggregation(Feature):
             supported = quote_choices(
                 [name for name, one in ALGORITHMS.items() if one.sums_suffice]
             )
-            rule = f"must be {supported} with {self.title}, under which the learner sees only sums"
+            rule = f"must be {supported} with {self.title}, because the learner then sees only sums"
             raise InputError("learning.algorithm", rule, format_value(learning.algorithm))
         noise = learning.mechanism
         if noise != BEST and not any(kind.divides for kind in kinds_of(noise)):

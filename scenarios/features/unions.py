@@ -42,12 +42,12 @@ class Unions(Feature):
     result = "unions"
     sentence = "unions.txt.j2"
     topic = Topic("unions", 18, "unions", "Who acts together", 4)
-    excludes = {"participation": "which are settled for owners who stay"}
+    excludes = {"participation": "because it assumes that owners stay"}
 
     def check(self, scenario: Scenario) -> None:
         """Refuse unions that share a name or a member, or members that move at once."""
         if scenario.market.activation != "sequential":
-            rule = 'must be "sequential" with unions, whose members move at once'
+            rule = 'must be "sequential" with unions, because members move together'
             found = format_value(scenario.market.activation)
             raise InputError("market.activation", rule, found, "Leave it out.")
         union_of: dict[str, str] = {}

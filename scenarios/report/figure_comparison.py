@@ -65,7 +65,7 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     left = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
     scale = Scale.linear(np.concatenate([*left, [0.0]]))
     _draw_owners(kept, scale, left, few)
-    _finish_panel(kept, scale, len(rows), f"left to each owner, {unit}", zero=True)
+    _finish_panel(kept, scale, len(rows), f"surplus of each owner, {unit}", zero=True)
     scale = _draw_gains(gains, rows)
     _finish_panel(gains, scale, len(rows), f"learner's gain, {unit}", zero=True)
     for place, row in enumerate(rows):

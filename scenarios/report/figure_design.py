@@ -23,10 +23,8 @@ from scenarios.report.figure_scale import Scale
 from scenarios.report.wording import money_heading
 
 HEIGHT = 4.2  # inches
-NOTE = (
-    "Each dot is a policy, its owners in equilibrium; hollow: an owner would rather not take part"
-)
-MARKS = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"))
+NOTE = "Each mark is a policy with its owners in equilibrium. Hollow: an owner would lose."
+MARKS = (("o", "●○"), ("s", "■□"), ("^", "▲△"), ("D", "◆◇"))
 RING: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
 
 
@@ -38,18 +36,23 @@ def design_figure(content: dict[str, Any]) -> Figure:
     paid = Scale.over(np.array([row["payments"] for row in rows] or [1.0]))
     errors = [*(row["relative_fitness"] for row in rows), content["outside"]]
     error = Scale.over(100 * np.array(errors))
-    kept = [row for row in content["policies"] if not row["refused"]]
-    names = list(dict.fromkeys(policy_name(row) for row in kept))
-    for rank, name in enumerate(names):
+    drawn: dict[str, list[dict[str, Any]]] = {
+        policy_name(row): [] for row in content["policies"] if not row["refused"]
+    }
+    for row in rows:
+        if policy_name(row) in drawn:
+            drawn[policy_name(row)].append(row)
+    for rank, name in enumerate(filter(drawn.get, drawn)):
         colour = PALETTE[rank % len(PALETTE)]
-        mark = MARKS[rank // len(PALETTE) % len(MARKS)]
-        for row in rows:
-            if policy_name(row) == name:
-                face = {True: colour, False: "none"}[bool(row["feasible"])]
-                x, y = _place_policy(row, paid, error)
-                axes.plot(x, y, mark[0], markersize=5, color=colour, markerfacecolor=face)
+        mark, (solid, hollow) = MARKS[rank // len(PALETTE) % len(MARKS)]
+        faces = {True: colour, False: "none"}
+        for row in drawn[name]:
+            x, y = _place_policy(row, paid, error)
+            face = faces[bool(row["feasible"])]
+            axes.plot(x, y, mark, markersize=5, color=colour, markerfacecolor=face)
+        sign = solid if any(row["feasible"] for row in drawn[name]) else hollow
         top = 1 - (1.0 + 0.2 * rank) / HEIGHT
-        figure.text(1 - 1.75 / WIDTH, top, f"{mark[1]} {name}", color=colour, fontsize=8)
+        figure.text(1 - 1.75 / WIDTH, top, f"{sign} {name}", color=colour, fontsize=8)
     best = [row for row in rows if row["efficient"]]
     line = [
         paid.place([row["payments"] for row in best]),

@@ -63,7 +63,7 @@ def paths_figure(content: Mapping[str, Any], paths: pd.DataFrame) -> Figure:
     owners = [owner["name"] for owner in content["owners"]]
     shown = owners[:COLOURED]
     starts = f"{len(content['starts']):,} starts"
-    note = f"Privacy budget of each owner, round by round, from {starts}; broken: equilibria"
+    note = f"Privacy budget of each owner, round by round, from {starts}; dashed: equilibria"
     if len(shown) < len(owners):
         note += f"\nThe first {len(shown)} of {len(owners):,} owners"
     figure = new_page(HEIGHT + 1.4, "Where play leads", note)

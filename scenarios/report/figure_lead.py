@@ -182,7 +182,9 @@ def promised_figure(result: dict[str, Any]) -> Figure | None:
             axes.plot([first, last], [row + 0.2] * 2, color=colour, linewidth=3)
         axes.plot(middle, row + 0.2, marker="oD"[row], markersize=7, color=colour, linestyle="none")
     scale.rule(axes, "x")
-    axes.axvspan(*sorted((scale.limits()[0], 0.0)), color=BAND, linewidth=0, zorder=0)
+    losses = sorted((scale.limits()[0], 0.0))
+    for row in range(len(rows)):  # beside the bars alone, so that it is whole behind no text
+        axes.fill_betweenx([row + 0.08, row + 0.32], *losses, color=BAND, linewidth=0, zorder=0)
     axes.axvline(0.0, color=MUTED, linewidth=1)
     make_rows(axes, len(rows))
     axes.set_xlabel(f"{money_heading(result)}; shaded: a loss")

@@ -103,7 +103,7 @@ def _draw_money(axes: Axes, owners: Sequence[Content], content: Content) -> None
     for place, one in enumerate(owners):
         label = f"{format_cents(one['paid'])} of {cash(one['payment'])}"
         if one["paid"] is None:
-            label = "cannot be told"
+            label = "unknown"
         elif one["share"] == 1:
             label = cash(one["paid"])
         axes.annotate(label, (1, place), (6, 0), ha="left", color=MUTED, **BESIDE)

@@ -63,7 +63,7 @@ def make_memo(content: Content, date: dt.date) -> Document:
     result = _result_of(content)
     tables: dict[str, Table | None] = {"money": None, "model": None, "asked": None}
     if subject == "compare":
-        tables["money"] = _alternatives_table(content)
+        tables |= {"money": _alternatives_table(content), "model": _models_table(content)}
     else:
         tables |= {"money": _money_table(result), "asked": _owners_table(result)}
         if result.get("errors"):
@@ -156,19 +156,13 @@ def _say(content: Content, subject: str, name: str) -> tuple[str, ...]:
     for topic, phrase in MORE.get((subject, name), ()):
         lines += render_lines(topic, phrase, content)
     if len(lines) > LINES:
-        lines = [*lines[:LINES], f"{len(lines) - LINES:,} more remarks stand in report.html."]
+        lines = [*lines[:LINES], f"{len(lines) - LINES:,} more remarks are in report.html."]
     return tuple(lines)
 
 
 def _model_lines(content: Content, subject: str) -> tuple[str, ...]:
     if subject == "compare":
-        told = content["alternatives"][:MOST]
-        texts = [render_phrase("errors", "compared", row, content) for row in told]
-        return tuple(
-            f"{alternative_name(row)}: {text}"
-            for row, text in zip(told, texts, strict=True)
-            if text
-        )
+        return tuple(render_lines("errors", "beside_all", content))
     result = _result_of(content)
     if not result.get("errors"):
         return ()
@@ -249,7 +243,7 @@ def money_columns(owners: Sequence[Content]) -> dict[str, list[float]]:
     """Make columns of money by heading: cents that add up down each column, and along each row.
 
     >>> rows = [{"payment": 666.6666, "privacy_cost": 10.0}] * 3
-    >>> money_columns(rows)["Paid"], money_columns(rows)["Left to it"]
+    >>> money_columns(rows)["Paid"], money_columns(rows)["Surplus"]
     ([666.67, 666.67, 666.66], [656.67, 656.67, 656.66])
     """
     paid = round_payments([row["payment"] or 0.0 for row in owners])
@@ -261,12 +255,26 @@ def money_columns(owners: Sequence[Content]) -> dict[str, list[float]]:
     columns = {"Paid": paid, "Privacy cost": cost}
     if any(other):
         columns["Benefit less taxes"] = other
-    return columns | {"Left to it": left}
+    return columns | {"Surplus": left}
 
 
 def _sum_cents(amounts: Sequence[float]) -> float:
     total = sum(amounts)
     return round(total, 2) if all(map(has_cents, amounts)) else total
+
+
+def _models_table(content: Content) -> Table | None:
+    """Errors of the models of a comparison, as forecast and as measured."""
+    rows = []
+    for row in content["alternatives"][:MOST]:
+        if not row.get("errors"):
+            return None
+        show = error_format(row["errors"], content)
+        ahead = row["errors"].get("forecast")
+        found = (row["errors"].get("measured") or {}).get("trained")
+        forecast = show(ahead["trained"]) if ahead else "–"
+        rows.append((alternative_name(row), forecast, show(found["mean"]) if found else "–"))
+    return Table(("Alternative", "Error, forecast", "Error, measured"), tuple(rows))
 
 
 def _alternatives_table(content: Content) -> Table:
@@ -277,6 +285,6 @@ def _alternatives_table(content: Content) -> Table:
         amounts = [alternative_gain(row), row["payments"], row["owners_surplus"], row["welfare"]]
         cells = [format_cents(amount) for amount in amounts]
         told.append((alternative_name(row), format_percent(row["chance_pays"], 2), *cells))
-    heads = ("Learner's gain", "Paid in all", "Left to owners", "All together")
+    heads = ("Learner's gain", "Paid in all", "Owners' surplus", "All together")
     named = [money_heading(content, head) for head in heads]
     return Table(("Alternative", "Chance that buying pays", *named), tuple(told))

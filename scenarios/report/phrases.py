@@ -250,12 +250,12 @@ def has_part(name: str) -> Callable[[Content], bool]:
 
 
 SECTIONS = [
-    (1, "asked", "What was asked"),
+    (1, "asked", "The question"),
     (2, "sells", "Who sells what"),
-    (10, "settled", "Did the market settle?"),
-    (11, "model", "What model comes out"),
+    (10, "settled", "Is there an equilibrium?"),
+    (11, "model", "The model"),
     (12, "trust", "Can the forecast be trusted?"),
-    (13, "promised", "What exactly is promised to whom"),
+    (13, "promised", "Privacy guarantees"),
     (14, "small-print", "Small print"),
 ]
 TRAINED = has_part("validation")

@@ -150,7 +150,7 @@ class Data(Section):
                 raise InputError("data.rows_per_person", rule, rows, "Leave it out.")
             return
         if self.unit != "one record":
-            rule = "must be left out with data.person, which is the unit"
+            rule = "must be left out with data.person, because a person is then the unit"
             raise InputError("data.unit", rule, format_value(self.unit), "Leave it out.")
         if self.person in (self.target, self.owner):
             rule = "must differ from target and owner"

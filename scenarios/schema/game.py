@@ -81,7 +81,7 @@ class GameOwners(Section):
     def _named(self) -> GameOwners:
         records = self.records
         if isinstance(records, dict) and self.names is not None:
-            rule = "must be left out where records are given by name"
+            rule = "must be left out if records are given by name"
             raise InputError("owners.names", rule, format_value(self.names))
         if not isinstance(records, (dict, tuple)) and self.names is None:
             rule = "must be a list or a table, or go with owners.names"

@@ -502,7 +502,7 @@ class Learning(Section):
     def _check_accounting(self) -> None:
         able = list_accountings(self.mechanism, self.trains_by.published_formula)
         if self.mechanism == BEST and self.accounting is not None:
-            rule = 'must be left out with mechanism "best", which compares them all'
+            rule = 'must be left out with mechanism "best", because it compares them all'
             raise InputError("learning.accounting", rule, format_value(self.accounting))
         if self.accounting is not None and self.accounting not in able:
             where = self._says("mechanism")

@@ -219,7 +219,7 @@ class Scenario(Section):
                 found = f"{format_value(given)} with {loss}"
                 raise InputError(f"data.{key}", rule, found, "Leave it out.")
         if data.target in data.bounds and self.learning.labels:
-            rule = f"has no range with {loss}, under which it is one of two values"
+            rule = f"has no range with {loss}, because it is then one of two values"
             found = format_value(list(data.bounds[data.target]))
             raise InputError(f"data.bounds.{data.target}", rule, found, "Leave it out.")
 
@@ -254,7 +254,7 @@ class Scenario(Section):
         learning = self.learning
         loss = f"loss {format_value(learning.loss)}"
         if per in LABELLED and not learning.labels:
-            rule = f'must be "rmse" with {loss}, whose target is a number'
+            rule = f'must be "rmse" with {loss}, because its target is a number'
             remedy = f"Or set learning.loss to {names_with(LOSSES, 'labels')}."
             raise InputError(f"{table}.per", rule, format_value(per), remedy)
         if per in LABELLED:

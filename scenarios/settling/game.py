@@ -39,7 +39,7 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     owners = market_owners(
         scenario,
         data,
-        lambda: measure.own(isolated_as_known(data, planner)),
+        lambda: measure.isolated(isolated_as_known(data, planner)),
         partial(count_cost, scenario, planner),
         planner.forecast.dispersion,
     )

@@ -146,13 +146,13 @@ class Column:
     def unfit(self) -> str:
         """Reason for which it is no feature; empty for a good one."""
         if escape_control(self.name) != self.name:
-            return "a name with a character that cannot be seen"
+            return "its name has an invisible character"
         if not len(self.known):
             return "empty in the public rows"
         if self.missing > MOST_MISSING:
             return "mostly missing"
         if len(self.values) == 1:
-            return "one value only"
+            return "only one value"
         if self._beyond:
             return "numbers too large to compute with"
         named = NUMBERING & set(self.words) and (self.is_text or self.is_whole)
@@ -161,11 +161,11 @@ class Column:
         # A name without a Latin letter or a digit has no words, and says nothing.
         names_owners = bool(self.words) and set(self.words) <= OWNER_NAMES | BESIDE_OWNER
         if self.is_whole and names_owners:
-            return "numbers that stand for names"
+            return "codes of owners"
         if self.is_text and all(DATE.fullmatch(str(value)) for value in self.values):
-            return "dates: make numbers of them to use them"
+            return "dates: convert them to numbers to use them"
         if self.is_text and len(self.values) > MOST_CATEGORIES:
-            return f"texts of {len(self.values):,} kinds"
+            return f"{len(self.values):,} different texts"
         return ""
 
     @property

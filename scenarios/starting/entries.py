@@ -1,4 +1,4 @@
-"""Text of a first scenario, each entry with its reason and with how to overrule it."""
+"""Text of a first scenario, each entry with its reason and how to change it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMED = 12  # owners and columns whose names are written out
 WIDTH = 112  # characters of a line
 BESIDE = 35  # where a comment beside a short entry begins
 TEMPLATE = "first.toml.j2"
-FINDINGS = {  # what is printed of a draft, and how to overrule it
+FINDINGS = {  # what is printed of a draft, and how to change it
     "target": "--target COLUMN",
     "loss": "learning.loss",
     "owners": "--owner COLUMN, --owners N",
@@ -51,7 +51,7 @@ def render_scenario(guesses: Guesses, offer: Offer, privacy: str, **values: Any)
 
 
 def list_findings(guesses: Guesses, offer: Offer, privacy: str) -> list[tuple[str, str, str]]:
-    """List what was guessed, for the terminal: what of, what, and how to overrule it."""
+    """List what was guessed, for the terminal: what of, what, and how to change it."""
     ways = FINDINGS if offer.trades else FINDINGS | {"money": NO_MONEY}
     found = {name: render_phrase("first", name, guesses, offer, privacy) for name in ways}
     return [(name.replace("_", " "), text, ways[name]) for name, text in found.items() if text]

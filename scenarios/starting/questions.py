@@ -22,8 +22,8 @@ MOST = 1e12
 DIGITS = 4  # of the likely value within a range
 FACTORS = "unit_cost", "decisions", "years"  # of the money for a unit of RMSE
 GUIDE = (
-    "Type a number, or a range such as 20-50, whose geometric middle is taken as likely. "
-    "Press Enter where nobody knows: nothing is invented for it."
+    "Type a number, or a range such as 20-50. The geometric mean of a range counts as likely. "
+    "Press Enter if nobody knows: init then invents no number for it."
 )
 
 
@@ -110,7 +110,7 @@ QUESTIONS = (
     ),
     Question(
         "leak_chance",
-        "How likely does a record become known anyway, without this market, in percent?",
+        "How likely is it, in percent, that a record becomes known anyway, without this market?",
         "% likely anyway",
         most=100.0,
     ),

@@ -81,7 +81,7 @@ def find_target(
     if not able:
         rule = "needs a column of numbers or of two values to predict"
         remedy = "Name it with --target COLUMN."
-        raise InputError("--target", rule, f"none of {len(columns)} that can be told", remedy)
+        raise InputError("--target", rule, f"none among {len(columns)}", remedy)
     often = [
         one
         for one in able
@@ -97,7 +97,7 @@ def find_target(
         if not asks and (last.is_protected or unclear):
             shown = ", ".join(format_value(one.name, 25) for one in able[-3:])
             rule = "must be given: no column is clearly the one to predict"
-            remedy = f"Type --target {format_value(last.name)}, say."
+            remedy = f"Name it, for example --target {format_value(last.name)}."
             raise InputError("--target", rule, f"possible ones, such as {shown}", remedy)
         return Role(last, "the last column")
     return Role(columns[called], "by its name")
@@ -203,13 +203,13 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
     for one in able:
         told = one.explains(y)
         if told > SAME:
-            left_out[one.name] = "it gives the target away"
+            left_out[one.name] = "it determines the target"
         elif told > LEAKS:
-            left_out[one.name] = f"alone it tells {told:.0%} of the target: likely a leak"
+            left_out[one.name] = f"alone it explains {told:.0%} of the target: likely a leak"
         elif one.known_later:
-            left_out[one.name] = "by its name it is known only later"
+            left_out[one.name] = "its name suggests that it is known only later"
     while given := _together_the_target([one for one in able if one.name not in left_out], y):
-        left_out[given] = "with others it gives the target away"
+        left_out[given] = "together with others it determines the target"
     used = tuple(one.name for one in able if one.name not in left_out)
     if not used:
         found = f"no column beside {format_value(target.name)}"

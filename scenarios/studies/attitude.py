@@ -22,6 +22,7 @@ from scenarios.summary.verdict import LEVEL, chance_above, quantiles
 DRAWS = 400  # resamples of the possible worlds
 ERRORS = 2.0  # standard errors within which scores are equal
 PRECISION = 1e-3  # of the payments: how near the best money is found
+SURE = 0.9  # share of the possible worlds in which the best offer gains more than one worse than it
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,24 @@ def judge(name: str, scenario: Scenario, prepared: Prepared, epsilon: Array) -> 
     return Alternative(name, kind, scenario, left_out, epsilon, payments, surplus, gains, error)
 
 
+def as_good(best: Alternative, other: Alternative, attitude: Attitude, seed: int) -> bool:
+    """Test whether an offer is as good as the best one, as far as the forecast can tell.
+
+    It is if the best gains more in fewer than `SURE` of the possible worlds, the same ones for
+    both; more by over a thousandth of the payments, within which money is searched. A quantile of
+    the gain is as good within `noise_between`.
+    """
+    if attitude.quantile is not None:
+        apart = float(attitude.score(best.gains) - attitude.score(other.gains))
+        return apart <= noise_between(best, other, attitude, seed)
+    if len(other.gains) != len(best.gains):
+        return False
+    least = PRECISION * max(best.payments, other.payments)
+    return bool(np.mean(best.gains - other.gains > least) < SURE)
+
+
 def noise_between(one: Alternative, other: Alternative, attitude: Attitude, seed: int) -> float:
-    """Difference of two scores that worlds and search cannot tell from none.
+    """Difference of two scores that chance in the worlds and the search may have made.
 
     It is twice the standard error of the difference, by resampling the possible worlds, the same
     ones for both, and a thousandth of the payments, within which money is searched.
@@ -186,8 +203,8 @@ def pick(
 ) -> Pick | None:
     """Pick among offers; None where none is allowed, or none gains more than ``worth``.
 
-    Offers whose scores cannot be told apart from the best are equally good. The simplest of them
-    is taken: all owners before some, then the stated policy before others, then the largest score.
+    Of the best offer and those that are `as_good` the simplest is taken: all owners before some,
+    then the stated policy before others, then the largest score.
     """
     allowed = [
         one
@@ -198,13 +215,7 @@ def pick(
         return None
     ranked = sorted(allowed, key=lambda one: -float(attitude.score(one.gains)))
     best = ranked[0]
-    top = float(attitude.score(best.gains))
-    tied = [
-        one
-        for one in ranked
-        if one is best
-        or top - attitude.score(one.gains) <= noise_between(best, one, attitude, stated.seed)
-    ]
+    tied = [one for one in ranked if one is best or as_good(best, one, attitude, stated.seed)]
 
     def complexity(one: Alternative) -> tuple[int, bool]:
         unit = getattr(one.scenario.policy, "per", None) != getattr(stated.policy, "per", None)

@@ -123,7 +123,7 @@ def prepare_audit(
         If there are several learners and no budgets, or if nothing bounds a record's gradient.
     """
     if scenario.learners and budgets is None:
-        rule = "must be left out of an audit, which tests what one learner sees"
+        rule = "must be left out of an audit, because it tests one learner only"
         found = f"{len(scenario.learners)} more"
         raise InputError("learners", rule, found, "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)

@@ -250,7 +250,7 @@ def check_comparable(wanted: Sequence[Alternative]) -> None:
     if len(set(names)) < len(wanted):
         raise InputError("compare", "needs alternatives that differ", ", ".join(names))
     if any(one.scenario.time for one in wanted):
-        rule = "must be left out of a comparison, which has one period"
+        rule = "must be left out of a comparison, because it has one period"
         raise InputError("time", rule, "[time]", "Leave it out.")
     currencies = sorted({str(one.scenario.currency or "none") for one in wanted})
     if len(currencies) > 1:
@@ -264,7 +264,7 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
         return None
     if one.scenario.learners:
         rule = (
-            "must be left out where the money of a policy is set: one learner's payments change "
+            "must be left out if the money of a policy is set: one learner's payments change "
             "what the others buy"
         )
         remedy = "Give each learner its policy, and compare without an aim."

@@ -147,7 +147,7 @@ def _meet(
     """Find the money that brings a measure, which rises with it, to 1; or to the most below it."""
     pricing = scenario.learner.pricing
     if pricing is not None:
-        rule = "must be left out where the money in the policy is set to an aim"
+        rule = "must be left out if the money in the policy is set to an aim"
         found = format_value(pricing.kind)
         raise InputError("learner.pricing", rule, found, "Leave one of them out.")
 
@@ -170,7 +170,7 @@ def _meet(
     here, there = _bracket(missed, here, off)
     if abs(there) > FURTHEST:
         return scaled(here, False)
-    log = brentq(missed, here, there, xtol=close / 100)
+    log = brentq(lambda at: missed(at) * (abs(missed(at)) > close), here, there, xtol=close / 100)
     if abs(missed(log)) <= close:
         return scaled(log, True)
     return scaled(log - 2 * NARROW, False, 1 + missed(log + 2 * NARROW))

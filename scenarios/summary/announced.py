@@ -194,7 +194,7 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         yield "unions", f"{left}: no contract says how members divide", "them", LEAVE
     if run.answering is not None:
         terms = "the terms of an exchange are what was sold"
-        rule = f"must leave out who answers otherwise than it sold: {terms}"
+        rule = f"must leave out owners who do not answer as sold: {terms}"
         yield "behaviours", rule, "such owners", "Leave them out."
     if scenario.policy.kind == "user":
         known = "so that all parties know what payments follow from"
@@ -204,10 +204,12 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         rule = "must be another in an exchange: answers are tried on rows that only the learner has"
         yield "policy.kind", rule, format_value("contribution"), "Name one that pays by sales."
     if scenario.learner.go != "always":
-        rule = 'must be "always" in an exchange, whose contract pays for every answer delivered'
+        rule = (
+            'must be "always" in an exchange, because its contract pays for every answer delivered'
+        )
         yield "learner.go", rule, format_value(scenario.learner.go), LEAVE
     if scenario.owners.report:
-        rule = "must be 0 in an exchange, in which nothing is reported before trading"
+        rule = "must be 0 in an exchange, because nothing is reported before trading"
         yield "owners.report", rule, f"{scenario.owners.report:g}", LEAVE
     if free:
         rule = "must end below infinity in an exchange: nothing is released without noise"
@@ -247,7 +249,7 @@ def _training_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         yield "data.public_rows", f"must be above 0 in an exchange: {why}", "0", "Set it."
     if not loss.linear:
         able = names_with(LOSSES, "linear")
-        rule = f"must be {able} in an exchange, which trains linear models"
+        rule = f"must be {able} in an exchange, because it trains linear models"
         yield "learning.loss", rule, format_value(loss.name), "Set it."
     elif width > LARGEST:
         why = "their scale would not fit into a contract"
@@ -256,7 +258,9 @@ def _training_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if not (ALGORITHMS[algorithm].aggregates or ALGORITHMS[algorithm].scores):
         able = names_with(ALGORITHMS, "aggregates")
         releasing = names_with(ALGORITHMS, "scores")
-        rule = f"must be {able}, or {releasing}, in an exchange, whose owners all answer in a round"
+        rule = (
+            f"must be {able}, or {releasing}, in an exchange, because all owners answer in a round"
+        )
         yield "learning.algorithm", rule, format_value(algorithm), "Set it."
     if run.scenario.learning.weights == "observed":
         rule = 'must be "size", "equal" or "precision" in an exchange'
@@ -327,5 +331,5 @@ def _unconfirmed(law: Mechanism, *, opened: bool) -> tuple[str, str, object, str
         remedy = f"Set it to {able}, and leave out learning.delta."
     if opened:
         remedy = "Set learning.exact = true: no other noise is compared then."
-    rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
+    rule = f"must be {able} in an exchange, because OpenDP must confirm the noise"
     return f"learning.{key}", rule, found, remedy

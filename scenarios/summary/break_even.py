@@ -10,7 +10,7 @@ from learning.arrays import Array
 from learning.forecast.measures import Measure
 from learning.forecast.prediction import quantiles
 from scenarios.run import Run
-from scenarios.summary.errors import decides_otherwise, plain_measure, unit_of_errors
+from scenarios.summary.errors import plain_measure, unit_of_errors
 from scenarios.summary.verdict import LEVEL, STANDARD_ERRORS
 
 
@@ -30,7 +30,7 @@ def break_even_part(run: Run) -> dict[str, Any] | None:
     """
     measure = plain_measure(run)
     special = run.contest is not None or run.history is not None or run.game.policy.pays_for_fitness
-    if measure is None or special or decides_otherwise(run) or not run.asks:
+    if measure is None or special or not run.asks:
         return None
     paid = float(run.game.payments(run.epsilon).sum())
     forecast = run.planner.forecast

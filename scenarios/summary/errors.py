@@ -42,7 +42,7 @@ def errors_part(run: Run) -> dict[str, Any]:
     target = run.data.table.target_name
     measure = plain_measure(run)
     forecast = None
-    if measure is not None and not decides_otherwise(run):
+    if measure is not None:
         forecast = forecast_errors(run, measure)
     return {
         "per": unit_of_errors(run),
@@ -69,14 +69,6 @@ def plain_measure(run: Run) -> Measure | None:
     if not (loss.quadratic or loss.labels):
         return None
     return run.planner.measure(Decisions() if loss.labels else None)
-
-
-def decides_otherwise(run: Run) -> bool:
-    """Test whether the learner's own model labels rows by another kind of features.
-
-    How often that is wrong no law tells.
-    """
-    return run.data.loss.labels and run.data.alternative is not None
 
 
 def forecast_errors(run: Run, measure: Measure) -> dict[str, Any]:

@@ -168,7 +168,9 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     """
     if LOADED:
         found = ", ".join(path.name for path in LOADED)
-        raise InputError(OPTION, "must be left out with --scheduler, whose workers lack it", found)
+        raise InputError(
+            OPTION, "must be left out with --scheduler, because its workers lack it", found
+        )
     with connect(address, "--scheduler") as client:
         yield client.get_executor(pure=False), sum(client.nthreads().values())
 

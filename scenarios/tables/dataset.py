@@ -192,7 +192,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     read = partial(pool_records, scenario, raw, table, division=division)
     return MarketData(
         pooled=pooled,
-        public=learner_sample(scenario, table, encoder, own, whose, features.ratio_each),
+        public=learner_sample(scenario, table, encoder, own, whose, features.other_kind),
         fresh=fresh,
         encoder=encoder,
         division=division,
@@ -233,7 +233,7 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
         rule += "where forecasts are made from public rows alone"
         raise raw.error("public_rows", rule, f"0, and {found}", "Set data.public_rows.")
     if scenario.learning.one_by_one and scenario.data.order == "shuffled":
-        rule = 'must be "as_is" where single records are asked for '
+        rule = 'must be "as_is" if single records are asked for '
         rule += "of a table that is read in parts"
         remedy = "Set it, or take another learning.algorithm."
         raise raw.error("order", rule, f'"shuffled", and {found}', remedy)

@@ -13,7 +13,6 @@ from typing import cast
 
 import numpy as np
 
-from learning.arrays import Array
 from learning.data.division import Division
 from learning.data.encoding import Encoder
 from learning.data.expansion import KINDS, LINEAR
@@ -31,7 +30,7 @@ from learning.forecast.feature_choice import (
 )
 from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.pooled import Pooled
-from learning.forecast.public_sample import PublicSample
+from learning.forecast.public_sample import OtherKind, PublicSample
 from learning.losses.loss import Fresh, Loss
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
@@ -63,16 +62,17 @@ class Features:
     forecasts: tuple[KindForecast, ...] = ()
 
     @property
-    def ratio_each(self) -> tuple[Array, Array] | None:
-        """Losses of each public row under the learner's best kind, and the market's, (n,) both.
+    def other_kind(self) -> OtherKind | None:
+        """Public rows under the learner's best kind, and the market's; None where that is the best.
 
-        The second is of the public model, which has the stated penalty. None where they are of one
-        kind.
+        The model of the market's kind is the public one, which has the stated penalty.
         """
         if not self.tried or self.tried[0].kind == self.kind:
             return None
+        best = self.tried[0]
         (same,) = (one for one in self.tried if one.kind == self.kind)
-        return self.tried[0].lost, same.stated
+        scores = np.stack([best.scores[0], same.scores[1]])
+        return OtherKind(np.stack([best.lost, same.stated]), scores)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def find_alternative(features: Features, read: Callable[[Encoder], Records]) -> 
 
     ``read`` encodes all records, and those held out, by an encoder.
     """
-    if features.ratio_each is None:
+    if features.other_kind is None:
         return None
     best = features.tried[0]
     return Alternative(best, partial(read, best.encoder))
@@ -141,30 +141,23 @@ def settle_features(
         rule = "needs a linear model, since a network makes its own features"
         raise InputError("learning.features", rule, stated, "Leave it out.")
     if not len(public):
-        rule = "must be above 0 where kinds of features are compared on them"
+        rule = "must be above 0 if kinds of features are compared on these rows"
         raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
     encoder = None if stated == BEST else fit_kind(scenario, table, stated, public)
     tried = _try_kinds(scenario, table, public, stated)
     if encoder is not None:
-        return Features(stated, encoder, _own_kinds(scenario, tried, stated))
+        return Features(stated, encoder, _best_first(tried))
     forecasts = []
     for own in tried:
         sample = learner_sample(scenario, table, own.encoder, public, None)
         inputs = learner_inputs(scenario, sample, own.encoder, division)
         forecasts.append(forecast_kind(own, inputs))
     chosen = choose_kind(forecasts).own
-    own_kinds = _own_kinds(scenario, tried, chosen.kind)
-    return Features(chosen.kind, chosen.encoder, own_kinds, tuple(forecasts))
+    return Features(chosen.kind, chosen.encoder, _best_first(tried), tuple(forecasts))
 
 
-def _own_kinds(scenario: Scenario, tried: Sequence[OwnFit], kind: str) -> tuple[OwnFit, ...]:
-    """Sort the kinds that the learner's own model may be of, best of its rows first.
-
-    Where a learner counts wrong labels or the cost of decisions, it is of the market's kind: no
-    forecast tells how another kind decides.
-    """
-    if scenario.learning.labels and scenario.learner.worth is not None:
-        return tuple(one for one in tried if one.kind == kind)
+def _best_first(tried: Sequence[OwnFit]) -> tuple[OwnFit, ...]:
+    """Sort the learner's own models by their loss on rows that were left out."""
     return tuple(sorted(tried, key=lambda one: one.error))
 
 
@@ -245,7 +238,7 @@ def learner_sample(
     encoder: Encoder,
     rows: Rows,
     whose: np.ndarray | None,
-    ratio_each: tuple[Array, Array] | None = None,
+    other_kind: OtherKind | None = None,
 ) -> PublicSample | None:
     """Encode the learner's own sample, public rows of ``table``; None where there is none."""
     if not len(rows):
@@ -260,7 +253,8 @@ def learner_sample(
         whose,
         scenario.data.order == "shuffled",
         shrinks=learning.start == "shrunk",
-        ratio_each=ratio_each,
+        other_kind=other_kind,
+        made=encoder.expansion is not None,
     )
 
 

@@ -46,7 +46,7 @@ def table_path(scenario: Scenario) -> Path:
         return folder / PUBLISHED[source]
     elif os.path.isdir(folder):
         found = f"no such file in {folder}"
-    rule = f"{format_value(source)} needs {PUBLISHED[source]}, which does not come with the program"
+    rule = f"{format_value(source)} needs {PUBLISHED[source]}, which is not bundled"
     given = f"Give the folder that holds it with --data DIR or {DATA_VARIABLE}=DIR"
     raise InputError("data.source", rule, found, f"{given}, or the file with --set data.path=FILE.")
 

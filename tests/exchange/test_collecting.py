@@ -32,7 +32,7 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
     said = play(contract, folder, lambda: dpmarket("collect", folder / CONTRACT))
     assert [status for status, _, _ in said] == [0, 0, 0] and not any(err for _, _, err in said)
     assert (
-        "question 1 of 2 is in" in said[0][1] and "for Alpha, Beta, Gamma to answer" in said[0][1]
+        "Question 1 of 2 is in" in said[0][1] and "Alpha, Beta, Gamma may answer it" in said[0][1]
     )
     assert "round 1: answers of Alpha, Beta, Gamma; noise of" in said[1][1]
     assert "epsilon 2 (Alpha), 3 (Beta), 4 (Gamma); no simulation" in said[2][1]
@@ -79,7 +79,7 @@ def test_answers_come_by_mail_and_are_laid_under_their_names(laid, dpmarket, tmp
     status, out, _ = dpmarket("collect", folder / CONTRACT, mail / "1.json", "--out", shared)
     assert (
         status == 4
-        and "1 of 3 answers; waiting for Alpha, Gamma: the contract waits for everybody" in out
+        and "1 of 3 answers; waiting for Alpha, Gamma. The contract waits for everybody" in out
     )
     status, out, _ = dpmarket(
         "collect", folder / CONTRACT, shared, mail / "0.json", mail / "1.json", mail / "2.json"
@@ -180,7 +180,7 @@ def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket): 
     status, out, _ = dpmarket("collect", folder / CONTRACT)
     assert status == 3 and "Gamma's answer to round 1 hardly differs from Alpha's to round 1" in out
     assert (
-        "Alpha's answer is not used: its numbers are suspicious" in out
+        "Alpha's answer is not used, because its numbers are suspicious" in out
         and not (folder / query_name(2)).exists()
     )
     status, out, _ = dpmarket("collect", folder / CONTRACT, "--accept", "Alpha")
@@ -190,7 +190,7 @@ def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket): 
     status, out, _ = dpmarket(
         "collect", folder / CONTRACT, "--accept", "Alpha", "--accept", "Gamma"
     )
-    assert status == 0 and "question 2 of 2" in out
+    assert status == 0 and "Question 2 of 2" in out
 
 
 def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypatch):  # noqa: F811

@@ -119,8 +119,8 @@ def test_an_owner_reads_what_it_is_about_to_do_and_no_digit_of_its_disk_tells_an
     lines = dict(contract_lines(contract))
     assert "a score, 4 numbers that say" in lines["question"]
     assert "second moments, 10 numbers that say how fast" in lines["question"]
-    assert "its score to 1.5, by one weight in both sums" in lines["clipping"]
-    assert "no budget comes back" in lines["withdrawal"] and "one Newton step" in lines["model"]
+    assert "its score to 1.5, with one weight in both sums" in lines["clipping"]
+    assert "its budget stays spent" in lines["withdrawal"] and "one Newton step" in lines["model"]
     assert "withdrawal" not in dict(contract_lines(small_contract(2)))
 
 

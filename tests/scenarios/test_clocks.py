@@ -10,6 +10,8 @@ from scenarios.planning import planning_inputs
 from scenarios.runner import run
 from scenarios.tables.dataset import market_data
 
+pytestmark = pytest.mark.coarse
+
 __all__ = ["quick_module"]  # a fixture of every test
 
 

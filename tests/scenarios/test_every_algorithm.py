@@ -17,6 +17,8 @@ from scenarios.schema.learning import Learning
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
+pytestmark = pytest.mark.coarse
+
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = (
     "synchronous",

@@ -21,6 +21,8 @@ from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
 from scenarios.summary.verdict import chance_above
 
+pytestmark = pytest.mark.coarse
+
 ONE_STEP = ["learning.algorithm=one_step", "learning.mechanism=l2", "validation.runs=40"]
 RULE = [*ONE_STEP, "learner.go=worth_it"]
 

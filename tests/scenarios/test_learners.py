@@ -200,7 +200,7 @@ def test_what_several_learners_are_refused(path):
         with pytest.raises(InputError, match="learners: must be left out of"):
             study(scenario)
     with pytest.raises(
-        InputError, match="learners: must be left out where the money of a policy is set"
+        InputError, match="learners: must be left out if the money of a policy is set"
     ):
         compare(
             [Alternative("a", scenario), Alternative("b", load(path))],

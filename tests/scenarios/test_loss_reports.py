@@ -20,6 +20,8 @@ from scenarios.training import train_at
 from tests.scenarios.test_owners_who_differ import SCENARIO as NAMED
 from tests.scenarios.test_owners_who_differ import table
 
+pytestmark = pytest.mark.coarse
+
 SCENARIO = NAMED.replace('owner = "owner"', 'features = ["x"]\nsplit = [380, 380, 380]').replace(
     "benefit = 40.0", "benefit = 0.0"
 )

@@ -12,6 +12,8 @@ from scenarios.report.page import render
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
+pytestmark = pytest.mark.coarse
+
 SMALL = ["data.split=[6000,600,200]", "owners.epsilon=[1.0,10.0]", "validation.runs=5"]
 ONE_STEP = ["learning.algorithm=one_step", "learning.mechanism=l2"]
 PERSONAL = [*SMALL, *ONE_STEP, "owners.personal=true", "owners.benefit=5000.0"]

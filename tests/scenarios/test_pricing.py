@@ -192,6 +192,6 @@ def test_money_that_is_set_to_an_aim_is_not_learned_too(path):
     scenario = load(path, ["learner.pricing.kind=bayesian"])
     with pytest.raises(
         InputError,
-        match=r"^learner.pricing: must be left out where the money in the policy is set to an aim",
+        match=r"^learner.pricing: must be left out if the money in the policy is set to an aim",
     ):
         at_spending(scenario, None, 10.0)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sizes import thinned
 
 from scenarios.planning import prepare
 from scenarios.runner import run
@@ -47,7 +48,7 @@ def test_lending_banks_settle_are_certified_and_the_forecast_holds():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", thinned([1, 2, 3], [2]))
 def test_shuffled_insurers_agree_under_other_seeds_too(seed):
     result = insurers(f"seed={seed}", "validation.runs=100")
     assert result["validation"]["agrees"] and abs(result["validation"]["z_score"]) <= 3

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import thinned
 from three_owners import PUBLIC, SCENARIO, SIZES, draw_rows
 
 from learning.errors import InputError
@@ -32,6 +33,14 @@ MARKETS: dict[str, tuple[str, ...]] = {
     "what a user gets": ("learning.algorithm=best", "learning.mechanism=best"),
     "one share of two": ("learning.mechanism=gaussian", "learning.delta=1e-6"),
 }
+EVERYDAY = (
+    "a random sample",
+    "rows kept aside",
+    "labels",
+    "prices per owner",
+    "too few records",
+    "what a user gets",
+)
 OF_OWNERS = ("name", "records", "epsilon", "payment", "surplus", "claimed_epsilon", "weight")
 
 
@@ -48,7 +57,7 @@ def write_both(folder: Path, changes: tuple[str, ...]) -> tuple[Scenario, Scenar
     return full, load(folder / "full.toml", [*changes, *stated, rows])
 
 
-@pytest.mark.parametrize("name", MARKETS)
+@pytest.mark.parametrize("name", thinned(MARKETS, EVERYDAY))
 def test_the_market_is_the_same_to_the_last_bit(tmp_path, name):
     full, stated = write_both(tmp_path, MARKETS[name])
     there, absent = (run(one, training=False).content for one in (full, stated))

@@ -18,6 +18,8 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.studies.comparison import Alternative, compare, comparison
 from scenarios.studies.design import design_part, design_scenario
 
+pytestmark = pytest.mark.coarse
+
 QUICK = ("market.starts=1", "validation.runs=5", "learning.clip=4.0")
 RMSE = "learner.value={per='rmse', money=50000}"
 COLUMNS = 8

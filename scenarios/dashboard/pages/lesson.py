@@ -31,7 +31,7 @@ TITLES = {
     3: "What the learner pays",
     4: "Equilibrium and training",
 }
-LEGEND = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
+LEGEND = [("paid", "paid"), ("lost", "privacy cost"), ("left", "surplus")]
 
 say = partial(render_part, of="lesson.html.j2")
 
@@ -70,7 +70,7 @@ def _show_noise() -> None:
 
     with _step(1):
         Controls(groups=group_controls([dial]), done=answered, event_move=turn)
-        caption = "How likely each noisy answer is, with your record and without."
+        caption = "The probability density of the noisy answer, with your record and without it."
         Panel(html=draw_noise(epsilon) + say("sure", epsilon), caption=caption)
 
 
@@ -85,8 +85,8 @@ def _show_choice(screen: Screen, show: Show) -> None:
     place = [row["name"] for row in now.owners].index(one.name)
     own = _find_controls(screen, f"{PRICE}.{place}")
     caption = (
-        f"What {one.name} would keep at each ε, everyone else staying where they are; "
-        "the ring is its best answer."
+        f"The surplus of {one.name} at each ε, with the others' budgets fixed. "
+        "The ring is its best response."
     )
     with _step(2):
         show_controls(screen, show, own or _find_controls(screen, PRICE))
@@ -98,7 +98,7 @@ def _show_payments(screen: Screen, show: Show) -> None:
     now = screen.played.rounds[-1]
     with _step(3):
         show_controls(screen, show, _find_controls(screen, MONEY))
-        heading = "<h3>What is left to the learner</h3>"
+        heading = "<h3>The learner's gain</h3>"
         bars = draw_bars(now) + render_part("legend", LEGEND)
         Panel(html=f"{bars}{heading}{draw_gains(now.facts)}")
         Panel(html=render_part("buying_pays", now), live=True)

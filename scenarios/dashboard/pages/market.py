@@ -37,14 +37,12 @@ TELL_EVERY = 0.15  # seconds between two tellings of how far a training is
 SLOWEST = 700  # milliseconds: between two rounds, and for all of them
 QUICKEST = 120
 PLAYED_IN = 9000
-LINKS = [("scale", "sells little … much"), ("left", "wider line: is paid more")]
-MARKS = [("stands", "where it stands"), ("best", "its best answer to the others")]
+LINKS = [("scale", "darker: sells more"), ("left", "wider line: is paid more")]
+MARKS = [("stands", "its present ε"), ("best", "its best response")]
 PAID = ("paid", "paid")
 USED = ("used", "use of the model")
-LEFT = [("lost", "what its privacy costs it"), ("left", "what it keeps")]
-INTERVALS = (
-    "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
-)
+LEFT = [("lost", "privacy cost"), ("left", "surplus")]
+INTERVALS = "Dots: forecasts. Bars: intervals, 95 % for the error and 90 % for the gain"
 
 
 @solara.component
@@ -85,10 +83,7 @@ def _show_pictures(played: Played, now: Round) -> None:
     links = draw_network(now) + render_part("legend", LINKS)
     Panel(html=links, title="Who deals with whom", kind="card")
     curves = [(one.name, draw_curve(now, one)) for one in now.curves]
-    caption = (
-        "What an owner would keep (up) at each privacy budget ε (across), everyone else "
-        "staying where they are."
-    )
+    caption = "An owner's surplus at each privacy budget ε, with the others' budgets fixed."
     if len(curves) < len(now.owners):
         caption += f" The {len(curves)} owners with most money at stake, of {len(now.owners):,}."
     told = render_part("legend", MARKS) + render_part("together", curves)
@@ -96,7 +91,7 @@ def _show_pictures(played: Played, now: Round) -> None:
     Panel(html=told, title=title, caption=caption, kind="card whole")
     used = [USED] * any(row["benefit"] for row in now.owners)
     legend = render_part("legend", [PAID, *used, *LEFT])
-    Panel(html=draw_bars(now) + legend, title="Who keeps what", kind="card")
+    Panel(html=draw_bars(now) + legend, title="Payments and surplus", kind="card")
 
 
 def _show_model(screen: Screen, training: Training) -> None:
@@ -106,7 +101,7 @@ def _show_model(screen: Screen, training: Training) -> None:
     gains = draw_gains(facts, result)
     told = f"{draw_errors(facts, result)}<h3>What the learner gains</h3>{gains}"
     caption = INTERVALS + ", and nine single trainings in ten" * (result is not None) + "."
-    Panel(html=told, title="What model comes out, and does it pay?", caption=caption, kind="card")
+    Panel(html=told, title="How good is the model, and does it pay?", caption=caption, kind="card")
 
 
 def _trained_result(screen: Screen, training: Training) -> Mapping[str, Any] | None:
@@ -129,7 +124,7 @@ def _show_training(screen: Screen, training: Training, tell: Callable[[Any], Non
     title = f"Train {runs:,} times with real noise"
     with solara.Div(classes=["panel", "card", "whole"]):
         told = render_part("checked", training, screen.played)
-        Panel(html=told, title="Is it true? Train, and see", live=True)
+        Panel(html=told, title="Test the forecast by training", live=True)
         Buttons(
             title="Training",
             buttons=[make_button("train", title, disabled=busy, kind="main")],

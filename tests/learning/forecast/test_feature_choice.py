@@ -17,7 +17,16 @@ from learning.losses.losses import make_loss
 def own_of(kind, lost, width):
     """Own model of a kind with given losses."""
     encoder = SimpleNamespace(n_parameters=width)
-    return OwnFit(kind, encoder, np.zeros(width), lost, lost, float(lost.mean()), (lost, lost))
+    return OwnFit(
+        kind,
+        encoder,
+        np.zeros(width),
+        lost,
+        lost,
+        np.stack([lost, lost]),
+        float(lost.mean()),
+        (lost, lost),
+    )
 
 
 def fitted(loss, rows, kind="splines", seed=1, penalty=0.0):

@@ -1,13 +1,22 @@
 """Relative fitness in a user's own terms: exact for squared errors, counted along rehearsals for labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from populations import generated, two_kinds
 from sklearn.isotonic import IsotonicRegression
 
-from learning.forecast.decisions import DecisionCost, Decisions, RisingCurve, alarm_chances
+from learning.forecast.decisions import (
+    DecisionCost,
+    Decisions,
+    RisingCurve,
+    alarm_chances,
+    compare_own_kinds,
+)
 from learning.forecast.measures import RELATIVE, MeasuredForecast, RootMeanSquare
 from learning.forecast.prediction import Prediction
+from learning.forecast.public_sample import OtherKind
 from learning.losses.loss import FreshRecords
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
@@ -197,6 +206,31 @@ def test_the_gain_in_possible_worlds_is_that_of_the_measure_in_each():
     told = Prediction(np.array([0.0, 0.21]), np.array([0.44, 0.69]))
     measure = RootMeanSquare(1.0, np.array([1.0, 4.0]))
     np.testing.assert_allclose(told.gain(10.0, 1.0, measure), [10 * 0.2 - 1, 10 * 2 * 0.2 - 1])
+
+
+def test_an_own_model_of_another_kind_costs_as_many_times_the_public_one_as_on_rows_left_out():
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    lost = np.array([[0.1, 0.1, 0.1, 0.1], [0.2, 0.2, 0.2, 0.6]])
+    scores = np.array([[2.0, 1.0, -1.0, 1.0], [2.0, -1.0, 1.0, 1.0]])  # one false alarm; and a miss
+    worlds = [np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1])]
+    decisions = Decisions(false_alarm=2.0, miss=4.0)
+    found = compare_own_kinds(OtherKind(lost, scores), y, decisions, worlds)
+    half = 3.0 / 2
+    assert found.lost[0] == pytest.approx(0.1 / 0.3)
+    np.testing.assert_allclose(found.lost[1], [0.1 / 0.3, 0.1 / 0.2])
+    assert found.costs[0] == pytest.approx((2 + half) / (8 + half))
+    np.testing.assert_allclose(found.costs[1], [(2 + half) / (8 + half), half / (8 + half)])
+
+    curve = RisingCurve.fit(np.array([0.0, 1.0]), np.array([0.1, 0.4]))
+    there = (np.array([0.2, 0.3]), np.array([0.25, 0.2]))
+    plain = DecisionCost(
+        decisions, Squared(), (scores, y), curve, (curve, curve), there, (0.2, 0.2)
+    )
+    other = replace(plain, own_kind=found)
+    fitness = (1 + np.array([0.2, 0.3])) * found.lost[1] - 1  # of that model, over the public one's
+    np.testing.assert_allclose(other.own_in_worlds(fitness), there[1] * found.costs[1])
+    assert other.own(1.2 * found.lost[0] - 1) == pytest.approx(0.2 * found.costs[0])
+    assert other.isolated(0.2) == plain.own(0.2)  # an owner's own model is of the market's kind
 
 
 def test_the_own_model_of_a_world_is_as_far_off_the_curve_as_it_was_found_to_be():

@@ -72,8 +72,12 @@ def test_the_law_of_a_step_of_labels_is_nearly_what_rehearsals_measure(loss):
 
 
 @pytest.mark.slow
-def test_the_law_of_a_step_is_what_rehearsals_measure(bootstrap):
-    """Mean over 6 starts and 2,000 draws each, within 4 standard errors and what the law leaves out, 2 % here."""
+def test_the_law_of_a_step_is_what_rehearsals_measure(bootstrap, monkeypatch):
+    """Mean over 6 starts and 2,000 draws each, within 4 standard errors and what the law leaves out, 2 % here.
+
+    The law, by which bounds are chosen, leaves chance in the bias.
+    """
+    monkeypatch.setattr(Rehearsal, "_remove_chance", lambda self, start, held: held)
     bounds = bounded(bootstrap)
     level = 2e-5
     sizes = np.array([1000.0, 2000.0, 3000.0])

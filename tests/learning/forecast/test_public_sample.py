@@ -272,3 +272,20 @@ def test_samples_of_other_kinds_start_as_much_further_off_and_see_other_moments(
     logs = np.log(np.concatenate(moments))
     error = MOMENTS / np.sqrt(2 * logs.size)
     assert abs(logs.std() - MOMENTS) < 6 * error and abs(logs.mean()) < 6 * error
+
+
+def test_residuals_of_made_features_are_inflated_by_each_rows_leverage():
+    """Second route: the diagonal of the hat matrix X (X'X)^-1 X'. Large errors where it is large."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack([rng.lognormal(sigma=1.5, size=(60, 2)), np.ones(60)])
+    y = x @ np.array([1.0, -1.0, 0.5]) + rng.normal(size=60) * x[:, 0]
+    hat = x @ np.linalg.inv(x.T @ x) @ x.T
+    residuals = y - hat @ y
+    made = PublicSample(x, y, made=True)
+    assert made.fitness.optimum == pytest.approx(np.mean(residuals**2 / (1 - np.diag(hat))))
+    np.testing.assert_allclose(made.truth, np.linalg.lstsq(x, y, rcond=None)[0])
+    plain = PublicSample(x, y)
+    assert plain.fitness.optimum == pytest.approx(np.mean(residuals**2) * 60 / 57)
+    assert made.fitness.optimum > 1.05 * plain.fitness.optimum
+    exact = PublicSample(x, np.zeros(60), made=True)  # no residual at all
+    assert exact.fitness.optimum == 0.0

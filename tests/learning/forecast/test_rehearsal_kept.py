@@ -60,6 +60,7 @@ CHANGES = {
     "bias": lambda of: replace(of, bias=np.array([0.0, 0.0, 1e-6])),
     "seed": lambda of: replace(of, seed=4),
     "decline": lambda of: replace(of, decline=1.0),
+    "in doubt": lambda of: replace(of, in_doubt=True),
 }
 CALLS = {
     "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
@@ -147,7 +148,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "clocks",
         "seed",
     }
-    tried |= {"aggregation", "noises", "decline", "bias"}
+    tried |= {"aggregation", "noises", "decline", "bias", "in_doubt"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {
         "centre",

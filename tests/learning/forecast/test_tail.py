@@ -12,7 +12,7 @@ from learning.forecast.tail import (
     SCALES,
     SHAPES,
     best_radius,
-    chance_of_bias,
+    expected_size,
     fit_tail,
     fresh_gradients,
     stretch_residuals,
@@ -188,16 +188,17 @@ def test_rows_that_are_fitted_without_error_stay():
     assert stretch_residuals(exact, bounds) is exact
 
 
-def test_the_chance_in_a_bias_is_its_variance_over_samples():
-    """What clipping takes at the optimum of skewed records, drawn again and again, against what each sample tells of it."""
-    told = []
-    moved = []
-    for _ in range(300):
-        x = np.column_stack([np.ones(500), RNG.normal(size=500)])
-        y = RNG.exponential(size=500)
-        whole = 2 * (x @ np.linalg.lstsq(x, y, rcond=None)[0] - y)[:, None] * x
-        kept = whole * np.minimum(1, 3.0 / np.linalg.norm(whole, axis=1))[:, None]
-        moved.append(kept.mean(axis=0) / np.mean((whole == kept).all(axis=1)))
-        told.append(chance_of_bias(whole, kept) * np.sum(moved[-1] ** 2))
-    assert np.mean(told) == pytest.approx(np.var(moved, axis=0).sum(), rel=0.25)
-    assert chance_of_bias(whole, whole) == 0
+@pytest.mark.parametrize(("width", "length"), [(1, 0.5), (2, 2.0), (7, 1.0)])
+def test_the_expected_size_of_a_bias_by_brute_force(width, length):
+    """Mean square over 400,000 draws from the prior, weighted by their likelihood."""
+    rng = np.random.default_rng(0)
+    influence = rng.standard_normal((50, width))
+    unit = influence.var(axis=0).sum() / 50 / width
+    shown = np.full(width, length) * np.sqrt(unit)
+    share = rng.random(400_000)
+    true = rng.standard_normal((400_000, width)) * np.sqrt(unit * (1 / share - 1))[:, None]
+    near = np.exp(-0.5 * np.sum((true - shown) ** 2, axis=1) / unit)
+    square = np.average(np.sum(true**2, axis=1), weights=near)
+    found = expected_size(influence - influence.mean(axis=0) + shown, influence)
+    assert found**2 * (shown @ shown) == pytest.approx(square, rel=0.15)
+    assert expected_size(np.zeros((50, width)), influence) == 1

@@ -13,7 +13,7 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import mean_gradient, release
+from learning.privacy.release import bare_answer, release
 from learning.privacy.release_terms import ReleaseTerms
 
 WIDTHS = (1, 2, 3, 6, 12, 24, 25, 47, 60)
@@ -77,7 +77,7 @@ def test_neighbouring_tables_get_the_same_refusals_charges_and_files(tmp_path, f
             count["answered" if isinstance(told[0], bytes) else "refused"] += 1
             if isinstance(told[0], bytes):
                 means = [
-                    mean_gradient(*table, point, terms, tables.persons)
+                    bare_answer(*table, point, terms, tables.persons)
                     for table in (tables.first, tables.second)
                 ]
                 moved = (
@@ -160,9 +160,9 @@ def test_what_becomes_of_a_record_depends_on_no_other_and_on_no_place():
         phi = rng.uniform(-1, 1, width)
         single = ReleaseTerms("bank", "loans", 1, 1.0, 1, coordinates)
         whole = ReleaseTerms("bank", "loans", 67, 1.0, 1, coordinates)
-        alone = np.array([mean_gradient(x[[k]], y[[k]], phi, single) for k in range(67)])
-        assert np.array_equal(mean_gradient(x, y, phi, whole), alone.mean(axis=0))
+        alone = np.array([bare_answer(x[[k]], y[[k]], phi, single) for k in range(67)])
+        assert np.array_equal(bare_answer(x, y, phi, whole), alone.mean(axis=0))
         shifted = np.roll(x, 1, axis=0), np.roll(y, 1)
         assert np.array_equal(
-            mean_gradient(*shifted, phi, whole), np.roll(alone, 1, axis=0).mean(axis=0)
+            bare_answer(*shifted, phi, whole), np.roll(alone, 1, axis=0).mean(axis=0)
         )

@@ -18,7 +18,7 @@ from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.guarantees import guarantee_answers
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import mean_gradient, release
+from learning.privacy.release import bare_answer, release
 from learning.privacy.release_terms import ReleaseTerms
 from learning.randomness import Streams
 from learning.training.adassp import release_deviations
@@ -188,8 +188,8 @@ def test_release_counts_all_rows_of_a_person(tmp_path):
     for rows, persons, first in ((3, ["carla"] * 4 + list("bcdef"), 3), (1, names, 1)):
         zeros = np.ones(RECORDS)
         zeros[first : persons.count("carla")] = 0.0
-        wanted = mean_gradient(x * zeros[:, None], y * zeros, point, made[rows], np.arange(RECORDS))
-        assert np.array_equal(mean_gradient(x, y, point, made[rows], persons), wanted)
+        wanted = bare_answer(x * zeros[:, None], y * zeros, point, made[rows], np.arange(RECORDS))
+        assert np.array_equal(bare_answer(x, y, point, made[rows], persons), wanted)
     assert [account.answered for account in book.accounts] == [0, 1]
     with pytest.raises(InputError, match="bounds"):
         book.charge(replace(made[3].budget, bounds=made[1].budget.bounds), "release")

@@ -25,9 +25,9 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import (
+    bare_answer,
     clipped_mean_gradient,
     clipped_statistics,
-    mean_gradient,
     release,
 )
 from learning.privacy.release_terms import ReleaseTerms
@@ -271,7 +271,7 @@ def test_raw_records_are_clipped_here(which, factor, request):
         with np.errstate(over="ignore"):
             records = np.vstack([x[:-1], features]) * factor, np.append(y[:-1], target) * factor
         kept = np.nan_to_num(records[0], posinf=1e308, neginf=-1e308), np.nan_to_num(records[1])
-        means.append(mean_gradient(*kept, pair.query, announced))
+        means.append(bare_answer(*kept, pair.query, announced))
     moved = np.linalg.norm(means[0] - means[1], ord=coordinates.norm)
     assert (
         factor > 1e6 or moved > 0
@@ -325,8 +325,8 @@ def test_a_record_with_a_cell_that_is_no_number_counts_as_zeros_and_the_others_a
     point = np.full(4, 0.1)
     for clipping in ("parts", "record"):
         announced = terms(owner, coordinates=replace(coordinates, clipping=clipping))
-        wanted = mean_gradient(zeros, none, point, announced)
-        assert mean_gradient(cells, told, point, announced).tobytes() == wanted.tobytes()
+        wanted = bare_answer(zeros, none, point, announced)
+        assert bare_answer(cells, told, point, announced).tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("clipping", ["parts", "record"])
@@ -339,7 +339,7 @@ def test_infinite_numbers_count_as_very_large_ones(owner, clipping):
         cells = x.copy()
         told = y.copy()
         cells[3, 1], told[5] = huge, -huge
-        made.append(mean_gradient(cells, told, point, announced))
+        made.append(bare_answer(cells, told, point, announced))
     assert (
         made[0].tobytes() == made[1].tobytes() == made[2].tobytes() and np.isfinite(made[0]).all()
     )

@@ -11,7 +11,7 @@ from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import mean_gradient, release
+from learning.privacy.release import bare_answer, release
 from learning.privacy.release_terms import ReleaseTerms
 
 P = 4
@@ -45,7 +45,7 @@ def test_the_mean_is_that_of_training(loss):
     phi = np.array([0.3, -2.0, 1.0, 0.5])
     announced = terms(loss)
     wanted = announced.coordinates.oracle(X, targets(loss)).gradient(phi[None])[0]
-    np.testing.assert_allclose(mean_gradient(X, targets(loss), phi, announced), wanted, atol=1e-5)
+    np.testing.assert_allclose(bare_answer(X, targets(loss), phi, announced), wanted, atol=1e-5)
 
 
 def test_an_answer_is_that_mean_with_noise_from_opendp_and_is_charged(tmp_path):
@@ -55,7 +55,7 @@ def test_an_answer_is_that_mean_with_noise_from_opendp_and_is_charged(tmp_path):
     assert "2-norm: gradient 0.7, query 1000000000000.0" in announced.budget.bounds
     far = np.full(P, 1e9)
     made = release(X, targets(LOSSES["hinge"]), far, announced, ledger=book)
-    mean = mean_gradient(X, targets(LOSSES["hinge"]), far, announced)
+    mean = bare_answer(X, targets(LOSSES["hinge"]), far, announced)
     assert np.linalg.norm(mean) <= RADIUS and 0 < np.abs(made.answer - mean).max() < 8 * made.scale
     assert not made.claim.simulation and book.accounts[0].answered == 1
     assert made.scale == pytest.approx(
@@ -78,7 +78,7 @@ def test_a_record_moves_the_mean_by_the_sensitivity_at_most(loss, mechanism, fac
                 np.vstack([X[:-1], np.clip(x * factor, -1e307, 1e307)]),
                 np.append(targets(loss)[:-1], scaled),
             )
-            means.append(mean_gradient(*records, query, announced))
+            means.append(bare_answer(*records, query, announced))
         moved = np.linalg.norm(means[0] - means[1], ord=mechanism.norm)
         assert moved <= announced.sensitivity < 2 * RADIUS / 200 * (1 + 1e-9)
         assert factor > 1 or query[0] == 1000 or moved > announced.sensitivity * (1 - 1e-9)

@@ -261,7 +261,10 @@ def test_records_that_several_owners_hold_are_warned_of_in_the_report_too(
     assert "identical to a record of another owner" in (tmp_path / "r" / "report.html").read_text()
 
 
-HEAVY = "mesa matplotlib networkx sklearn joblib scipy.stats scipy.optimize dp_accounting opendp"
+HEAVY = (
+    "mesa matplotlib networkx sklearn joblib scipy.stats scipy.optimize scipy.special dp_accounting opendp "
+    "pyarrow.parquet exchange reproduction scenarios.tables.parts"
+)
 LOADED = """
 import sys
 from scenarios.command.main import main

@@ -47,7 +47,7 @@ def test_a_contract_is_made_signed_and_shown(result, dpmarket, tmp_path):
         and digest in out
         and "dpmarket contract show contract.json" in out
     )
-    assert "whether the forecast holds was not tried" in out
+    assert "the forecast was not tested" in out
     status, shown, err = dpmarket("contract", "show", made)
     assert status == 0 and err == "" and digest in shown
     for word in (
@@ -55,7 +55,7 @@ def test_a_contract_is_made_signed_and_shown(result, dpmarket, tmp_path):
         "owner 1",
         "owner 2",
         "within 24 hours",
-        "if 2 of the 2",
+        "provided that 2 of the 2",
         "loans 2025",
         "Laplace noise",
     ):
@@ -98,28 +98,28 @@ def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
         (
             {"rounds": 1},
             (
-                "It is asked once of each owner.",
-                "all wait for it",
+                "The learner asks each owner once.",
+                "everybody waits for it",
                 "4 public numbers",
                 "age 20 to 70 (45)",
             ),
         ),
         (
             {"noise": "gaussian"},
-            ("but for delta = 1e-6", "counted by zCDP", "epsilon and delta allow"),
+            ("apart from delta = 1e-6", "counted by zCDP", "epsilon and delta limit"),
         ),
         (
             {"growth": 2.0},
-            ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer"),
+            ("The answers spend 33.3 to 66.7 % of its budget", "of its first answer"),
         ),
         (
             {"loss": "logistic", "clipping": "record"},
-            ('claims: "no" or "yes"', "Each record's gradient is shortened to 2"),
+            ('claims: "no" or "yes"', "each record's gradient is shortened to 2"),
         ),
         ({"noise": {"overlap": 2}}, ("A record may sit with 2 of the owners",)),
         (
             {"clipping": "record", "bounds": {"target_bound": None}},
-            ("further than 0.8 from the start in any", "decides no refusal"),
+            ("further than 0.8 from the start in any", "No refusal depends on a record"),
         ),
         ({"currency": "EUR"}, ("EUR in all",)),
     ],
@@ -198,8 +198,8 @@ def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, pe
     assert made.unit == unit and {claim["unit"] for claim in made.claims} == {unit}
     assert made.terms("Alpha").budget.unit == made.terms("Alpha").claim.unit == unit
     out = said(capsys, made)
-    assert f"may give away of {unit}." in out and f"Differential privacy of {unit}:" in out
-    assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
+    assert f"reveal about {unit}." in out and f"Differential privacy of {unit}:" in out
+    assert f'The learner calls a record "{words}". This remark' in out and out.count(words) == 1
     claims = [claim | {"unit": words} for claim in made.claims]
     forged = encode_canonical(json.loads(made.raw) | {"claims": claims})
     with pytest.raises(InputError, match="claims: must follow from the other terms"):

@@ -129,6 +129,7 @@ def answer_to(port, path, *headers):
 
 
 @pytest.mark.slow
+@pytest.mark.browser  # which installs the extra app, and takes as long to start
 @pytest.mark.skipif(
     not (find_spec("solara") and find_spec("uvicorn")), reason="needs the extra app"
 )

@@ -109,7 +109,7 @@ def test_numbers_of_the_label_follow_from_the_claims(made):
     assert loss == {"epsilon": 7.25, "delta": 3e-6} and not errors_of(entry)
     assert entry["deployment"]["dp_variant"]["variant_name"] == "Approximate DP"
     text = render_document(make_label(other, DAY), "md").decode()
-    for found in ("7.25", "97", "4 answers", "3 × 10⁻⁶"):
+    for found in ("7.25", "97", "at most 4", "3 × 10⁻⁶"):
         assert found in text.replace("\u202f", " ").replace("\u00a0", " ")
 
 

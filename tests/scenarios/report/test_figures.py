@@ -1,5 +1,6 @@
 """Figures from saved tables: well formed, deterministic, legible in the corners of what a market can be."""
 
+import json
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -12,7 +13,14 @@ from result_folders import NAMES, calibrated, result, without_questions, write
 
 from scenarios.report.facts_owners import listed_first
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.figures import FIGURES, draw_figure, draw_figures, most_at_stake, read_table
+from scenarios.report.figures import (
+    FIGURES,
+    TABLES,
+    draw_figure,
+    draw_figures,
+    most_at_stake,
+    read_table,
+)
 
 OF_SOME = (
     "prices",
@@ -61,6 +69,17 @@ def drawn(folder) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in draw_figures(folder)}
 
 
+def one_drawn(name: str, folder) -> str:
+    """One figure of a result folder."""
+    made = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return draw_figure(name, made, {one: read_table(folder / f"{one}.csv") for one in TABLES})
+
+
+def said_by(name: str, folder) -> list[str]:
+    """Every text in it."""
+    return texts(one_drawn(name, folder))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_draws_well_formed_figures_with_nothing_outside_the_page(case, tmp_path):
@@ -80,12 +99,15 @@ def test_every_case_draws_well_formed_figures_with_nothing_outside_the_page(case
 @pytest.mark.slow
 def test_same_tables_give_the_same_bytes(tmp_path):
     folder = write(tmp_path / "r", result())
-    assert drawn(folder) == drawn(folder)
-    assert not re.search(r"\b20\d\d-\d\d-\d\d|Matplotlib v", "".join(drawn(folder).values()))
+    figures = drawn(folder)
+    assert figures == drawn(folder)
+    assert not re.search(r"\b20\d\d-\d\d-\d\d|Matplotlib v", "".join(figures.values()))
 
 
 def test_axes_say_what_they_show_in_plain_words(tmp_path):
-    figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", result())).items()}
+    folder = write(tmp_path / "r", result())
+    named = ("epsilon_paths", "payoff_curves", "forecast")
+    figures = {name: said_by(name, folder) for name in named}
     assert "privacy budget ε (log scale)" in figures["epsilon_paths"]
     assert "surplus (money)" in figures["payoff_curves"]
     assert "model error above the best possible (%, log scale)" in figures["forecast"]
@@ -97,20 +119,20 @@ def test_a_linear_axis_does_not_call_itself_logarithmic(tmp_path):
         outside_option__interval=[0.02, 0.04],
         outside_option__measured=0.03,
     )
-    assert "model error above the best possible (%)" in texts(
-        drawn(write(tmp_path / "r", made))["forecast"]
+    assert "model error above the best possible (%)" in said_by(
+        "forecast", write(tmp_path / "r", made)
     )
 
 
 @pytest.mark.slow
 def test_lines_are_named_at_their_ends_with_the_budget_settled_on(tmp_path):
-    labels = texts(drawn(write(tmp_path / "r", result(epsilon=[1.0, 2.5, 7.0])))["epsilon_paths"])
+    labels = said_by("epsilon_paths", write(tmp_path / "r", result(epsilon=[1.0, 2.5, 7.0])))
     for name, budget in zip(NAMES, ("1", "2.5", "7"), strict=True):
         assert f"{name}\u2002{budget}" in labels
 
 
 def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
-    root = ElementTree.fromstring(drawn(write(tmp_path / "r", result()))["epsilon_paths"])
+    root = ElementTree.fromstring(one_drawn("epsilon_paths", write(tmp_path / "r", result())))
     heights = sorted(
         float(node.attrib["y"])
         for node in root.iter("{http://www.w3.org/2000/svg}text")
@@ -121,9 +143,8 @@ def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
 
 @pytest.mark.slow
 def test_many_owners_are_grey_but_for_a_few_and_panels_are_nine(tmp_path):
-    figures = {
-        name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()
-    }
+    folder = write(tmp_path / "r", *CASES["many"])
+    figures = {name: said_by(name, folder) for name in ("epsilon_paths", "payoff_curves")}
     assert sum("\u2002" in text for text in figures["epsilon_paths"]) == 5
     assert any("in grey 81 others" in text for text in figures["epsilon_paths"])
     assert sum(text.startswith("Hospital") for text in figures["payoff_curves"]) == 9
@@ -163,26 +184,26 @@ def test_owners_are_listed_by_name_and_many_by_what_is_at_stake():
 
 
 def test_nothing_shared_and_no_protection_have_places_of_their_own(tmp_path):
-    labels = texts(drawn(write(tmp_path / "r", *CASES["ends"]))["epsilon_paths"])
+    labels = said_by("epsilon_paths", write(tmp_path / "r", *CASES["ends"]))
     assert "0" in labels and "∞" in labels
     assert f"{NAMES[0]}\u20020" in labels and f"{NAMES[1]}\u2002∞" in labels
 
 
 def test_forecast_figure_without_training_shows_forecast_and_outside_option_only(tmp_path):
-    labels = texts(drawn(write(tmp_path / "r", *CASES["no training"]))["forecast"])
+    labels = said_by("forecast", write(tmp_path / "r", *CASES["no training"]))
     assert "forecast from pooled records" in labels and "learner alone, forecast" in labels
     assert not any("trained" in label for label in labels)
 
 
 def test_names_are_shown_as_they_are(tmp_path):
-    labels = " ".join(texts(drawn(write(tmp_path / "r", *CASES["strange names"]))["payoff_curves"]))
+    labels = " ".join(said_by("payoff_curves", write(tmp_path / "r", *CASES["strange names"])))
     assert "<b>&\"'" in labels and "$x^2$ & y" in labels and "保险公司 🙂" in labels
 
 
 def test_an_owner_called_na_keeps_its_name(tmp_path):
     folder = write(tmp_path / "r", result(("NA", "1", "nan")))
     assert set(read_table(folder / "trajectory.csv")["owner"]) == {"NA", "1", "nan"}
-    assert "NA\u20023.21" in texts(drawn(folder)["epsilon_paths"])
+    assert "NA\u20023.21" in said_by("epsilon_paths", folder)
 
 
 def test_scale_is_logarithmic_beyond_a_decade_only():
@@ -217,9 +238,9 @@ def test_labels_move_apart_as_little_as_needed():
 
 @pytest.mark.slow
 def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
-    exact = texts(drawn(write(tmp_path / "e", result()))["forecast"])
+    exact = said_by("forecast", write(tmp_path / "e", result()))
     assert {"forecast from public rows", "(exact law)", "oracle law (pooled records)"} <= set(exact)
-    fitted = texts(drawn(write(tmp_path / "r", calibrated()))["forecast"])
+    fitted = said_by("forecast", write(tmp_path / "r", calibrated()))
     assert {"forecast from public rows", "(rehearsed)", "oracle fit (pooled records)"} <= set(
         fitted
     )
@@ -228,20 +249,20 @@ def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
 
 @pytest.mark.slow
 def test_the_forecast_figure_names_the_error(tmp_path):
-    said = texts(drawn(write(tmp_path / "n", calibrated("network")))["forecast"])
+    said = said_by("forecast", write(tmp_path / "n", calibrated("network")))
     assert any(
         text.startswith("Mean logistic loss above that of the best network found, in percent")
         for text in said
     )
     assert "model error above the best found (%, log scale)" in said
-    said = texts(drawn(write(tmp_path / "s", result()))["forecast"])
+    said = said_by("forecast", write(tmp_path / "s", result()))
     assert any(
         text.startswith("Mean squared error above that of the best possible model") for text in said
     )
 
 
 def test_where_nothing_is_asked_no_training_is_drawn(tmp_path):
-    said = texts(drawn(write(tmp_path / "n", without_questions()))["forecast"])
+    said = said_by("forecast", write(tmp_path / "n", without_questions()))
     assert "learner alone, measured" in said and not any(
         "trained" in text or "oracle" in text for text in said
     )
@@ -255,8 +276,8 @@ def test_owners_who_sell_alike_are_one_row_one_line_and_one_panel(tmp_path):
         like = table[table["owner"] == "North"]
         parts = [like.assign(owner=owner) for owner in ("North", "South", "East", "Centre")]
         pd.concat([table[table["owner"] == "West"], *parts]).to_csv(folder / f"{name}.csv")
-    said = {name: texts(svg) for name, svg in drawn(folder).items()}
-    for name in ("sales", "epsilon_paths", "payoff_curves"):
+    said = {name: said_by(name, folder) for name in ("sales", "epsilon_paths", "payoff_curves")}
+    for name in said:
         heads = [text.split("\u2002")[0] for text in said[name]]
         assert any(head.startswith("North") for head in heads) and "West" in heads, name
         assert not {"North", "South", "East", "Centre"} & set(heads), name
@@ -265,7 +286,7 @@ def test_owners_who_sell_alike_are_one_row_one_line_and_one_panel(tmp_path):
 
 def test_a_name_written_from_the_right_stays_apart_from_its_number(tmp_path):
     made = result(("North", "מרכז רפואי"), epsilon=[1.0, 2.0])
-    labels = texts(drawn(write(tmp_path / "r", made))["epsilon_paths"])
+    labels = said_by("epsilon_paths", write(tmp_path / "r", made))
     assert "\u2068מרכז רפואי\u2069\u20022" in labels
 
 
@@ -274,7 +295,7 @@ def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
     made = without_questions()
     made["forecast"] |= tiny
     made["outside_option"] |= tiny | {"measured": 5e-15}
-    said = texts(drawn(write(tmp_path / "n", made))["forecast"])
+    said = said_by("forecast", write(tmp_path / "n", made))
     assert not any("×" in text or "−" in text for text in said) and said.count("0\u00a0%") == 3
     assert "0.001" in said  # the axis ends there, not at the runs, which trained nothing
 

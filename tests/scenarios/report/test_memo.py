@@ -98,7 +98,7 @@ def test_money_adds_up_down_each_column_and_along_each_row():
         for i in range(1, 8)
     ]
     columns = money_columns(owners)
-    assert list(columns) == ["Paid", "Privacy cost", "Benefit less taxes", "Left to it"]
+    assert list(columns) == ["Paid", "Privacy cost", "Benefit less taxes", "Surplus"]
     for paid, cost, other, left in zip(*columns.values(), strict=True):
         assert round(paid - cost + other, 2) == left
     exact = {"Paid": 14000 / 3, "Privacy cost": 400.0}

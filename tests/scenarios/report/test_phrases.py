@@ -85,8 +85,10 @@ def test_only_an_exact_forecast_is_called_a_law():
     for name, case in CASES.items():
         text = told(case)
         exact = case["forecast"]["kind"] == "exact"
-        assert exact == ("No exact law is known" not in text or not sellers(case))
-        assert exact or not re.search(r"\blaw\b", text.replace("No exact law is known", "")), name
+        assert exact == ("No exact formula is known" not in text or not sellers(case))
+        assert exact or not re.search(r"\blaw\b", text.replace("No exact formula is known", "")), (
+            name
+        )
 
 
 def test_empty_lists_say_nothing():

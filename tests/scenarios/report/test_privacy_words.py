@@ -39,7 +39,7 @@ def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     }
     assert said == {f"moderate, {format_percent(0.7704)} sure"}
     text = plain(told(made))
-    assert "holds one of them for at most 70 % likely, but for a chance of 1 × 10⁻⁶." in text
+    assert "believes in one of them with at most 70 %, except with probability 1 × 10⁻⁶." in text
     assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
     earlier = [
         {key: claim[key] for key in claim if key not in ("surest", "but_for")}

@@ -76,7 +76,7 @@ def test_no_name_of_an_owner_is_cut_by_the_edge(whole):
 def test_a_whole_exchange_in_one_sentence(whole):
     text = read(whole | {"own_rows": seen(0.38, 0.02)})
     assert "All 3 owners answered all 2 questions: 15.00 EUR is to be paid." in text
-    assert "computed again from the answers, the model is the one that was made" in text
+    assert "The model, computed again from the answers, is the same" in text
     assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
         "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"

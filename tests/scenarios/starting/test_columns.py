@@ -44,7 +44,7 @@ def test_numbers_that_are_called_so_number_the_rows_where_most_differ():
 
 def test_whole_numbers_under_the_name_of_an_owner_stand_for_names():
     repeated = np.tile([1, 2, 3], 20)
-    assert column(repeated, "bank_code").unfit == "numbers that stand for names"
+    assert column(repeated, "bank_code").unfit == "codes of owners"
     assert column(repeated, "bank_fee").unfit == ""
 
 

@@ -263,7 +263,7 @@ def test_no_file_is_left_of_records_on_disk(place, in_parts, monkeypatch, tmp_pa
     "changes",
     [
         ["data.holdout=0.2", "owners.benefit=1.0"],
-        [*ON_DISK["hinge"], "learning.regularisation=0.2"],
+        pytest.param([*ON_DISK["hinge"], "learning.regularisation=0.2"], marks=pytest.mark.deep),
         ON_DISK["loss reports"],
     ],
 )
@@ -436,7 +436,7 @@ def test_a_part_that_is_damaged_inside_is_told(tmp_path, in_parts):
         ),
         (["data.owner=shop"], 'data.owner: must name a column of the table; found "shop"'),
         (["data.features=['x', 'z']"], "data.features: must name a column of the table"),
-        (ONE_BY_ONE, 'data.order: must be "as_is" where single records are asked for'),
+        (ONE_BY_ONE, 'data.order: must be "as_is" if single records are asked for'),
     ],
 )
 def test_what_parts_cannot_do_is_refused_in_one_line(place, in_parts, changes, words):

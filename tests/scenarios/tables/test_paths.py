@@ -74,7 +74,7 @@ def test_a_table_that_is_not_there_is_told_with_file_place_and_remedy(
     tmp_path: Path, no_folder: None
 ) -> None:
     remedy = "Give the folder that holds it with --data DIR or DPMARKET_DATA=DIR, or the file with --set data.path=FILE."
-    rule = 'data.source: "lending_club" needs lending_club/loans_2007_2014.csv.gz, which does not come with the program'
+    rule = 'data.source: "lending_club" needs lending_club/loans_2007_2014.csv.gz, which is not bundled'
     for folder, found in (
         (None, "no data folder"),
         (tmp_path, f"no such file in {tmp_path}"),
