@@ -142,21 +142,27 @@ def answer_step(
             check_times(contract, query, time)
             if query.has_expired(time):
                 refuse("until", "must not be over", query.until)
-            if query.round == MASKED and account.answered:
+            if query.round == MASKED and account.answered:  # the kept answer is gone
                 kept_answers.find_charged(folder, account.entries[0].purpose[-64:], query, name)
             turn = read_turn(contract, name, query, mine, ledger, place)
-            if query.round == MASKED:
-                given = _charge_masked(turn, records, ledger, key)
-            else:
-                given = sign_message(MAKERS[query.round](turn), contract, key)
-                kept_answers.keep_answer(folder, given)
-            if query.round == STEPS:
-                root_place(contract, name, ledger).unlink()  # nobody can be made to unmask later
+            given = _make_answer(turn, records, ledger, key)
         elif query.round == MASKED and not account.answered:  # a kill before the charge
             ledger.charge(account.budget, ledger_purpose(given, 1), first=1)
             again = False
         account = ledger.account(account.budget.owner, account.budget.data)
         return ChargedAnswer(given, account, again)
+
+
+def _make_answer(turn: Turn, records: Records, ledger: LedgerFile, key: PartyKey | None) -> Answer:
+    """Make the answer to a question, sign and keep it; after the last, remove the secrets."""
+    number = turn.query.round
+    if number == MASKED:
+        return _charge_masked(turn, records, ledger, key)
+    made = sign_message(MAKERS[number](turn), turn.contract, key)
+    kept_answers.keep_answer(kept_answers.kept_folder(ledger), made)
+    if number == STEPS:
+        root_place(turn.contract, turn.name, ledger).unlink()  # nobody can unmask more later
+    return made
 
 
 def own_answers(contract: Contract, name: str, ledger: LedgerFile) -> dict[int, Answer]:
