@@ -68,8 +68,11 @@ class NoisePart:
         return Fraction(distance) / Fraction(self.step) + root_above(count)
 
     def rho(self, distance: float, count: int, parts: int) -> float:
-        """Cost (zCDP) of the total to who does not know so many parts, rounded up; inf if none."""
-        if not parts:
+        """Cost (zCDP) of the total to who does not know so many parts, rounded up.
+
+        It is inf of no parts, and of several whose scale is below 1/2, where nothing is proved.
+        """
+        if not parts or (parts > 1 and self.scale < 0.5):
             return inf
         scale = Fraction(self.scale)
         moved = self.grid_distance(distance, count) / scale

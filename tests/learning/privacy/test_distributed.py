@@ -99,6 +99,12 @@ def test_the_gap_of_parts_is_counted_above_its_formula():
     assert parts_gap(Fraction(10**7), 3) == Fraction(20, 2**1024)
 
 
+def test_nothing_is_claimed_of_no_parts_or_of_several_that_are_too_narrow():
+    assert NoisePart(1.0, 100.0, 2).rho(1.0, 3, 0) == np.inf
+    assert NoisePart(1.0, 0.49, 2).rho(1.0, 3, 2) == np.inf
+    assert NoisePart(1.0, 0.49, 1).rho(1.0, 3, 1) < np.inf
+
+
 def bounds(width=3):
     scores = Scores(1.5, 0.4)
     return PublicCoordinates(np.zeros(width), np.eye(width), 2.0, norm=2, scores=scores)
