@@ -20,8 +20,17 @@ import numpy as np
 
 from exchange.contract import Contract, read_contract
 from exchange.flower.relay import check_carried
-from exchange.folder import CONTRACT, MODEL, acceptance_name, owner_slug, query_name
+from exchange.folder import (
+    CONTRACT,
+    MODEL,
+    acceptance_name,
+    answer_name,
+    find_closing,
+    owner_slug,
+    query_name,
+)
 from exchange.learner.agreed import contract_from_result, read_protocol
+from exchange.learner.opening import read_opened
 from exchange.limits import claimed_budget, round_up
 from exchange.messages import Query
 from exchange.rehearsal.division import OWN, PUBLIC, write_party_files
@@ -375,7 +384,7 @@ def measure_exchanges(
                 "folder": one.places.exchange.relative_to(first.folder).as_posix(),
                 "seconds": round(one.seconds, 2),
                 "relative_fitness": float(value),
-                "wire": search_wire(one.files, secrets),
+                "wire": search_wire(one.files | opened_answers(contract, one.places), secrets),
             }
         )
     return {
@@ -389,6 +398,15 @@ def measure_exchanges(
         **compare_with_law(fitness, result, simulated),
         "privileged": list(PRIVILEGED),
     }
+
+
+def opened_answers(contract: Contract, places: Places) -> dict[str, bytes]:
+    """The numbers of all sealed answers, as whoever has the closing can read them."""
+    if not contract.is_signed:
+        return {}
+    closing = find_closing(places.shared, contract)
+    opened = read_opened(places.shared, contract, closing).answers
+    return {f"{answer_name(one.round, one.owner)} (opened)": one.body for one in opened}
 
 
 def points_asked(files: Mapping[str, bytes]) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.bindings._rust import openssl
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -57,6 +57,9 @@ def test_the_digest_is_that_of_the_content_without_the_signature(parties):
     assert made.digest == query.digest and made.raw != query.raw
     assert made.raw == sign_message(made, parties.contract, key_of("learner")).raw
     assert parse_query(made.raw, "q", parties.contract).raw == made.raw
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key_of("learner").public))
+    covered = b"dpmarket exchange\ndpmarket query 1\n" + query.raw  # the bytes that the reference states
+    public.verify(bytes.fromhex(made.signature), covered)
 
 
 def test_an_acceptance_counts_where_its_owner_has_signed_it_for_this_contract(parties):
