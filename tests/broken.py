@@ -23,7 +23,7 @@ TIMES = float(os.environ.get("BROKEN", "0"))
 FULL = {"scenarios": 3000, "tables": 600, "lines": 300}
 FULL |= {"pairs": 1650, "commands": 500, "calls": 400, "results": 100, "exchanges": 350}
 FEW = {"scenarios": 20, "tables": 8, "lines": 10}
-FEW |= {"pairs": 20, "commands": 6, "calls": 20, "results": 5, "exchanges": 12}
+FEW |= {"pairs": 20, "commands": 12, "calls": 20, "results": 5, "exchanges": 12}
 ENDED = {0, 2, 3, 4}  # done, refused, refuted or no use, waiting
 
 HUGE = ["1" + "0" * 30, "1" + "0" * 400, "9" * 5000, str(2**63), "-1"]

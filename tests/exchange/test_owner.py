@@ -261,7 +261,7 @@ def test_an_answer_that_was_charged_is_given_again_after_its_time(timed):
         ({"previous": None}, "query.previous: must name the question before"),
         (
             {"answers": dict.fromkeys(("Alpha", "Beta", "Gamma", "Eve"), "b" * 64)},
-            "query.answers: must be those of all",
+            "query.answers: must be those of exactly the owners",
         ),
         (
             {"answers": dict.fromkeys(("Alpha", "Beta"), "b" * 64)},

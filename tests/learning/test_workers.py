@@ -188,9 +188,10 @@ if __name__ == "__main__":
     ("always", "words"),
     [
         ([], "[0, 1, 2, 3, 4, 5] True"),
-        (
+        pytest.param(
             ["always"],
             "data.workers: must run until their work is done; found workers that were ended. ",
+            marks=pytest.mark.deep,
         ),
     ],
 )

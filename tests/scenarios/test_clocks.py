@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from pairs import OWNERS, laid, refused, scenario
 from quick import quick_module
+from sizes import thinned
 
 from learning.errors import InputError
 from scenarios.planning import planning_inputs
 from scenarios.runner import run
 from scenarios.tables.dataset import market_data
-
-pytestmark = pytest.mark.coarse
 
 __all__ = ["quick_module"]  # a fixture of every test
 
@@ -61,9 +60,11 @@ def test_clocks_of_those_who_share_are_kept_where_another_stays_out(folder, key)
     assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
 
 
+CLOCKED = [(loss, talk) for loss in ("squared", "logistic") for talk in ("request", "broadcast")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("talk", ["request", "broadcast"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(("loss", "talk"), thinned(CLOCKED, CLOCKED[::3]))
 def test_clocks_with_rates_and_dropouts(folder, loss, talk):
     changes = (
         "learning.clocks.rates=[1.0, 2.0, 3.0]",

@@ -30,8 +30,8 @@ def chances(planner):
     [
         ((2.0, 2.0, 2.0), "size"),
         ((1.0, 3.0, 6.0), "precision"),
-        ((6.0, 3.0, 1.0), "size"),
-        ((2.0, 2.0, 4.0), "precision"),
+        pytest.param((6.0, 3.0, 1.0), "size", marks=pytest.mark.deep),
+        pytest.param((2.0, 2.0, 4.0), "precision", marks=pytest.mark.deep),
         pytest.param((2.0, 2.0, 2.0), "precision", marks=pytest.mark.deep),
         pytest.param((1.0, 3.0, 6.0), "size", marks=pytest.mark.deep),
         pytest.param((6.0, 3.0, 1.0), "precision", marks=pytest.mark.deep),

@@ -17,8 +17,6 @@ from scenarios.schema.learning import Learning
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
-pytestmark = pytest.mark.coarse
-
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = (
     "synchronous",
@@ -192,7 +190,7 @@ def test_pairs_are_all_that_the_schema_allows():
     ("loss", "algorithm"),
     [
         ("squared", "averaged"),
-        ("logistic", "averaged"),
+        pytest.param("logistic", "averaged", marks=pytest.mark.deep),
         pytest.param("squared", "weighted", marks=pytest.mark.deep),
     ],
 )
@@ -317,7 +315,10 @@ def test_costs_may_be_counted_on_what_is_claimed(folder):
 @pytest.mark.parametrize("weights", ["equal", "precision"])
 @pytest.mark.parametrize(
     ("loss", "algorithm"),
-    [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")],
+    thinned(
+        [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")],
+        [("squared", "averaged"), ("logistic", "weighted")],
+    ),
 )
 def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
     unequal = (
@@ -361,7 +362,12 @@ def test_without_public_rows_labels_under_precision_weights_still_have_a_forecas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["asynchronous", "weighted", "sgd1", "averaged"])
+@pytest.mark.parametrize(
+    "algorithm",
+    thinned(
+        ["asynchronous", "weighted", "sgd1", "averaged"], ["asynchronous", "weighted", "averaged"]
+    ),
+)
 def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algorithm):
     out = "owners.epsilon=[[0.0, 0.0], [20.0, 20.0], [20.0, 20.0]]"
     result = run(scenario(folder, "squared", algorithm, out))
@@ -377,7 +383,10 @@ def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algo
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "algorithm"),
-    [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")],
+    thinned(
+        [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")],
+        [("squared", "averaged"), ("logistic", "weighted")],
+    ),
 )
 def test_one_owner_that_may_stay_out(folder, loss, algorithm):
     """Alone in the market, with budgets from 0: a forecast over all of them, and a settled market."""

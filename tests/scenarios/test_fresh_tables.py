@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from quick import quick_module
+from sizes import thinned
 
 from scenarios.runner import run
 from scenarios.schema.loading import load
@@ -57,7 +58,9 @@ def categories(draw):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_for_users")
-@pytest.mark.parametrize(("make", "public"), [(heavy, 80), (categories, 150)])
+@pytest.mark.parametrize(
+    ("make", "public"), thinned([(heavy, 80), (categories, 150)], [(heavy, 80)])
+)
 def test_the_default_holds(tmp_path, make, public):
     make(np.random.default_rng(3)).to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "s.toml").write_text(SCENARIO.format(public=public))

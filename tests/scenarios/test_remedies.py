@@ -21,8 +21,6 @@ from scenarios.summary.remedies import (
     other_mechanisms,
 )
 
-pytestmark = pytest.mark.coarse
-
 QUICK = (
     "market.starts=1",
     "learning.clip=4.0",

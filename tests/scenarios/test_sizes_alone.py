@@ -192,5 +192,5 @@ def test_whatever_asks_for_a_record_is_refused(settled):
 
 def test_all_is_for_tables_of_the_learner(tmp_path):
     (tmp_path / "full.toml").write_text(SCENARIO)
-    with pytest.raises(InputError, match="must be a number, which leaves rows"):
+    with pytest.raises(InputError, match="must be a number, so that rows remain"):
         load(tmp_path / "full.toml", ["data.public_rows=all"])

@@ -21,8 +21,6 @@ from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.training import train_at, training_task
 
-pytestmark = pytest.mark.coarse
-
 __all__ = ["quick_module"]  # a fixture of every test
 
 BASE = [

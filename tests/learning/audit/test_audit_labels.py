@@ -398,7 +398,7 @@ def test_draws_come_in_blocks_of_any_size(monkeypatch):
 MANY = [
     ("hinge", Laplace(), "averaged"),
     pytest.param("network", Gaussian(1e-3, "pld"), "weighted", marks=pytest.mark.slow),
-    pytest.param("squared", AccountedLaplace(1e-3, 4), "averaged", marks=pytest.mark.slow),
+    pytest.param("squared", AccountedLaplace(1e-3, 4), "averaged", marks=pytest.mark.deep),
     pytest.param("hinge", SubsampledGaussian(1e-2, 4, 3), "sgd1", marks=pytest.mark.slow),
     ("squared", Gaussian(1e-3, "pld"), "adassp"),
 ]

@@ -422,7 +422,10 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
             "equal",
             marks=pytest.mark.deep,
         ),
-        ("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 100, 300, "size"),
+        pytest.param(
+            *("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 100, 300, "size"),
+            marks=pytest.mark.deep,
+        ),
         (
             "weighted",
             "squared",

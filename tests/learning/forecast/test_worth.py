@@ -42,7 +42,7 @@ def law(
 
 
 SLOW = pytest.param(
-    AccountedLaplace(1e-6, horizon=10), marks=pytest.mark.slow
+    AccountedLaplace(1e-6, horizon=10), marks=pytest.mark.deep
 )  # its table takes two seconds
 MECHANISMS = [Laplace(), Laplace(2), Gaussian(1e-6), Gaussian(1e-6, accounting="pld"), SLOW]
 

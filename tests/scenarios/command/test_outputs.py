@@ -363,7 +363,7 @@ def printing(arguments, folder, standard_output):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), pytest.param(("report", "r"), marks=pytest.mark.slow)], ids=" ".join
+    "arguments", [("--help",), pytest.param(("report", "r"), marks=pytest.mark.deep)], ids=" ".join
 )
 def test_a_full_standard_output_is_one_line(tmp_path, arguments):
     good(tmp_path / "r")
