@@ -165,7 +165,7 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
             "The answers grew from round to round, but in a successful training they shrink. So "
             "the steps do not suit these records. Training went back to its start and stays there."
         )
-    if query is not None and query.round == 1:
+    if step.wrote is not None and query is not None and query.round == 1:
         yield from accepted_lines(contract, folder)
     if query is None:
         owners = ", ".join(found.owners)

@@ -275,10 +275,11 @@ def _draw_answer(
 def account_head(identity: str, account: Account) -> str:
     """Head of the chain of an account's entries, 64 hexadecimal digits.
 
-    Each entry is hashed with the head before it, the first with the ledger's identity and the
-    budget. A ledger that was put back, changed or opened twice has other heads.
+    Each entry is hashed with the head before it, the first with the ledger's identity and the names
+    of the account. A ledger that was put back, changed or opened twice has other heads.
     """
-    head = sha256_digest(f"{identity}\n{account.budget}".encode())
+    budget = account.budget
+    head = sha256_digest("\n".join([identity, *budget.key, budget.bounds]).encode())
     for entry in account.entries:
         head = follow_head(head, entry.purpose)
     return head

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from exchanges import key_of, signed_contract, small_contract
+from exchanges import SUMS, key_of, signed_contract, small_contract
 from signed import Parties
 
 from exchange.contract import open_key, parse_contract
@@ -24,10 +24,13 @@ from exchange.folder import (
     query_name,
 )
 from exchange.learner.opening import find_accepted, read_folder
-from exchange.messages import Acceptance, Query, parse_query, sign_message
+from exchange.learner.withdrawing import close_without, withdraw_owners
+from exchange.messages import Acceptance, Closing, Query, parse_query, parse_signed, sign_message
 from exchange.sealing import SUITE
 from exchange.signing import BadSignature, make_key_file, public_place, read_key, read_public
+from learning.canonical import sha256_digest
 from learning.errors import InputError
+from scenarios.model_file import to_json
 
 
 @pytest.fixture(autouse=True)
@@ -139,3 +142,14 @@ def test_a_question_that_the_learner_has_not_signed_is_no_question(parties, forg
         parties.collect()
     for party in parties.owners.values():
         assert party.find_account().answered == 0
+
+
+def test_the_model_of_a_withdrawal_is_closed_by_the_learner(tmp_path):
+    parties = Parties(signed_contract(1, noise="gaussian", sums=SUMS), tmp_path)
+    parties.play()
+    model = to_json(withdraw_owners(parties.contract, parties.shared, ["Beta"])).encode()
+    made = close_without(parties.contract, parties.shared, ["Beta"], model, key_of("learner"))
+    again = parse_signed(Closing, made.raw, "closing", parties.contract)
+    assert again.model == sha256_digest(model) and set(again.answers) == {"Alpha", "Gamma"}
+    with pytest.raises(InputError, match="--key"):
+        close_without(parties.contract, parties.shared, ["Beta"], model, key_of("Beta"))
