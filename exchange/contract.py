@@ -18,7 +18,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from exchange.columns import check_columns
+from exchange.secure.agreement import (
+    aggregation_claims,
+    charged_epsilon,
+    check_aggregation,
+    noise_part,
+)
+from exchange.signing import PartyKey, check_signature, read_key
 from exchange.terms import (
+    MASKED,
+    STEPS,
+    AggregationTerms,
     Bounds,
     Columns,
     Form,
@@ -29,6 +39,7 @@ from exchange.terms import (
     Noise,
     OwnerTerms,
     Promise,
+    PublicKeys,
     SumsTerms,
     Text,
     TrainingTerms,
@@ -50,8 +61,8 @@ from learning.privacy.promises import make_claims
 from learning.privacy.release_sums import WIDEST_MODEL
 from learning.privacy.release_terms import ReleaseTerms
 
-CONTRACT = "dpmarket contract 2"
-OLDER = "dpmarket contract 1"
+CONTRACT = "dpmarket contract 3"
+OLDER = ("dpmarket contract 1", "dpmarket contract 2")
 MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
 # The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
 ALGORITHMS = ("synchronous", "averaged", "sgd2")
@@ -74,12 +85,16 @@ class Contract(Form):
     remark: the learner's own description of a record; nothing is promised by it.
     columns, loss, bounds, noise, training, owners, missing, forecast: the parts (`exchange.terms`).
     claims: the privacy claims for each owner's answers.
+    public_keys: of the parties, which sign every message; None where nothing is signed.
+    signature: the learner's, over all else; the file has no such key where nothing is signed.
     sums: the bounds where owners release sums; the file has no such key where they answer with
         gradients.
     go: the rule of buying the model or not; the file has no such key where it is always bought.
+    aggregation: secure aggregation of the sums; the file has no such key where the learner sees
+        each owner's.
     """
 
-    format: Literal["dpmarket contract 2"]
+    format: Literal["dpmarket contract 3"]
     program: Text
     title: Text
     currency: Text | None
@@ -95,8 +110,11 @@ class Contract(Form):
     claims: list[dict[str, Any]]
     missing: MissingRule
     forecast: Promise
+    public_keys: PublicKeys | None = None
     sums: SumsTerms | None = None
+    aggregation: AggregationTerms | None = None
     go: GoTerms | None = None
+    signature: str | None = Field(default=None, pattern="^[0-9a-f]{128}$")
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -112,6 +130,10 @@ class Contract(Form):
         if len(marks) != len(names):  # names of files end with these
             rule = "names of owners must differ in the first eight digits of their SHA-256"
             raise ValueError(rule)
+        if self.public_keys is not None and set(self.public_keys.owners) != set(self.names):
+            raise ValueError(
+                "public_keys.owners must be the keys of all owners, and of nobody else"
+            )
         if self.missing.at_least > len(names):
             raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
         answers = self.training.answers
@@ -125,17 +147,58 @@ class Contract(Form):
         return self
 
     @cached_property
-    def raw(self) -> bytes:
-        """The bytes that parties sign."""
-        unused: dict[str, Any] = {key: True for key in ("sums", "go") if not getattr(self, key)}
+    def content(self) -> dict[str, Any]:
+        """Everything that is agreed."""
+        unused: dict[str, Any] = {"signature": True}
+        for key in ("sums", "aggregation", "go"):
+            if getattr(self, key) is None:
+                unused[key] = True
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
-        return encode_canonical(self.model_dump(exclude=unused))
+        return self.model_dump(exclude=unused)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The bytes that parties sign."""
+        return encode_canonical(self.content)
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The bytes of the file, with the learner's signature if there is one."""
+        if self.signature is None:
+            return self.body
+        return encode_canonical(self.content | {"signature": self.signature})
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the bytes, the name of the contract."""
-        return sha256_digest(self.raw)
+        """SHA-256 of the bytes that parties sign, the name of the contract."""
+        return sha256_digest(self.body)
+
+    @property
+    def unsigned_digest(self) -> str:
+        """SHA-256 of all that is agreed but for the keys."""
+        return sha256_digest(encode_canonical(self.content | {"public_keys": None}))
+
+    @property
+    def is_signed(self) -> bool:
+        """True where all parties have keys, and every message must be signed."""
+        return self.public_keys is not None
+
+    def public_key(self, owner: str | None, where: str = "owner") -> str | None:
+        """Public key of an owner, or of the learner; None where nothing is signed.
+
+        Raises
+        ------
+        InputError
+            If the exchange is signed, and there is no owner of that name.
+        """
+        if self.public_keys is None:
+            return None
+        if owner is None:
+            return self.public_keys.learner
+        if owner not in self.public_keys.owners:
+            raise InputError(where, "must be of an owner of the contract", "another one")
+        return self.public_keys.owners[owner]
 
     @cached_property
     def coordinates(self) -> PublicCoordinates:
@@ -184,8 +247,20 @@ class Contract(Form):
 
     @property
     def rounds(self) -> int:
-        """Number of questions: one for each step, except a last one that the mean ignores."""
+        """Number of questions: one for each step, except a last one that the mean ignores.
+
+        Secure aggregation asks one after another for keys, shares, masked sums, consent, and what
+        unmasks the total.
+        """
+        if self.aggregation is not None:
+            return STEPS
         return len(self.training.steps) - (self.training.returned == "averaged")
+
+    def charge_number(self, round: int) -> int | None:
+        """Number of the charge for the answer to a question; None where it costs nothing."""
+        if self.aggregation is None:
+            return round
+        return 1 if round == MASKED else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -209,18 +284,37 @@ class Contract(Form):
     def terms(self, name: str) -> ReleaseTerms:
         """Terms of an owner's account and answers; an InputError if nothing can be released."""
         owner = self.owner(name)
+        agreed = self.aggregation
+        count = len(self.owners)
+        epsilon = owner.epsilon
+        if agreed is not None:
+            delta = self.noise.delta
+            epsilon = charged_epsilon(self.coordinates, owner, count, agreed, delta)
         return ReleaseTerms(
             owner.name,
             self.records,
             owner.records,
-            owner.epsilon,
+            epsilon,
             self.training.answers,
             self.coordinates,
             self.mechanism,
             self.columns.person is not None,
             self.training.growth,
             self.digest,
+            None if agreed is None else noise_part(agreed, count),
         )
+
+    def check_key(self, key: PartyKey | None, owner: str | None) -> None:
+        """Refuse a key other than the one that the contract names for an owner, or the learner."""
+        public = self.public_key(owner)
+        if (key and key.public) == public:
+            return
+        party = owner or "the learner"
+        if public is None:
+            raise InputError("--key", "must be left out: the contract has no keys", "a key")
+        rule = f"must be the key of {party}, as the contract has keys"
+        found = "none" if key is None else f"another key, {key.public}"
+        raise InputError("--key", rule, found, "Name the file that dpmarket key made for it.")
 
 
 def compute_claims(contract: Contract) -> list[dict[str, Any]]:
@@ -228,6 +322,8 @@ def compute_claims(contract: Contract) -> list[dict[str, Any]]:
 
     Records that several owners hold have joint claims too.
     """
+    if contract.aggregation is not None:
+        return _aggregation_claims(contract, contract.aggregation)
     terms = [contract.terms(name) for name in contract.names]
     made = make_claims(
         contract.mechanism,
@@ -247,6 +343,14 @@ def compute_claims(contract: Contract) -> list[dict[str, Any]]:
     return claims
 
 
+def _aggregation_claims(contract: Contract, agreed: AggregationTerms) -> list[dict[str, Any]]:
+    """Compute claims where the learner sees totals only."""
+    claim = contract.terms(contract.names[0]).claim
+    mechanism = contract.mechanism
+    made = aggregation_claims(contract.coordinates, contract.owners, mechanism, agreed, claim)
+    return [asdict(one) for one in made]
+
+
 def parse_contract(raw: bytes, where: str) -> Contract:
     """Parse a contract that this program can carry out.
 
@@ -256,11 +360,13 @@ def parse_contract(raw: bytes, where: str) -> Contract:
         If the bytes are of another form, or the claims do not follow from the rest.
     """
     content = parse_canonical(raw, where)
-    if content.get("format") == OLDER:
+    if content.get("format") in OLDER:
         remedy = "Make a new contract from the market's result, and have it signed."
-        found = f"{OLDER}, of an earlier dpmarket"
+        found = f"{content['format']}, of an earlier dpmarket"
         raise InputError(f"{where}: format", f"must be {CONTRACT}", found, remedy)
     contract = parse_message(Contract, raw, where)
+    public = contract.public_key(None)
+    check_signature(public, contract.signature, CONTRACT, contract.body, where)
     check_columns(contract.columns, len(contract.bounds.start), where)
     _check_consistency(contract, where)
     if not same_claims(contract.claims, compute_claims(contract)):
@@ -273,6 +379,19 @@ def parse_contract(raw: bytes, where: str) -> Contract:
 def read_contract(path: Path) -> Contract:
     """Read the contract in a file; an InputError as `parse_contract`."""
     return parse_contract(read_bytes(path), str(path))
+
+
+def open_key(path: Path | None, contract: Contract, owner: str | None) -> PartyKey | None:
+    """Read the key of an owner, or of the learner; None where the contract has no keys.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not the key that the contract names.
+    """
+    key = None if path is None else read_key(path)
+    contract.check_key(key, owner)
+    return key
 
 
 def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]) -> bool:
@@ -301,11 +420,14 @@ def _check_consistency(contract: Contract, where: str) -> None:
         raise InputError(f"{where}: noise", rule)
     if contract.sums is not None:
         _check_sums(contract, where)
+    elif contract.aggregation is not None:
+        rule = "must be sums, which each owner releases once, under secure aggregation"
+        raise InputError(f"{where}: sums", rule, "none")
     elif contract.training.algorithm not in ALGORITHMS:
         rule = f"must be one of {', '.join(ALGORITHMS)}, or {SUMS} with bounds on sums"
         raise InputError(f"{where}: training.algorithm", rule)
-    if contract.go is not None and contract.sums is None:
-        rule = "must be left out unless owners release sums, which decide"
+    if contract.go is not None and (contract.sums is None or contract.aggregation is not None):
+        rule = "must be left out unless the learner sees the sums of each owner, which decide"
         raise InputError(f"{where}: go", rule)
     if (columns.target.labels is not None) != contract.coordinates.loss.labels:
         rule = "must be two labels if the loss needs labels, and a number otherwise"
@@ -322,13 +444,21 @@ def _check_sums(contract: Contract, where: str) -> None:
     agreed = contract.training
     if agreed.algorithm != SUMS:
         raise InputError(f"{where}: training.algorithm", f"must be {SUMS} with bounds on sums")
-    if (agreed.answers, contract.rounds, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
+    questions = len(agreed.steps)
+    if (agreed.answers, questions, agreed.growth, agreed.returned) != (1, 1, 1, "last"):
         rule = "must have one question, paid by the whole budget, if owners release sums"
-        raise InputError(f"{where}: training", rule, f"{contract.rounds} and {agreed.answers}")
+        raise InputError(f"{where}: training", rule, f"{questions} and {agreed.answers}")
     sizes = np.array([owner.records for owner in contract.owners])
     if not np.allclose(contract.weights, sizes / sizes.sum(), rtol=TOLERANCE, atol=0):
         rule = "must have weights in proportion to records if owners release sums"
         raise InputError(f"{where}: owners", rule, "others")
+    if contract.aggregation is not None:
+        if contract.missing.at_least != contract.aggregation.threshold:
+            rule = "must be the threshold of the aggregation"
+            raise InputError(f"{where}: missing.at_least", rule, contract.missing.at_least)
+        check_aggregation(
+            contract.coordinates, contract.owners, contract.mechanism, contract.aggregation
+        )
     width = len(contract.bounds.start)
     if width > WIDEST_MODEL:
         rule = f"must have at most {WIDEST_MODEL} parameters if owners release sums"

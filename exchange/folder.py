@@ -12,12 +12,12 @@ import secrets
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Closing, Query, read_answer, read_closing, read_query
-from learning.canonical import sync_folder, write_atomically
+from exchange.messages import Closing, Query, read_closing, read_query
+from exchange.signing import BadSignature
+from learning.canonical import read_bytes, sha256_digest, sync_folder, write_atomically
 from learning.errors import InputError
 
 CONTRACT = "contract.json"
@@ -28,6 +28,7 @@ SETTLEMENT_PAGE = "settlement.html"
 ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
 QUESTION = re.compile(ROUND + r"\.query\.json")
 REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
+ACCEPTANCE = re.compile(r"[A-Za-z0-9-]+\.acceptance\.json")
 READABLE = 40  # letters of a name that its files show
 
 
@@ -49,6 +50,11 @@ def answer_name(round: int, owner: str) -> str:
     return f"round-{round:03d}.{owner_slug(owner)}.answer.json"
 
 
+def acceptance_name(owner: str) -> str:
+    """Name of the file of an owner's acceptance."""
+    return f"{owner_slug(owner)}.acceptance.json"
+
+
 def owner_slug(name: str) -> str:
     """Name for files, unique to an owner: letters, digits, and eight digits of its SHA-256."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
@@ -57,61 +63,23 @@ def owner_slug(name: str) -> str:
     return f"{letters}-{digits}" if letters else digits
 
 
-@dataclass(frozen=True)
-class UnreadableFile:
-    """A file that is named as an answer and is none.
-
-    Parameters
-    ----------
-    name: of the file.
-    reason: where, what rule, what was found: one line.
-    """
-
-    name: str
-    reason: str
-
-
-def read_folder(
-    folder: Path, contract: Contract
-) -> tuple[list[Query], list[Answer], list[UnreadableFile]]:
-    """Read the questions in the order of rounds, the answers, and files named as answers only.
-
-    Files of other names play no part. Questions are the learner's own: one that cannot be read is
-    an error, as is one of another contract.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be read, or a question in it.
-    """
-    queries = []
-    answers = []
-    unreadable = []
-    for name in list_names(folder):
-        if QUESTION.fullmatch(name):
-            queries.append(_read_question(folder / name, contract))
-        elif REPLY.fullmatch(name):
-            try:
-                answer = read_answer(folder / name)
-                _check_name(folder / name, answer_name(answer.round, answer.owner))
-                answers.append(answer)
-            except InputError as error:
-                unreadable.append(UnreadableFile(name, str(error)))
-    return sorted(queries, key=lambda query: query.round), answers, unreadable
-
-
 def latest_query(folder: Path, contract: Contract) -> Query | None:
     """Read the question of the latest round; None before the first.
 
-    Rounds beyond those of the contract play no part, and answers need not be there.
+    Rounds beyond those of the contract play no part. Where the exchange is signed, neither do files
+    that are no questions of the contract with the learner's signature. Answers need not be there.
 
     Raises
     ------
     InputError
-        If the folder, or that question, cannot be read, or it is of another contract.
+        If the folder cannot be read; where nothing is signed also if that question cannot be read,
+        or is of another contract.
     """
-    latest = max(_rounds_asked(folder, contract), default=None)
-    return None if latest is None else _read_question(folder / query_name(latest), contract)
+    planted = InputError if contract.is_signed else BadSignature
+    for number in sorted(_rounds_asked(folder, contract), reverse=True):
+        with suppress(planted):
+            return read_question(folder / query_name(number), contract)
+    return None
 
 
 def _rounds_asked(folder: Path, contract: Contract) -> Iterator[int]:
@@ -126,19 +94,21 @@ def has_model(folder: Path) -> bool:
     return (folder / MODEL).is_file()
 
 
-def find_closing(folder: Path) -> Closing | None:
+def find_closing(folder: Path, contract: Contract) -> Closing | None:
     """Read the closing; None where there is none."""
     path = folder / CLOSING
-    return read_closing(path) if path.is_file() else None
+    return read_closing(path, contract) if path.is_file() else None
 
 
 def has_ended(folder: Path, contract: Contract) -> bool:
-    """Test whether a model and a closing of the contract are there."""
+    """Test whether a closing of the contract is there, and the model that it names."""
     try:
-        closing = find_closing(folder)
-    except InputError:  # still being copied
+        closing = find_closing(folder, contract)
+        if closing is None or closing.contract != contract.digest or not has_model(folder):
+            return False
+        return sha256_digest(read_bytes(folder / MODEL)) == closing.model
+    except InputError:  # still being copied, or not the learner's
         return False
-    return has_model(folder) and closing is not None and closing.contract == contract.digest
 
 
 def write_new(path: Path, raw: bytes) -> bool:
@@ -179,9 +149,10 @@ def list_names(folder: Path) -> list[str]:
         raise InputError(str(folder), "must be the folder of the exchange", found) from None
 
 
-def _read_question(path: Path, contract: Contract) -> Query:
-    query = read_query(path)
-    _check_name(path, query_name(query.round))
+def read_question(path: Path, contract: Contract) -> Query:
+    """Read a question of the contract, in a file of its name; an InputError otherwise."""
+    query = read_query(path, contract)
+    check_name(path, query_name(query.round))
     if query.contract != contract.digest:
         rule = f"must be of this contract, {contract.digest[:16]}"
         found = f"a question of {query.contract[:16]}"
@@ -189,7 +160,7 @@ def _read_question(path: Path, contract: Contract) -> Query:
     return query
 
 
-def _check_name(path: Path, name: str) -> None:
+def check_name(path: Path, name: str) -> None:
     """Refuse a message under another name: one under two names would count twice."""
     if path.name != name:
         rule = f"must have the name that its content requires, {name}"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from math import frexp
 from typing import Any
 
 from exchange.contract import Contract
 from exchange.limits import claimed_budget, exceeded_limits, limits_for
+from exchange.secure.agreement import noise_part
+from exchange.signing import UNSIGNED
 from exchange.terms import Expansion
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
@@ -37,6 +40,15 @@ UNSEEN = (
     "Nobody can check whether an owner's records are true, whether an owner added more noise than "
     "agreed, or whether the learner shows the model to others."
 )
+INSEPARABLE = (
+    "The learner holds no owner's sums by themselves, so nobody's can be left out later, and no "
+    "single answer is looked at for a suspicion."
+)
+QUESTIONS = (
+    "Each owner is asked five questions: for public keys, for shares of its secret ones, sealed "
+    "for the other owners, for its masked sums, for its consent to the owners in the total, and "
+    "for the shares that unmask this total. The masked sums alone spend its budget."
+)
 Line = tuple[str, str]  # its title and its text
 
 
@@ -53,6 +65,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
     yield "clipping", clipping_words(contract)
     yield "noise", noise_words(contract)
     yield "promise", promise_words(contract)
+    for place, line in enumerate(aggregation_lines(contract)):
+        yield "" if place else "aggregation", line
     if contract.remark != contract.unit:
         called = f"The learner calls a record {format_value(contract.remark)}"
         yield "", f"{called}. This remark guarantees nothing more."
@@ -62,9 +76,12 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
         "earlier and later ones, under this name or another.",
     )
     yield "missing", missing_words(contract)
+    for place, line in enumerate(key_lines(contract)):
+        yield "" if place else "keys", line
     yield "model", model_words(contract)
     if contract.sums:
-        yield "withdrawal", withdrawal_words()
+        alone = contract.aggregation is None
+        yield "withdrawal", withdrawal_words() if alone else INSEPARABLE
     yield "forecast", forecast_words(contract)
     if contract.go is not None:
         yield "bought", go_words(contract)
@@ -84,6 +101,23 @@ def party_words(contract: Contract) -> str:
         "runs its own program, and no record leaves it. One learner asks the questions, pays, and "
         "receives the model."
     )
+
+
+def signed_words(contract: Contract) -> str:
+    """Describe the signatures of an exchange."""
+    if not contract.is_signed:
+        return UNSIGNED
+    return (
+        "The learner has signed this contract. Every question, answer, statement and the closing "
+        "is signed by its party; whatever is not is refused."
+    )
+
+
+def key_lines(contract: Contract) -> Iterator[str]:
+    """List the public keys of all parties, for comparison by another channel."""
+    if contract.public_keys is not None:
+        yield f"{contract.public_keys.learner}, the learner"
+        yield from (f"{key}, {name}" for name, key in contract.public_keys.owners.items())
 
 
 def digest_words() -> str:
@@ -183,10 +217,12 @@ def question_words(contract: Contract) -> str:
     if contract.sums:
         score = count_noun(width, "number")
         moments = count_noun(count_moments(width), "number")
+        masked = ", and masks hide all of it" * (contract.aggregation is not None)
         return (
             f"Each owner sums up its records once, at the start. Its answer has a score, {score} "
             f"that say how the {measure} would change with each parameter, and second moments, "
-            f"{moments} that say how fast. Each number has noise. Nothing else leaves an owner."
+            f"{moments} that say how fast. Each number has noise{masked}. Nothing else about "
+            "records leaves an owner."
         )
     return (
         f"The learner states a model, {count_noun(width, 'public number')}. An owner answers with "
@@ -198,6 +234,8 @@ def question_words(contract: Contract) -> str:
 
 def rounds_words(contract: Contract) -> str:
     """Describe the number of questions, and the division of a budget among them."""
+    if contract.aggregation is not None:
+        return QUESTIONS
     asked = contract.rounds
     priced = contract.training.answers
     growth = contract.training.growth
@@ -336,6 +374,42 @@ def promise_words(contract: Contract) -> str:
     return (
         f"Differential privacy of {contract.unit}: {limits} how well anybody can distinguish two "
         f"tables that differ by it ({adjacency}). The guarantee holds against {against}.{supposed}"
+    )
+
+
+def aggregation_lines(contract: Contract) -> Iterator[str]:
+    """Describe secure aggregation; nothing where there is none."""
+    agreed = contract.aggregation
+    if agreed is None:
+        return
+    owners = len(contract.names)
+    part = noise_part(agreed, owners)
+    yield (
+        "The learner sees the total of the owners' sums, and no owner's by themselves: masks that "
+        "each two owners agree on hide them, and cancel in the total."
+    )
+    yield (
+        f"Sums are counted in steps of 2^{frexp(agreed.step)[1] - 1}, modulo 2^{agreed.bits}. To "
+        "each number every owner adds discrete Gaussian noise of standard deviation "
+        f"{format_number(agreed.scale)} steps; the parts of {part.parts} owners suffice for what "
+        "the strictest of them sold."
+    )
+    epsilon = {one["protects_against"]: 0.0 for one in contract.claims}
+    for claim in contract.claims:
+        epsilon[claim["protects_against"]] = max(
+            epsilon[claim["protects_against"]], claim["epsilon"]
+        )
+    for whom, most in epsilon.items():
+        yield f"The largest epsilon against {whom}: {format_number(most)}."
+    gone = "No owner may drop out"
+    if agreed.dropouts:
+        gone = f"Up to {count_noun(agreed.dropouts, 'owner')} may drop out, at any question"
+    stay = f"{agreed.threshold} of the {owners} must answer the last one, or nothing is read"
+    yield f"{gone}: {stay}."
+    yield (
+        "Not defended: an owner that adds less noise than its part leaves the others with less; "
+        "one that sends false sums spoils the model; one that sends false shares may stop the "
+        "exchange. The learner may leave out whom it likes, as far as drop-outs are allowed for."
     )
 
 

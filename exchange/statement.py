@@ -7,9 +7,8 @@ ledger can forge it.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,19 +16,21 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
-from exchange.messages import Digest, Name, Round
-from exchange.owner.answers import SHOWN, find_account
-from exchange.terms import parse_message
-from learning.canonical import encode_canonical, read_bytes
+from exchange.messages import Digest, Message, Name, Round, parse_signed
+from exchange.owner.answers import (
+    SHOWN,
+    account_head,
+    find_account,
+)
+from exchange.owner.kept import kept_folder, list_sights
+from learning.canonical import read_bytes
 from learning.errors import InputError
-from learning.privacy.ledger import Account, Budget, Entry, spent_budget
+from learning.privacy.ledger import Account, Entry
 from learning.privacy.ledger_file import LedgerFile
 
-SAME = 1e-9  # of the budget
 PURPOSE = re.compile(
     r"contract ([0-9a-f]{16}) round ([0-9]+) query ([0-9a-f]{64}) answer ([0-9a-f]{64})"
 )
-Status = Literal["agrees", "charged but not delivered", "disagrees"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,18 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Sight:
+    """A question that was seen and not answered: its number, its digest, the UTC time."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    round: Round
+    query: Digest
+    seen: str
+
+
+@dataclass(frozen=True)
+class Statement(Message):
     """The account of a contract, as the owner's ledger has it.
 
     Parameters
@@ -57,9 +69,9 @@ class Statement:
     counted: the unit of account, "epsilon" or "answers".
     spent, remaining: amounts of it.
     charges: every answer charged, in order.
+    head: head of the account (`exchange.owner.answers.account_head`); None if it is not signed.
+    unanswered: the questions that were seen and not answered, with the time of the first sight.
     """
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
     contract: Digest
     owner: Name
@@ -69,30 +81,9 @@ class Statement:
     spent: FiniteFloat
     remaining: FiniteFloat
     charges: tuple[Charge, ...] = field(repr=False)
-    format: Literal["dpmarket statement 1"] = "dpmarket statement 1"
-
-    @property
-    def raw(self) -> bytes:
-        """Canonical bytes."""
-        return encode_canonical(asdict(self))
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A statement compared with what was delivered.
-
-    Parameters
-    ----------
-    status: "agrees"; "charged but not delivered" where a charge has no answer (a program that was
-        killed between charging and answering, or a file that was lost); or "disagrees" where the
-        two cannot both be right.
-    undelivered: numbers of the questions that were charged and have no answer.
-    why: the disagreements in words.
-    """
-
-    status: Status
-    undelivered: tuple[int, ...] = ()
-    why: tuple[str, ...] = ()
+    head: Digest | None = None
+    unanswered: tuple[Sight, ...] = ()
+    format: Literal["dpmarket statement 2"] = "dpmarket statement 2"
 
 
 def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statement:
@@ -108,6 +99,9 @@ def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statem
         rule = f'must hold the account of {owner} for "{contract.records}"'
         remedy = "Name the ledger that answered under this contract."
         raise InputError(ledger.where, rule, "none", remedy)
+    charges = tuple(_list_charges(account, contract))
+    charged = {one.query for one in charges}
+    seen = list_sights(kept_folder(ledger), contract.digest)
     return Statement(
         contract=contract.digest,
         owner=owner,
@@ -116,7 +110,9 @@ def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statem
         counted=account.budget.counted,
         spent=account.spent,
         remaining=account.remaining,
-        charges=tuple(_list_charges(account, contract)),
+        charges=charges,
+        head=account_head(ledger.identity, account) if contract.is_signed else None,
+        unanswered=tuple(Sight(*one) for one in sorted(seen) if one[1] not in charged),
     )
 
 
@@ -137,75 +133,6 @@ def _entry_digests(entry: Entry, contract: Contract) -> tuple[str | None, str | 
     return known[3], known[4]
 
 
-def read_statement(path: Path) -> Statement:
-    """Read the statement in a file.
-
-    Raises
-    ------
-    InputError
-        If the file is no statement, or its bytes are not as they were written.
-    """
-    return parse_statement(read_bytes(path), str(path))
-
-
-def parse_statement(raw: bytes, where: str) -> Statement:
-    """Parse a statement; an InputError as `read_statement`."""
-    return parse_message(Statement, raw, where)
-
-
-def compare_statement(
-    contract: Contract, statement: Statement, given: Mapping[int, tuple[str, str]]
-) -> Comparison:
-    """Compare an owner's statement with what it delivered.
-
-    Parameters
-    ----------
-    given: number of the question -> digests of question and answer, of the owner's answers that are
-        there.
-    """
-    if statement.contract != contract.digest:
-        return Comparison("disagrees", why=("it is of another contract",))
-    charged = {one.round: (one.query, one.answer) for one in statement.charges}
-    undelivered = tuple(number for number in sorted(charged) if number not in given)
-    why = [*_account_faults(contract, statement), *_delivery_faults(charged, given)]
-    for number in undelivered:
-        if charged[number][1] is None:
-            why.append(f"what was charged for question {number} is no answer under this contract")
-    if why:
-        return Comparison("disagrees", undelivered, tuple(why))
-    return Comparison("charged but not delivered" if undelivered else "agrees", undelivered)
-
-
-def _account_faults(contract: Contract, statement: Statement) -> Iterator[str]:
-    budget = contract.terms(statement.owner).budget
-    if dict(statement.budget) != asdict(budget):
-        yield "its account was opened for another budget"
-    if statement.answered != len(statement.charges):
-        yield "it does not list every charge"
-    rounds = [one.round for one in statement.charges]
-    if rounds != list(range(1, len(rounds) + 1)) or len(rounds) > contract.rounds:
-        agreed = f"of the {contract.rounds} agreed"
-        yield f"it does not charge questions once each and in turn, {agreed}"
-    elif not _adds_up(statement, budget):
-        yield "what it says is spent and left is not what its charges come to"
-
-
-def _delivery_faults(
-    charged: Mapping[int, tuple[str | None, str | None]], given: Mapping[int, tuple[str, str]]
-) -> Iterator[str]:
-    for number, digests in sorted(given.items()):
-        if number not in charged:
-            yield f"its answer to question {number} was never charged"
-        elif charged[number] != digests:
-            other = "another answer than the one that was delivered"
-            yield f"what was charged for question {number} is {other}"
-
-
-def _adds_up(statement: Statement, budget: Budget) -> bool:
-    """Test the amounts spent and remaining, to rounding errors of another processor."""
-    total = spent_budget(budget, budget.horizon)
-    spent = spent_budget(budget, len(statement.charges))
-    stated = (statement.spent, statement.remaining)
-    pairs = zip(stated, (spent, total - spent), strict=True)
-    near = all(math.isclose(a, b, rel_tol=SAME, abs_tol=SAME * total) for a, b in pairs)
-    return near and statement.counted == budget.counted
+def read_statement(path: Path, contract: Contract) -> Statement:
+    """Read the statement in a file, as `exchange.messages.parse_signed`."""
+    return parse_signed(Statement, read_bytes(path), str(path), contract)

@@ -23,6 +23,8 @@ from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.phrases import is_readable
 
+MASKED = 3  # the question of a secure aggregation that the masked sums answer
+STEPS = 5  # its questions
 LONGEST = 24 * 366  # hours that a question may be open for
 RULES = {
     "extra_forbidden": "is no key that is known",
@@ -63,6 +65,7 @@ Number = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Several = Annotated[int, Field(ge=1, le=10**4)]
 Numbers = list[FiniteFloat]
+PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Written = Literal["point", "comma", "either", "truth"]
 
 
@@ -203,6 +206,23 @@ class GoTerms(Form):
     otherwise: Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
+class AggregationTerms(Form):
+    """Secure aggregation: the learner sees the total of the owners' sums only.
+
+    Owners that know each other's parts of the noise (``colluders``, with the learner) and that drop
+    out (``dropouts``) leave enough of the noise; ``threshold`` owners must stay to the end. Sums
+    are counted in steps of ``step``, modulo 2^``bits``; ``scale`` is the deviation, in steps, of
+    the part of the noise that each owner adds.
+    """
+
+    colluders: Annotated[int, Field(ge=0, le=10**4)]
+    dropouts: Annotated[int, Field(ge=0, le=10**4)]
+    threshold: Several
+    bits: Literal[64]
+    step: Positive
+    scale: Positive
+
+
 class OwnerTerms(Form):
     """One owner: its records, budget, payment for all answers, and the weight of its answers."""
 
@@ -230,6 +250,15 @@ class Promise(Form):
     interval: list[FiniteFloat | None] = Field(min_length=2, max_length=2)
     optimum: FiniteFloat
     outside: FiniteFloat
+
+
+class PublicKeys(Form):
+    """Public keys: the learner's, with which it signs; the one that answers of this exchange are
+    sealed with (`exchange.sealing`); and each owner's."""
+
+    learner: PublicKey
+    opening: PublicKey
+    owners: dict[Name, PublicKey]
 
 
 class LossTerms(BaseModel):

@@ -70,13 +70,17 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 
 
-def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+def read_bytes(path: Path, largest: int = LARGEST, *, private: bool = False) -> bytes:
     """Read a file that is opened once, so that the file checked is the file read.
+
+    Parameters
+    ----------
+    private: whether nobody but its user may be able to read it.
 
     Raises
     ------
     InputError
-        If it is no file, or larger than any that this program writes.
+        If it is no file, larger than any that this program writes, or open to others.
     """
     where = str(path)
     handle = None
@@ -88,6 +92,10 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
             raise InputError(where, "must be a file", "a folder")
         if not stat.S_ISREG(status.st_mode):
             raise InputError(where, "must be a file", "a pipe or a device")
+        if private and sys.platform != "win32" and status.st_mode & 0o077:
+            mode = f"mode {stat.S_IMODE(status.st_mode):03o}"
+            remedy = f"Type chmod 600 {path}. If others may have read it, it is no secret."
+            raise InputError(where, "must be readable by its user alone", mode, remedy)
         with open(handle, "rb", closefd=False) as file:
             raw = b"" if status.st_size > largest else file.read(largest + 1)
     except OSError as error:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.options import UNMET, DataFolder, Workers
 
 if TYPE_CHECKING:

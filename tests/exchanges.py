@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from exchange.contract import CONTRACT, Contract, compute_claims
+from exchange.learner.agreed import sign_contract
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Gradient, Sums
+from exchange.signing import PartyKey
 from learning.losses.coordinates import Coordinates
 from learning.privacy.release_sums import flatten_moments
 from learning.randomness import Streams
@@ -131,6 +134,7 @@ def small_contract(
             "optimum": 1.0,
             "outside": 0.5,
         },
+        "public_keys": None,
     }
     if "sums" in changes:
         once = {"algorithm": "one_step", "horizon": 1, "step_size": 1.0, "steps": [1.0]}
@@ -143,6 +147,20 @@ def small_contract(
     return Contract.model_validate(
         content | {"claims": compute_claims(Contract.model_validate(content))}
     )
+
+
+def key_of(party: str) -> PartyKey:
+    """The key of a party, the same each time; the learner's is that of "learner"."""
+    return PartyKey(hashlib.sha256(party.encode()).digest())
+
+
+def signed_contract(
+    *given, names: Sequence[str] = ("Alpha", "Beta", "Gamma"), **changes
+) -> Contract:
+    """A small contract with everybody's keys, signed by the learner."""
+    owners = {name: key_of(name).public for name in names}
+    made = small_contract(*given, names=names, **changes)
+    return sign_contract(made, key_of("learner"), owners)
 
 
 def cells(contract: Contract, name: str, seed: int = 0) -> dict[str, np.ndarray]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exchange.command.options import EVERY, ContractArg, PollOption
+from exchange.command.options import EVERY, ContractArg, KeyOption, PollOption
 from learning.errors import InputError
-from learning.phrases import escape_control
+from learning.phrases import escape_control, join_words
 from learning.program import declare_command
 from learning.terminal import Terminal
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from exchange.contract import Contract
     from exchange.learner.collecting import Step
     from exchange.learner.collector import Collected
-    from exchange.owner.table import Records
 
 STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
@@ -34,6 +33,7 @@ def collect(
     follow: bool = False,
     every: PollOption = EVERY,
     public: Path | None = None,
+    key: KeyOption = None,
 ) -> int:
     """Check and combine the owners' answers, and write the next question or the model.
 
@@ -51,9 +51,10 @@ def collect(
     public FILE : The learner's own rows. If the model is clearly worse on them than guessing or the
         learner's own model, the own model is handed over instead.
     """
-    from exchange.contract import read_contract
+    from exchange.contract import open_key, read_contract
 
     agreed = read_contract(contract)
+    own_key = open_key(key, agreed, None)
     for name in accept or []:
         agreed.owner(name)
     if follow and close and agreed.missing.hours is None:
@@ -67,10 +68,24 @@ def collect(
     came = [place for place in given if place.resolve() != folder.resolve()]
     rows = None
     if public is not None:
-        from exchange.owner.table import read_public_records
+        from exchange.learner.seen import read_public_records
 
         rows = read_public_records(public, agreed, "--public")
-    step = _collect_answers(agreed, folder, came, accept or [], close, every * follow, rows)
+
+    def take(closes: bool, now: datetime) -> Step:
+        from exchange.learner.collecting import take_step
+
+        return take_step(
+            agreed,
+            folder,
+            close=closes,
+            accepted=accept or [],
+            now=now,
+            rows=rows,
+            key=own_key,
+        )
+
+    step = _collect_answers(agreed, folder, came, take, close, every * follow)
     if step.is_done or step.wrote is not None:
         return 0
     if step.is_stuck:
@@ -82,10 +97,9 @@ def _collect_answers(
     contract: Contract,
     folder: Path,
     came: list[Path],
-    accepted: list[str],
+    take: Callable[[bool, datetime], Step],
     close: bool,
     every: float,
-    rows: Records | None,
 ) -> Step:
     """Take answers into a folder, then the next step; those after it too, unless ``every`` is 0."""
     from exchange.learner import collecting
@@ -94,11 +108,7 @@ def _collect_answers(
     collecting.prepare_folder(contract, folder)
     collecting.admit_answers(read, folder)
     printer = StepPrinter(contract, folder)
-    now = datetime.now(UTC)
-    closes = close and not every
-    step = collecting.take_step(
-        contract, folder, accepted=accepted, close=closes, now=now, rows=rows
-    )
+    step = take(close and not every, datetime.now(UTC))
     printer.print_step(step)
     if not every:
         return step
@@ -106,10 +116,9 @@ def _collect_answers(
         contract,
         folder,
         step,
-        accepted=accepted,
+        take=take,
         close=close,
         every=every,
-        rows=rows,
         said=printer.print_step,
         held=printer.print_once,
     )
@@ -165,13 +174,15 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
     for name in found.doubted:
         doubt = f"{name}'s answer is not used, because its numbers are suspicious."
         yield f"{doubt} To use it nevertheless, add --accept {name}."
-    if step.wrote is not None and found.used:
+    if step.wrote is not None and found.used and (contract.aggregation is None or query is None):
         yield describe_used(contract, found)
     if found.stopped:
         yield (
             "The answers grew from round to round, but in a successful training they shrink. So "
             "the steps do not suit these records. Training went back to its start and stays there."
         )
+    if step.wrote is not None and query is not None and query.round == 1:
+        yield from accepted_lines(contract, folder)
     if step.kept:
         yield describe_kept(contract, found, step.kept, folder / MODEL)
     elif query is None:
@@ -208,12 +219,26 @@ def describe_kept(contract: Contract, found: Collected, kept: str, model: Path) 
     )
 
 
+def accepted_lines(contract: Contract, folder: Path) -> Iterator[str]:
+    """Name the owners whose signed acceptance is not in the folder, or that nothing is signed."""
+    from exchange.learner.opening import find_accepted
+    from exchange.signing import UNSIGNED
+
+    if not contract.is_signed:
+        yield UNSIGNED
+        return
+    accepted = find_accepted(folder, contract)
+    lacking = [name for name in contract.names if name not in accepted]
+    if lacking:
+        yield f"No signed acceptance of {join_words(lacking)} is in {folder} yet."
+
+
 def describe_used(contract: Contract, found: Collected) -> str:
     """Describe the answers of the last step, and the noise in their mean."""
     from exchange.learner.collector import noise_in_mean
 
     number = len(found.used)
-    names = tuple(found.used[-1])
+    names = tuple(found.used[-1]) if contract.aggregation is None else found.owners
     noise = noise_in_mean(contract, names, number)
     answers = f"Round {number}: answers of {', '.join(names)}"
     mean = "mean score" if contract.sums else "mean"
@@ -243,7 +268,11 @@ def describe_waiting(contract: Contract, found: Collected) -> str:
 
 def describe_claims(contract: Contract, found: Collected) -> str:
     """Describe the claims of the model."""
+    from exchange.limits import claimed_budget
+
     sold = {owner.name: owner.epsilon for owner in contract.owners}
+    if contract.aggregation is not None:
+        sold = {name: claimed_budget(contract, name)[0] for name in contract.names}
     promised = ", ".join(f"{sold[name]:.4g} ({name})" for name in found.owners)
     delta = f", delta {contract.noise.delta:g}" * bool(contract.noise.delta)
     claimed = "Guarantee for the model and all answers together"

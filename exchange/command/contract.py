@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exchange.command.options import Limits
+from exchange.command.options import KeyOption, Limits
+from learning.display import PlainTable
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, titled
+from learning.terminal import Terminal, titled
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -43,6 +44,8 @@ def contract(
     *,
     out: Path = Path("contract.json"),
     terms: Terms,
+    key: KeyOption = None,
+    owner_key: list[str] | None = None,
     force: bool = False,
     limits: Limits,
 ) -> None:
@@ -54,6 +57,8 @@ def contract(
     source RESULT : A result folder; or the word show, followed by a contract.
     file [CONTRACT] : The contract to show.
     out : The file to sign.
+    owner_key NAME=FILE.pub : The public key of an owner; may be repeated. With --key, and the key
+        of every owner, the exchange is signed.
     force : Overwrite another contract.
     """
     if source == SHOW:
@@ -67,12 +72,29 @@ def contract(
         rule = f"takes one result, or the word {SHOW} and a contract"
         raise InputError("contract", rule, f"{source!r} and {str(file)!r}")
     from exchange.learner.agreed import contract_from_result, read_protocol
+    from exchange.signing import read_key
     from scenarios.result import load_result
 
     folder = Path(source)
-    made = contract_from_result(folder, **asdict(terms))
+    own = None if key is None else read_key(key)
+    keys = read_owner_keys(owner_key or [])
+    made = contract_from_result(folder, **asdict(terms), key=own, owner_keys=keys)
     write_contract(made, out, force=force)
     print_made(made, out, load_result(folder), read_protocol(folder)["left_out"])
+
+
+def read_owner_keys(given: list[str]) -> dict[str, str]:
+    """Read owners' public keys, each given as NAME=FILE or NAME=DIGITS."""
+    from exchange.signing import read_public
+
+    found = {}
+    for text in given:
+        name, equals, place = text.rpartition("=")
+        if not equals or name in found:
+            rule = "must be NAME=FILE.pub, once for each owner"
+            raise InputError("--owner-key", rule, repr(text))
+        found[name] = read_public(place, "--owner-key")
+    return found
 
 
 def write_contract(made: Contract, out: Path, *, force: bool) -> None:
@@ -95,13 +117,20 @@ def write_contract(made: Contract, out: Path, *, force: bool) -> None:
 
 def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: list[str]) -> None:
     """Print the new contract's file, warnings, and the next command."""
-    from exchange.sentences import digest_words, left_out_words, party_words, result_warnings
+    from exchange.sentences import (
+        digest_words,
+        left_out_words,
+        party_words,
+        result_warnings,
+        signed_words,
+    )
 
     name = f"{out}: {made.title or 'a data market'}"
     Terminal().say(
         titled("contract", name, party_words(made), left_out_words(left_out)),
         titled("warning", *result_warnings(content)),
         titled("digest", made.digest, digest_words()),
+        titled("signed", signed_words(made)),
         titled("read it", f"dpmarket contract show {out}"),
     )
 
@@ -116,6 +145,7 @@ def print_contract(
     terminal = Terminal()
     # The digest stands before any text that the contract brings.
     terminal.say(titled("digest", made.digest, sentences.digest_words()))
+    terminal.say(titled("signed", sentences.signed_words(made)))
     terminal.say(titled("contract", made.title or "a data market", sentences.party_words(made)))
     rows = PlainTable("", *sentences.HEADS)
     for row in sentences.owner_rows(made, refused):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import check_extra
 from learning.phrases import format_percent
 from learning.privacy.mechanisms import BEST
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages, titled
+from learning.terminal import Terminal, titled
 from scenarios.command.options import Changes, ScenarioArg
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def exchange(
     out: Path | None = None,
     repeat: Annotated[int, Option(min=1, max=1000)] = 1,
     flower: bool = False,
+    unsigned: bool = False,
     changes: Changes,
 ) -> None:
     """Rehearse an exchange: divide a scenario's table among owners, and run every party's program.
@@ -36,6 +38,7 @@ def exchange(
     ----------
     out : Folder of the rehearsal [default: exchanges/NAME, changes in its name].
     repeat : Number of exchanges, each with new ledgers.
+    unsigned : Make no keys: nobody signs anything.
     flower : Use Flower on this machine instead of a folder; needs the extra federated.
     """
     from scenarios.result import default_folder
@@ -51,7 +54,14 @@ def exchange(
 
     check_place_of(folder)
     with changes.placing_faults(scenario), show_stages() as progress:
-        facts = rehearse_exchange(chosen, folder, repeat=repeat, flower=flower, progress=progress)
+        facts = rehearse_exchange(
+            chosen,
+            folder,
+            repeat=repeat,
+            flower=flower,
+            signed=not unsigned,
+            progress=progress,
+        )
     print_rehearsal(chosen, facts, folder)
 
 

@@ -16,6 +16,10 @@ OwnerOption = Annotated[str, Option(metavar="NAME", help="The owner's name in th
 LedgerOption = Annotated[
     Path, Option(metavar="FILE", help="The owner's ledger, on a permanent disk.")
 ]
+KeyOption = Annotated[
+    Path | None,
+    Option(metavar="FILE", help="One's own key, by dpmarket key; if the exchange is signed."),
+]
 PollOption = Annotated[
     float, Option(min=0.05, max=3600, help="Seconds between two checks, with --follow.")
 ]
@@ -33,6 +37,7 @@ class OwnSide:
     data: Path
     owner: OwnerOption
     ledger: LedgerOption
+    key: KeyOption = None
 
 
 @dataclass(frozen=True, kw_only=True)

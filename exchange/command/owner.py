@@ -11,6 +11,7 @@ from pathlib import Path
 from exchange.command.options import (
     EVERY,
     ContractArg,
+    KeyOption,
     LedgerOption,
     Limits,
     OwnerOption,
@@ -26,7 +27,13 @@ app = make_app()
 @app.command()
 @declare_command
 def accept(
-    contract: ContractArg, *, own: OwnSide, limits: Limits, sold_before: bool = False
+    contract: ContractArg,
+    *,
+    own: OwnSide,
+    limits: Limits,
+    sold_before: bool = False,
+    rehearsal: bool = False,
+    out: Path | None = None,
 ) -> None:
     """Accept a contract as an owner: test it on your records, show what you lose and earn, and open
     an account.
@@ -38,13 +45,25 @@ def accept(
     Parameters
     ----------
     sold_before : Accept although these records have another account; their budgets add up.
+    rehearsal : Accept secure aggregation that nobody signs; never with real records.
+    out FILE : The signed acceptance [default: beside the contract, named after the owner].
     """
-    from exchange.contract import read_contract
+    from exchange.contract import open_key, read_contract
+    from exchange.folder import acceptance_name
     from exchange.owner.accepting import Permissions
     from exchange.owner.program import accept_and_print
 
-    permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before)
-    accept_and_print(read_contract(contract), own.owner, own.data, own.ledger, permissions)
+    permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before, rehearsal)
+    agreed = read_contract(contract)
+    accept_and_print(
+        agreed,
+        own.owner,
+        own.data,
+        own.ledger,
+        permissions,
+        key=open_key(own.key, agreed, own.owner),
+        out=out or contract.with_name(acceptance_name(own.owner)),
+    )
 
 
 @app.command()
@@ -72,7 +91,7 @@ def answer(
     """
     if follow:
         check_following(query, {"--dry-run": dry_run, "--out": out is not None})
-    from exchange.contract import read_contract
+    from exchange.contract import open_key, read_contract
     from exchange.owner import program
     from exchange.owner.accepting import Permissions
 
@@ -80,7 +99,8 @@ def answer(
     if dry_run:
         return program.print_preview(agreed, own.owner, own.data, own.ledger, query)
     permissions = Permissions(limits.max_epsilon, limits.max_delta)
-    party = program.open_party(agreed, own.owner, own.data, own.ledger, permissions)
+    key = open_key(own.key, agreed, own.owner)
+    party = program.open_party(agreed, own.owner, own.data, own.ledger, permissions, key)
     if follow:
         program.follow_folder(party, query, every)
     else:
@@ -99,7 +119,12 @@ def check_following(query: Path, others: dict[str, bool]) -> None:
 @app.command()
 @declare_command
 def state(
-    contract: ContractArg, *, owner: OwnerOption, ledger: LedgerOption, out: Path | None = None
+    contract: ContractArg,
+    *,
+    owner: OwnerOption,
+    ledger: LedgerOption,
+    key: KeyOption = None,
+    out: Path | None = None,
 ) -> None:
     """Write an owner's statement of what its ledger charged under a contract.
 
@@ -107,10 +132,33 @@ def state(
     ----------
     out PATH : The statement's file [default: named after the owner].
     """
-    from exchange.contract import read_contract
+    from exchange.contract import open_key, read_contract
     from exchange.owner.program import write_statement
 
-    write_statement(read_contract(contract), owner, ledger, out)
+    agreed = read_contract(contract)
+    write_statement(agreed, owner, ledger, out, open_key(key, agreed, owner))
+
+
+@app.command()
+@declare_command
+def key(file: Path) -> None:
+    """Make a party's key, with which it signs its part of an exchange; or show the one in a file.
+
+    Only its user can read the file, and nobody else should. FILE.pub beside it is public.
+
+    Parameters
+    ----------
+    file FILE : The key's file.
+    """
+    from exchange.signing import make_key_file, public_place, read_key
+    from learning.terminal import Terminal, titled
+
+    made = "" if file.exists() else "new, "
+    own = read_key(file) if file.exists() else make_key_file(file)
+    Terminal().say(
+        titled("secret", f"{made}in {file}: it never leaves this machine"),
+        titled("public", own.public, f"in {public_place(file)}: send it to who makes the contract"),
+    )
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exchange.command.options import KeyOption
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.money import format_cents
 from learning.phrases import format_number
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 
 if TYPE_CHECKING:
     from exchange.contract import Contract
@@ -30,6 +32,7 @@ def settle(
     aside: Path | None = None,
     statement: list[Path] | None = None,
     unfinished: bool = False,
+    key: KeyOption = None,
     out: Path | None = None,
 ) -> int:
     """Settle an exchange: compute payments, check its files, and compare the model with the
@@ -45,21 +48,23 @@ def settle(
     unfinished : Settle the delivered answers although there is no model yet.
     out PATH : Folder of settlement.json and settlement.html [default: FOLDER].
     """
-    from exchange.contract import read_contract
-    from exchange.learner.settling import read_exchange, settle_exchange
+    from exchange.contract import open_key, read_contract
+    from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
 
     agreed = read_contract(contract)
+    own_key = None if key is None else open_key(key, agreed, None)
     here = folder or contract.parent
     place = out or here
     check_folder(place, "--out" if out else "FOLDER")
     with show_stages() as progress:
         progress("settling")
-        exchange = read_exchange(here, agreed)
+        exchange = read_exchange(here, agreed, own_key)
         stated = read_statements(agreed, statement or [])
         content = settle_exchange(exchange, stated, unfinished=unfinished)
         bought = not (content["model"] and content["model"]["own"])
         if bought and (public or aside):
             content["own_rows"] = judge_model(agreed, exchange.model, public, aside)
+        content = sign_settlement(content, own_key)
         progress("writing the report")
         page = write_settlement(content, place)
     print_settlement(content, page)
@@ -72,7 +77,7 @@ def read_statements(contract: Contract, paths: Sequence[Path]) -> list[Statement
 
     found: dict[str, Statement] = {}
     for path in paths:
-        statement = read_statement(path)
+        statement = read_statement(path, contract)
         owner = contract.owner(statement.owner).name
         if owner in found:
             raise InputError("--statement", "must be one per owner", f"two of {owner}")
@@ -84,9 +89,8 @@ def judge_model(
     contract: Contract, model: HandedOver | None, public: Path | None, aside: Path | None
 ) -> dict[str, Any] | None:
     """Judge a model by the learner's own rows; None where there is no model."""
-    from exchange.learner.seen import judge_on_own_rows
+    from exchange.learner.seen import judge_on_own_rows, read_public_records
     from exchange.learner.settling import own_rows_part
-    from exchange.owner.table import read_public_records
 
     if model is None:
         return None
@@ -155,6 +159,7 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     terminal = Terminal()
     terminal.print(rows)
     terminal.print()
-    names = "answer delivered covered hangs_together suspicions ledgers own_rows noise_left"
+    names = "signed aggregated answer delivered times covered hangs_together suspicions ledgers"
+    names += " own_rows noise_left"
     say_phrases(terminal, "settlement", names, content)
     terminal.say(f"\nreport: {page}")

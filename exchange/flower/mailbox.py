@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from exchange.contract import Contract, read_contract
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
-from exchange.messages import LARGEST, Answer, Query, parse_answer, parse_query
+from exchange.messages import (
+    LARGEST,
+    Answer,
+    Closing,
+    Query,
+    find_form,
+    parse_query,
+    parse_signed,
+)
+from exchange.signing import BadSignature
+from exchange.terms import parse_message
 from learning.canonical import read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
 
@@ -22,6 +34,7 @@ CODES = {
     "no mailbox": "it has no mailbox, or may not write there",
     "no contract": "its owner has put no contract.json into the mailbox",
     "other contract": "its owner's contract is another one",
+    "forged": "what it was sent is not signed by the learner",
     "no question": "what it was sent is no question",
     "not asked": "the question is not for its owner",
     "expired": "the question's time is over",
@@ -33,17 +46,24 @@ CODES = {
 LOOK = 0.2  # seconds between two looks into the mailbox
 
 
-def check_contract(mailbox: Path, contract: str) -> str:
-    """Compare the owner's own contract, in its mailbox, with a digest; gives one of `CODES`."""
+def find_contract(mailbox: Path) -> tuple[str, Contract | None]:
+    """Find the owner's own contract, in its mailbox; one of `CODES` where there is none."""
     try:
         if not mailbox.is_dir():
-            return "no mailbox"
+            return "no mailbox", None
         if not (mailbox / CONTRACT).is_file():
-            return "no contract"
-        own = sha256_digest(read_bytes(mailbox / CONTRACT))
+            return "no contract", None
+        return "", read_contract(mailbox / CONTRACT)
     except (InputError, OSError):
-        return "failed"
-    return "" if own == contract else "other contract"
+        return "failed", None
+
+
+def check_contract(mailbox: Path, contract: str) -> str:
+    """Compare the owner's own contract, in its mailbox, with a digest; gives one of `CODES`."""
+    code, own = find_contract(mailbox)
+    if own is None:
+        return code
+    return "" if own.digest == contract else "other contract"
 
 
 def deliver_question(mailbox: Path, owner: str, raw: bytes) -> tuple[str, Query | None]:
@@ -61,13 +81,19 @@ def deliver_question(mailbox: Path, owner: str, raw: bytes) -> tuple[str, Query 
     One of `CODES`, and the question where the code is empty. A question that is there already is
     not put again; another one of the same round never takes its place.
     """
+    code, own = find_contract(mailbox)
+    if own is None:
+        return code, None
     try:
-        asked = parse_query(raw, "query") if len(raw) <= LARGEST else None
+        asked = parse_query(raw, "query", own) if len(raw) <= LARGEST else None
+    except BadSignature:
+        return "forged", None
     except InputError:
         asked = None
     if asked is None:
         return "no question", None
-    code = check_contract(mailbox, asked.contract)
+    if asked.contract != own.digest:
+        code = "other contract"
     if not code and owner not in asked.asked:
         code = "not asked"
     if not code and asked.has_expired(datetime.now(UTC)):
@@ -92,7 +118,8 @@ def find_answer(mailbox: Path, owner: str, asked: Query) -> tuple[str, bytes]:
         if not place.exists():
             return "waiting", b""
         raw = read_bytes(place, LARGEST)
-        if answers_question(parse_answer(raw, "answer"), owner, asked):
+        answer = parse_message(find_form(raw, "answer"), raw, "answer")
+        if answers_question(answer, owner, asked):
             return "", raw
     except OSError:
         return "no mailbox", b""
@@ -150,9 +177,13 @@ def deliver_model(mailbox: Path, contract: str, model: bytes, closing: bytes = b
     model, closing: bytes of model.json, and of closing.json if there is one, which is put before
         it.
     """
-    code = check_contract(mailbox, contract)
-    if code:
+    code, own = find_contract(mailbox)
+    if own is None:
         return code
+    if own.digest != contract:
+        return "other contract"
+    if own.is_signed and not _is_closed(model, closing, own):
+        return "forged"
     try:
         for place, raw in ((mailbox / CLOSING, closing), (mailbox / MODEL, model)):
             if raw and not place.exists():
@@ -162,3 +193,11 @@ def deliver_model(mailbox: Path, contract: str, model: bytes, closing: bytes = b
     except (InputError, OSError):
         return "no mailbox"
     return ""
+
+
+def _is_closed(model: bytes, closing: bytes, contract: Contract) -> bool:
+    """Test whether the learner has signed a closing that names the model."""
+    with suppress(InputError):
+        closed = parse_signed(Closing, closing, "closing", contract)
+        return (closed.contract, closed.model) == (contract.digest, sha256_digest(model))
+    return False

@@ -79,6 +79,13 @@ class Sent:
     query: Query | None = None
 
 
+def check_carried(contract: Contract) -> None:
+    """Refuse secure aggregation, whose owners read each other's keys in the folder."""
+    if contract.aggregation is not None:
+        rule = "must show owners each other's messages with secure aggregation"
+        raise InputError("--flower", rule, "mailboxes of single owners", "Share a folder.")
+
+
 @dataclass
 class Relay:
     """State of the relay between two turns; all of it can be found out again.
@@ -105,6 +112,9 @@ class Relay:
     told: set[str] = field(default_factory=set)
     done: set[int] = field(default_factory=set)  # nodes that have the model
     ends: float | None = None
+
+    def __post_init__(self) -> None:
+        check_carried(self.contract)
 
     def take_turn(self) -> bool:
         """Look at nodes, replies and the folder, once; True when all is done."""
@@ -197,7 +207,7 @@ class Relay:
         elif sent.kind == OVER:
             self.done.add(sent.node)
         elif not reply.code and sent.query is not None:
-            fault = enter_answer(self.folder, owner, sent.query, reply.answer)
+            fault = enter_answer(self.folder, owner, sent.query, reply.answer, self.contract)
             if fault:
                 self._let_rest(sent.node)
             self.tell_once(f"question {sent.query.round}: {owner} {fault or 'has answered'}")
@@ -226,7 +236,7 @@ def _arrival(owner: str) -> str:
     return f"the node of {owner} is there"
 
 
-def enter_answer(folder: Path, owner: str, query: Query, raw: bytes) -> str:
+def enter_answer(folder: Path, owner: str, query: Query, raw: bytes, contract: Contract) -> str:
     """Put an answer that came over the wire into the learner's folder; gives its fault in words.
 
     One that is there already is never replaced. The numbers are checked by ``dpmarket collect``.
@@ -234,7 +244,7 @@ def enter_answer(folder: Path, owner: str, query: Query, raw: bytes) -> str:
     if len(raw) > LARGEST:
         return "gave an answer to something else, or in another's name: refused"
     try:
-        answer = parse_answer(raw, "answer")
+        answer = parse_answer(raw, "answer", contract)
     except InputError:
         return "gave something that is no answer: refused"
     if not answers_question(answer, owner, query):

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
-from exchange.terms import LONGEST, MissingRule, naming_fault
+from exchange.learner.aggregation import agree_aggregation, least_owners
+from exchange.learner.opening import derive_opening, public_opening
+from exchange.signing import PartyKey
+from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError, InputErrors
 from learning.phrases import read_limit
@@ -74,8 +77,11 @@ def contract_from_result(
     at_least: int | None = None,
     hours: float | None = None,
     records: str | None = None,
+    key: PartyKey | None = None,
+    owner_keys: Mapping[str, str] | None = None,
+    rehearsal: bool = False,
 ) -> Contract:
-    """Make the contract of a result.
+    """Make the contract of a result, signed by the learner if there are keys.
 
     Owners that sold nothing are left out of it. The same result makes the same bytes.
 
@@ -85,6 +91,9 @@ def contract_from_result(
     missing, at_least, hours: the rule for missing answers, as `missing_rule` has it.
     records: the name of the records in owners' ledgers; unless given, that of the scenario's table.
         Contracts about records of one name share an account, so that what is spent is spent.
+    key: the learner's key; None where the exchange is not to be signed.
+    owner_keys: owner -> its public key.
+    rehearsal: whether secure aggregation may go without keys.
 
     Raises
     ------
@@ -100,18 +109,70 @@ def contract_from_result(
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
     terms["records"] = protocol.get("records") if records is None else records
-    missing_terms = missing_rule(missing, len(protocol["owners"]), at_least, hours)
+    owners = len(protocol["owners"])
+    if "aggregation" in protocol and missing == "without" and at_least is None:
+        at_least = least_owners(owners, protocol["aggregation"]["colluders"])
+    missing_terms = missing_rule(missing, owners, at_least, hours)
     terms["missing"] = missing_terms.model_dump()
+    aggregation = terms.pop("aggregation", None)
+    if aggregation is not None and key is None and not rehearsal:
+        rule = 'must be given with trust.aggregation = "secure", whose keys must be signed'
+        raise InputError("--key", rule, "none", "Use --key, and --owner-key for each owner.")
     try:
         with naming_fault(place):
+            if aggregation is not None:
+                colluders = aggregation["colluders"]
+                terms["aggregation"] = _agree_aggregation(terms, colluders).model_dump()
             terms["claims"] = compute_claims(Contract.model_validate(terms))
             made = Contract.model_validate(terms)
+            made = sign_contract(made, key, owner_keys or {})
         _check_released(made)
         return parse_contract(made.raw, place)  # as every party reads it
     except InputError:
         raise
     except DAMAGE:
         raise _damaged(place) from None
+
+
+def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationTerms:
+    """Price the parts of the noise of terms without them."""
+    plain = Contract.model_validate(terms)
+    return agree_aggregation(
+        plain.coordinates, plain.owners, plain.mechanism, colluders, plain.missing.at_least
+    )
+
+
+def sign_contract(made: Contract, key: PartyKey | None, owners: Mapping[str, str]) -> Contract:
+    """Enter the public keys of all parties, and the learner's signature.
+
+    Parameters
+    ----------
+    key: the learner's; None where the exchange is not to be signed.
+    owners: owner -> its public key.
+
+    Raises
+    ------
+    InputError
+        If some parties have a key and others not.
+    """
+    names = made.names
+    if key is None and not owners:
+        return made
+    if key is None:
+        raise InputError("--key", "must be the learner's key if owners have keys", "none")
+    if set(owners) != set(names):
+        lacking = [f"none for {name}" for name in names if name not in owners]
+        foreign = [f"one for {name!r}" for name in owners if name not in names]
+        rule = f"must be one key for each owner of the contract, {', '.join(names)}"
+        found = [*lacking, *foreign][0]
+        raise InputError("--owner-key", rule, found, "Use --owner-key NAME=FILE.pub.")
+    public = {
+        "learner": key.public,
+        "opening": public_opening(derive_opening(made.unsigned_digest, key)),
+        "owners": {name: owners[name] for name in names},
+    }
+    keyed = Contract.model_validate(made.content | {"public_keys": public})
+    return Contract.model_validate(keyed.content | {"signature": key.sign(CONTRACT, keyed.body)})
 
 
 def _check_released(made: Contract) -> None:

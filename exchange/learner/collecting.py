@@ -23,19 +23,19 @@ from exchange.folder import (
     CONTRACT,
     MODEL,
     REPLY,
-    UnreadableFile,
     answer_name,
     find_closing,
     has_model,
     list_names,
     query_name,
-    read_folder,
     write_new,
 )
 from exchange.learner.buying import decide_by_contract, fails_on_rows
 from exchange.learner.collector import Collected, collect_answers
-from exchange.messages import Answer, Closing, Query, open_for, read_answer
+from exchange.learner.opening import UnreadableFile, find_opening, read_opened
+from exchange.messages import Answer, Closing, Query, open_for, read_answer, sign_message
 from exchange.owner.table import Records
+from exchange.signing import PartyKey
 from learning.arrays import Array
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
@@ -104,7 +104,7 @@ def read_answers(contract: Contract, given: Sequence[Path]) -> dict[Path, Answer
         if place.is_dir():
             paths = [place / name for name in list_names(place) if REPLY.fullmatch(name)]
         for path in paths:
-            answer = read_answer(path)
+            answer = read_answer(path, contract)
             if answer.contract != contract.digest:
                 rule = f"must be of this contract, {contract.digest[:16]}"
                 raise InputError(str(path), rule, f"one of {answer.contract[:16]}")
@@ -176,6 +176,7 @@ def take_step(
     accepted: Collection[str] = (),
     now: datetime,
     rows: Records | None = None,
+    key: PartyKey | None = None,
 ) -> Step:
     """Look at the exchange's folder and write the next question, the model, or nothing yet.
 
@@ -188,6 +189,7 @@ def take_step(
     accepted: owners whose suspicious answers count.
     now: the time, with its zone.
     rows: the learner's own, on which a model is tried before it is handed over; None to try none.
+    key: the learner's; None where the exchange is not signed.
 
     Raises
     ------
@@ -195,17 +197,18 @@ def take_step(
         If a file of the learner's own is not what follows from the others, the disk refuses, or the
         contract does not let the learner go on. Nothing was written then.
     """
-    closing = find_closing(folder)
+    closing = find_closing(folder, contract)
     if has_model(folder):
         _check_model(folder, closing)
         return Step(None, None, None)
-    queries, answers, unreadable = read_folder(folder, contract)
+    given = read_opened(folder, contract, closing, key)
+    queries = given.queries
     if contract.missing.rule == "without":
         _check_own_files(folder, queries, closing)
 
     def collect(close: bool = False) -> Collected:
         return collect_answers(
-            contract, queries, answers, close=close, accepted=accepted, closing=closing
+            contract, queries, given.answers, close=close, accepted=accepted, closing=closing
         )
 
     found = collect()
@@ -213,20 +216,21 @@ def take_step(
         if found.missing:
             _check_time(queries[-1], now)
         found = collect(close=True)
-    faults = tuple(unreadable)
+    unused = tuple(given.unreadable)
     if found.query is None:
-        kept = _write_model(contract, folder, queries[-1], found, closing, rows)
-        return Step(found, MODEL, None, faults, kept)
+        kept = _write_model(contract, folder, queries[-1], found, closing, rows, key)
+        return Step(found, MODEL, None, unused, kept)
     if found.query.round <= len(queries):
-        return Step(found, None, found.query, faults)
+        return Step(found, None, found.query, unused)
     query = found.query
     if contract.missing.hours is not None:
         times = open_for(contract.missing.hours, now)
         query = replace(query, issued=times["issued"], until=times["until"])
+    query = sign_message(query, contract, key)
     name = query_name(query.round)
     if not write_new(folder / name, query.raw):
         raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
-    return Step(found, name, query, faults)
+    return Step(found, name, query, unused)
 
 
 def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | None) -> None:
@@ -268,6 +272,7 @@ def _write_model(
     found: Collected,
     closing: Closing | None,
     rows: Records | None,
+    key: PartyKey | None,
 ) -> str:
     """Write the closing and then the model; after a kill between them the next start goes on.
 
@@ -283,7 +288,9 @@ def _write_model(
     if kept:
         raw = own
     digests = {name: answer.digest for name, answer in found.used[-1].items()}
-    ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw))
+    opening = find_opening(contract, None, key)
+    ending = Closing(contract.digest, last.digest, digests, sha256_digest(raw), opening)
+    ending = sign_message(ending, contract, key)
     place = folder / CLOSING
     if closing is None and not write_new(place, ending.raw):
         raise InputError(str(place), NOT_YET, AT_WORK, "Try again.")
@@ -343,10 +350,9 @@ def follow_exchange(
     folder: Path,
     step: Step,
     *,
+    take: Callable[[bool, datetime], Step],
     close: bool,
-    accepted: Collection[str],
     every: float,
-    rows: Records | None = None,
     said: Callable[[Step], object],
     held: Callable[[str], object],
 ) -> Step:
@@ -357,10 +363,9 @@ def follow_exchange(
     contract: the contract.
     folder: the exchange's.
     step: the step so far.
+    take: takes a step as `take_step`, which may close the round, at a time.
     close: whether to go on without owners that are missing as soon as their time is over.
-    accepted: owners whose suspicious answers count.
     every: seconds between two looks.
-    rows: as `take_step` has them.
     said: called with each step.
     held: called with each fault that keeps the learner from a step, in words.
 
@@ -379,9 +384,7 @@ def follow_exchange(
             if seen != before or late:
                 # A disk that is not mounted leaves an empty folder: no place for a first question.
                 _check_same_contract(contract, folder)
-                step = take_step(
-                    contract, folder, close=late, accepted=accepted, now=now, rows=rows
-                )
+                step = take(late, now)
                 said(step)
         except (InputError, OSError) as error:
             if time.monotonic() > readable + PATIENCE:

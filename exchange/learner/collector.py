@@ -16,7 +16,16 @@ from exchange.contract import Contract
 from exchange.learner.sums import gather_sums, sums_noise
 from exchange.learner.sums_suspicions import find_sums_suspicions
 from exchange.learner.suspicions import Sold, Told, find_suspicions
-from exchange.messages import Answer, Closing, Gradient, Query, Sums
+from exchange.learner.unmasking import gather_total, masked_owners, total_deviations
+from exchange.messages import (
+    SECURE_FORMS,
+    Answer,
+    Closing,
+    Gradient,
+    Masked,
+    Query,
+    Sums,
+)
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -75,6 +84,7 @@ class Collected:
     path: array (rounds done + 1, p), the points from the start on.
     used: for each round that is done, the answers that were used.
     stopped: whether answers grew from round to round, and the start is the model.
+    owners: owners whose answers were used: those of the first round, or in the total.
     """
 
     query: Query | None
@@ -85,11 +95,7 @@ class Collected:
     path: Array = field(repr=False)
     used: tuple[Used, ...] = field(repr=False)
     stopped: bool = False
-
-    @property
-    def owners(self) -> tuple[str, ...]:
-        """Owners whose answers were used: those of the first round."""
-        return tuple(next(iter(self.used), ()))
+    owners: tuple[str, ...] = ()
 
 
 def collect_answers(
@@ -139,7 +145,7 @@ def collect_answers(
     goes_on = close and len(counted) >= contract.missing.at_least
     if is_open and (goes_on or not missing):
         used.append(counted)
-        follows = _take_step(contract, walk, follows, counted)
+        follows = _take_step(contract, walk, follows, used)
         missing = ()
     phi = None
     if len(used) == contract.rounds:
@@ -153,6 +159,7 @@ def collect_answers(
         path=walk.path[: len(used) + 1],
         used=tuple(used),
         stopped=bool(walk.stopped[0]),
+        owners=tuple(next(iter(used), ())) if contract.aggregation is None else masked_owners(used),
     )
 
 
@@ -178,7 +185,7 @@ def _retrace_steps(
     for query, chosen in zip(queries, settled, strict=False):
         _check_question(query, follows)
         used.append(_settled_answers(contract, query, came[query.round - 1], chosen, told))
-        follows = _take_step(contract, walk, query, used[-1])
+        follows = _take_step(contract, walk, query, used)
     if len(queries) > len(settled):  # nothing was made from the answers to the last question yet
         _check_question(queries[-1], follows)
         follows = queries[-1]
@@ -207,6 +214,9 @@ def noise_in_mean(contract: Contract, names: Collection[str], round: int) -> flo
     sqrt(sum_l q_l^2 v_l) over the owners that answer, the weights q made to sum to 1. Of sums it is
     that on the mean score.
     """
+    if contract.aggregation is not None:
+        records = sum(contract.owner(name).records for name in names)
+        return total_deviations(contract, len(names))[0] / records
     if contract.sums is not None:
         some = [owner for owner in contract.owners if owner.name in names]
         on_scores, _ = sums_noise(contract, some)
@@ -248,9 +258,18 @@ def _gradients_shrink(task: Task) -> bool:
     return bool(loss.quadratic and whitened and np.all(task.steps * loss.curvature <= 2))
 
 
-def _take_step(contract: Contract, walk: Walk, query: Query, used: Used) -> Query:
-    """Step along the answers of a round, or solve them; returns the question that follows."""
-    if contract.sums is not None:
+def _take_step(contract: Contract, walk: Walk, query: Query, rounds: Sequence[Used]) -> Query:
+    """Step along the answers of a round, or solve them; returns the question that follows.
+
+    Parameters
+    ----------
+    rounds: the answers used in all rounds so far; the last is that of the question.
+    """
+    used = rounds[-1]
+    if contract.aggregation is not None:
+        if len(rounds) == contract.rounds:
+            walk.reach(gather_total(contract, rounds).step()[None])
+    elif contract.sums is not None:
         walk.reach(gather_sums(contract, used).step()[None])
     else:
         task = replace(walk.task, weights=_weights(contract, used))
@@ -378,6 +397,8 @@ def _find_fault(
 
 def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
     """Find the fault of an answer's content."""
+    if contract.aggregation is not None:
+        return _find_secure_misfit(contract, answer)
     form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
     if not isinstance(answer, form):
         return "form", f"has another form than was asked for: {other}"
@@ -386,6 +407,16 @@ def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
         return "width", f"has {_lengths(answer.lengths)} numbers, not {_lengths(asked)}"
     if contract.sums and np.abs(answer.numbers).max() > LIMIT:
         return "size", f"has numbers beyond {LIMIT:g}"
+    return None
+
+
+def _find_secure_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
+    """Find the fault of an answer's content under secure aggregation."""
+    if type(answer) is not SECURE_FORMS[answer.round - 1]:
+        return "form", "has another form than was asked for"
+    asked = sum(Sums.lengths_for(len(contract.bounds.start)))
+    if isinstance(answer, Masked) and len(answer.masked) != asked:
+        return "width", f"has {len(answer.masked)} numbers, not {asked}"
     return None
 
 
@@ -437,7 +468,9 @@ def _single_answers(query: Query, came: Came, told: list[Told]) -> dict[str, Ans
 
 
 def _find_suspicions(contract: Contract, rounds: Sequence[Used]) -> list[Told]:
-    """Find suspicious answers of the first rounds."""
+    """Find suspicious answers of the first rounds; under secure aggregation nobody sees one."""
+    if contract.aggregation is not None:
+        return []
     if contract.sums is not None:
         return find_sums_suspicions(gather_sums(contract, rounds[0]), contract)
     numbers = [{name: answer.numbers for name, answer in one.items()} for one in rounds]

@@ -9,10 +9,12 @@ on the rows left out; the model that was bought meets the same rows. The rows al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.owner.table import Records, read_table
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.own_check import Seen, fitness_gain
@@ -141,3 +143,20 @@ def _cross_validate(contract: Contract, x: Array, y: Array) -> Array:
         out = part == number
         found[out] = _row_costs(contract, x[out], y[out], _fit_rows(contract, x[~out], y[~out]))
     return found
+
+
+def read_public_records(path: Path, contract: Contract, option: str) -> Records:
+    """Read and encode the learner's own rows, however many.
+
+    Parameters
+    ----------
+    path: as `read_own_table`.
+    contract: the contract.
+    option: the option that named the file, for errors.
+
+    Raises
+    ------
+    InputError
+        If the file is no table or lacks a column.
+    """
+    return read_table(path, contract, option, None).records

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from exchange.contract import Contract
 from exchange.learner.collector import agreed_plan
 from exchange.messages import Answer, Query
+from exchange.terms import MASKED
 from learning.arrays import Array
 from learning.money import round_to_cent
 from learning.privacy.noise import answer_shares
@@ -105,8 +108,11 @@ class Chain:
 def budget_shares(contract: Contract) -> Array:
     """Share of a budget that the answer to each question spends, (rounds,).
 
-    They sum to less than 1 where a budget covers more answers than are asked.
+    They sum to less than 1 where a budget covers more answers than are asked. Under secure
+    aggregation the masked sums spend it all.
     """
+    if contract.aggregation is not None:
+        return np.eye(contract.rounds)[MASKED - 1]
     plan = agreed_plan(contract)
     return answer_shares(plan.growth, plan.priced)[: contract.rounds]
 
@@ -279,7 +285,8 @@ def _delivery_of(
     named = {number for owner, number in chain.named if owner == name}
     shown = {*given, *sent, *named}.intersection(numbers)
     spent = shown.union(charged).intersection(numbers)
-    epsilon = spent_epsilon(contract, terms.epsilon, _sum_shares(parts, spent))
+    sold = terms.epsilon if contract.aggregation is None else contract.terms(name).epsilon
+    epsilon = spent_epsilon(contract, sold, _sum_shares(parts, spent))
     if not chain.whole:
         shown_rounds = tuple(sorted(shown))
         return Delivery(name, shown_rounds, (), (), None, terms.payment, None, epsilon)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.folder import CLOSING, MODEL, find_closing, read_folder
+from exchange.folder import CLOSING, MODEL, find_closing
 from exchange.learner.buying import decide_by_contract
 from exchange.learner.collecting import ROWS, RULE, build_model, own_model
 from exchange.learner.collector import (
@@ -23,6 +23,8 @@ from exchange.learner.collector import (
     collect_answers,
     noise_in_mean,
 )
+from exchange.learner.comparison import compare_statement
+from exchange.learner.opening import read_opened, used_heads
 from exchange.learner.seen import OwnRows
 from exchange.learner.settlement import (
     Chain,
@@ -32,9 +34,11 @@ from exchange.learner.settlement import (
     link_questions,
 )
 from exchange.learner.suspicions import Told
-from exchange.messages import Answer, Closing, Query
-from exchange.statement import Statement, compare_statement
-from learning.canonical import read_bytes, sha256_digest
+from exchange.messages import Answer, Closing, Masked, Query, Sealed
+from exchange.signing import PartyKey
+from exchange.statement import Statement
+from exchange.terms import MASKED
+from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
 from learning.money import round_to_cent
 from scenarios.features.go import Decision
@@ -58,6 +62,7 @@ class Exchange:
     model_content: the content of its file.
     model_digest: SHA-256 of its file.
     closing: the learner's closing; None where there is none.
+    sealed: the answers as they came, where the exchange is signed.
     """
 
     contract: Contract
@@ -68,24 +73,27 @@ class Exchange:
     model_content: Mapping[str, Any] = field(default_factory=dict, repr=False)
     model_digest: str = ""
     closing: Closing | None = field(default=None, repr=False)
+    sealed: tuple[Sealed | Masked, ...] = field(default=(), repr=False)
 
 
-def read_exchange(folder: Path, contract: Contract) -> Exchange:
-    """Read the files of an exchange.
+def read_exchange(folder: Path, contract: Contract, key: PartyKey | None = None) -> Exchange:
+    """Read the files of an exchange; before the closing, with the learner's key if it is signed.
 
     Raises
     ------
     InputError
         If the folder or the model cannot be read.
     """
-    queries, answers, unreadable = read_folder(folder, contract)
+    closing = find_closing(folder, contract)
+    given = read_opened(folder, contract, closing, key)
     rule = "must be an answer of this exchange"
     found = Exchange(
         contract,
-        tuple(queries),
-        tuple(answers),
-        tuple(Fault(one.name, rule, one.reason) for one in unreadable),
-        closing=find_closing(folder),
+        tuple(given.queries),
+        tuple(given.answers),
+        tuple(Fault(one.name, rule, one.reason) for one in given.unreadable),
+        closing=closing,
+        sealed=tuple(given.sealed),
     )
     path = folder / MODEL
     if not path.is_file():
@@ -140,6 +148,13 @@ def settle_exchange(
     return _settlement_content(exchange, chain, statements, followed, model, faults)
 
 
+def sign_settlement(content: dict[str, Any], key: PartyKey | None) -> dict[str, Any]:
+    """Sign the content of a settlement, where the learner settles; others have no key for it."""
+    if key is None:
+        return content
+    return content | {"signature": key.sign(FORMAT, encode_canonical(content))}
+
+
 def _settlement_content(
     exchange: Exchange,
     chain: Chain,
@@ -164,12 +179,16 @@ def _settlement_content(
         "title": contract.title,
         "currency": contract.currency,
         "contract": contract.digest,
+        "signed": contract.is_signed,
+        "aggregated": contract.aggregation is not None,
         "finished": exchange.model is not None,
         "holds": not faults,
         "faults": [asdict(one) for one in faults],
         "questions": _questions_part(contract, chain),
         "owners": [
-            _owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given
+            _owner_part(contract, one)
+            | {"ledger": ledgers.get(one.owner), "times": _list_times(exchange, statements, one)}
+            for one in given
         ],
         "money": _money_part(given),
         "go": _go_part(decision),
@@ -181,13 +200,30 @@ def _settlement_content(
     }
 
 
+def _list_times(
+    exchange: Exchange, statements: Sequence[Statement], one: Delivery
+) -> list[dict[str, Any]]:
+    """When an owner first saw each question, and answered it, by its own signed word."""
+    times: dict[int, dict[str, str | None]] = {
+        sealed.round: {"seen": sealed.seen, "answered": sealed.answered}
+        for sealed in exchange.sealed
+        if isinstance(sealed, Sealed) and sealed.owner == one.owner
+    }
+    asked = {query.digest for query in exchange.queries}
+    own = [statement for statement in statements if statement.owner == one.owner]
+    for sight in (sight for statement in own for sight in statement.unanswered):
+        if sight.query in asked:
+            times.setdefault(sight.round, {"seen": sight.seen, "answered": None})
+    return [{"round": number, **times[number]} for number in sorted(times)]
+
+
 def _compute_given(
     exchange: Exchange, chain: Chain, statements: Sequence[Statement]
 ) -> tuple[Delivery, ...]:
     """Compute deliveries, with the charges that owners' statements list."""
     contract = exchange.contract
     charged = {
-        one.owner: {charge.round for charge in one.charges}
+        one.owner: {_question_of(contract, charge.round) for charge in one.charges}
         for one in statements
         if one.contract == contract.digest
     }
@@ -220,6 +256,11 @@ def _go_part(decision: Decision | None) -> dict[str, Any] | None:
         "least": (1 + decision.margin) * decision.payments,
         "bought": bool(decision.bought[0]),
     }
+
+
+def _question_of(contract: Contract, number: int) -> int:
+    """Number of the question whose answer a charge was for."""
+    return number if contract.aggregation is None else MASKED
 
 
 def _waiting_words(chain: Chain, contract: Contract) -> str:
@@ -343,13 +384,15 @@ def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
             "round": query.round,
             "digest": query.digest,
             "asked": list(query.asked),
+            "issued": query.issued,
+            "until": query.until,
             "answers": dict(taken),
             "noise": noise_in_mean(contract, taken, query.round) if taken else None,
             "noise_if_all": noise_in_mean(contract, contract.names, query.round),
         }
         for query, taken in chain.pairs
     ]
-    covered = agreed_plan(contract).priced
+    covered = agreed_plan(contract).priced if contract.aggregation is None else contract.rounds
     content = "gradient" if contract.sums is None else "score"
     return {"agreed": contract.rounds, "covered": covered, "content": content, "asked": rows}
 
@@ -408,7 +451,11 @@ def _ledger_part(
     if chain.whole:  # an answer that was used counts, whether its file is there or not
         pairs = [(query, taken) for query, taken in chain.pairs if owner in taken]
         given |= {query.round: (query.digest, taken[owner]) for query, taken in pairs}
-    found = compare_statement(exchange.contract, statement, given)
+    numbers = {at: exchange.contract.charge_number(at) for at in given}
+    given = {number: given[at] for at, number in numbers.items() if number is not None}
+    first = 1 if exchange.contract.aggregation is None else MASKED
+    head = used_heads(exchange.sealed, owner).get(first)
+    found = compare_statement(exchange.contract, statement, given, head)
     rule = "must fit what was delivered"
     faults += [Fault(f"statement of {owner}", rule, why) for why in found.why]
     return {

@@ -40,12 +40,14 @@ class Permissions:
     max_epsilon, max_delta: limits on all contracts about the same records; unless given, the
         defaults of `limits_for`, and for an account that is open what was accepted.
     sold_before: whether these records were accepted elsewhere too, and budgets add up.
+    rehearsal: whether secure aggregation may rest on keys that nobody signs.
     registry: the registry of accepted records; that of the machine's user unless given.
     """
 
     max_epsilon: float | None = None
     max_delta: float | None = None
     sold_before: bool = False
+    rehearsal: bool = False
     registry: Registry | None = None
 
 
@@ -71,6 +73,7 @@ def accept_contract(
         is opened then.
     """
     permissions = permissions or Permissions()
+    _check_signed(contract, permissions)
     registry = permissions.registry or Registry()
     find_account(contract, name, ledger)
     budget = contract.terms(name).budget
@@ -96,6 +99,15 @@ def accept_contract(
         registry.replace_entries(key, wanted)
         ledger.open_accepted(budget, own)
     return own, *others
+
+
+def _check_signed(contract: Contract, permissions: Permissions) -> None:
+    """Refuse secure aggregation without signatures: who relays keys could replace them."""
+    if contract.aggregation is None or contract.is_signed or permissions.rehearsal:
+        return
+    rule = "must be signed under secure aggregation: who relays unsigned keys can read all sums"
+    remedy = "Ask for a contract with keys. In a rehearsal without records of anybody: --rehearsal."
+    raise InputError("CONTRACT", rule, "no keys", remedy)
 
 
 def check_records(

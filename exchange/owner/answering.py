@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from exchange.contract import Contract
-from exchange.folder import answer_name, has_ended, latest_query
-from exchange.messages import Query, read_query
+from exchange.folder import answer_name, find_closing, has_ended, latest_query
+from exchange.messages import Query, read_answer, read_query
+from exchange.owner.aggregating import answer_step, own_answers
 from exchange.owner.answers import ChargedAnswer, answer_query, charged_answer, find_account
 from exchange.owner.table import Records
+from exchange.signing import PartyKey
 from learning.canonical import read_bytes, write_atomically
 from learning.errors import InputError
 from learning.privacy.ledger import Account
@@ -35,19 +37,24 @@ class Party:
     name: its name.
     records: its records, by the contract's rules.
     ledger: its ledger.
+    key: its key; None where the exchange is not signed.
     """
 
     contract: Contract
     name: str
     records: Records = field(repr=False)
     ledger: LedgerFile
+    key: PartyKey | None = None
 
     def find_account(self) -> Account | None:
         """Find the account of the contract in the ledger."""
         return find_account(self.contract, self.name, self.ledger)
 
     def has_charged(self, query: Query) -> bool:
-        """Test whether a question was answered and charged."""
+        """Test whether a question was answered and charged, or answered at no charge."""
+        if self.contract.aggregation is not None:
+            given = own_answers(self.contract, self.name, self.ledger).get(query.round)
+            return given is not None and given.query == query.digest
         account = self.find_account()
         return account is not None and charged_answer(account, query) is not None
 
@@ -105,11 +112,19 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     """
     if path.is_dir():
         return latest_query(path, contract), path
-    return read_query(path), path.parent
+    return read_query(path, contract), path.parent
 
 
-def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
+def write_answer(
+    party: Party, query: Query, path: Path, folder: Path | None = None
+) -> WrittenAnswer:
     """Answer a question into a file; where the same answer lies there, it stays.
+
+    In a signed exchange, a file in the answer's place that the owner has not signed is replaced.
+
+    Parameters
+    ----------
+    folder: the exchange's folder; that of the answer unless given.
 
     Raises
     ------
@@ -118,7 +133,7 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
         was charged then. If the disk refuses after the charge, which the error says.
     """
     _check_asked(party, query)
-    is_new = not path.exists()
+    is_new = not path.exists() or _is_planted(party, query, path)
     if not path.parent.is_dir():
         rule = "must be in a folder that is there"
         raise InputError(str(path), rule, "none", "Nothing was charged.")
@@ -126,7 +141,11 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
         rule = f"must not be there: {party.name} has not answered this question"
         remedy = f"Nothing was charged. {ELSEWHERE}or name another place with --out."
         raise InputError(str(path), rule, "a file that is no answer to it", remedy)
-    answered = answer_query(party.contract, party.name, query, party.records, party.ledger)
+    own = party.contract, party.name, query, party.records, party.ledger
+    if party.contract.aggregation is None:
+        answered = answer_query(*own, key=party.key)
+    else:
+        answered = answer_step(*own, folder or path.parent, key=party.key)
     raw = answered.answer.raw
     if is_new:
         _write_charged(path, raw)
@@ -135,6 +154,17 @@ def write_answer(party: Party, query: Query, path: Path) -> WrittenAnswer:
         remedy = f"{ELSEWHERE}and the answer is written again; or name another place with --out."
         raise InputError(str(path), f"must be what {party.name} answered", found, remedy)
     return WrittenAnswer(answered, path, is_new)
+
+
+def _is_planted(party: Party, query: Query, path: Path) -> bool:
+    """Test whether somebody else's file has the place of this owner's answer, which replaces it."""
+    if not party.contract.is_signed or path.name != answer_name(query.round, party.name):
+        return False
+    try:
+        read_answer(path, party.contract)
+    except InputError:
+        return True
+    return False
 
 
 def check_still_open(party: Party, query: Query, folder: Path) -> None:
@@ -223,12 +253,27 @@ def follow_questions(
         left_out = party.name not in query.asked and query.round > 1
         if left_out and contract.missing.rule == "without":
             return "left out"
-        gave(write_answer(party, query, folder / answer_name(query.round, party.name)))
+        path = folder / answer_name(query.round, party.name)
+        gave(write_answer(party, query, path, folder))
         done = query.round
         announced = -1
         if done == contract.rounds:
             return "answered"
+    _check_closing(party, folder)
     return "finished"
+
+
+def _check_closing(party: Party, folder: Path) -> None:
+    """Refuse a closing with an answer of this owner that its ledger has not charged."""
+    closing = find_closing(folder, party.contract)
+    account = party.find_account()
+    named = None if closing is None else closing.answers.get(party.name)
+    if named is None or account is None:
+        return
+    if not any(entry.purpose.endswith(f" answer {named}") for entry in account.entries):
+        rule = f"must have charged the answer {named[:16]} that the learner closed with"
+        remedy = "Put back the ledger as it was last written."
+        raise InputError(party.ledger.where, rule, "none", remedy)
 
 
 def _is_done(party: Party, query: Query, folder: Path, done: int) -> bool:

@@ -8,16 +8,21 @@ is refused for its form, its turn and its time, never for the content of a recor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.messages import Answer, Gradient, Query, Sums, open_for
+from exchange.messages import Answer, Gradient, Query, Sums, open_for, sign_message, utc_text
 from exchange.owner import kept as kept_answers
 from exchange.owner.table import Records
+from exchange.sealing import seal_answer
+from exchange.signing import PartyKey
+from learning.canonical import sha256_digest
 from learning.errors import InputError
 from learning.privacy.ledger import Account, Budget
 from learning.privacy.ledger_file import LedgerFile
@@ -109,10 +114,10 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
         digits = SHOWN if query.contract[:SHOWN] != contract.digest[:SHOWN] else None
         rule = f"must be {contract.digest[:digits]}, which was accepted"
         remedy = "Nothing is answered on another contract, or on one that was altered."
-        _refuse("contract", rule, query.contract[:digits], remedy)
+        refuse("contract", rule, query.contract[:digits], remedy)
     if not 1 <= query.round <= contract.rounds:
         rule = f"must be one of the {contract.rounds} that the contract agrees on"
-        _refuse("round", rule, query.round)
+        refuse("round", rule, query.round)
     _check_asked(contract, name, query)
     _check_point(contract, query)
     _check_chain(name, query)
@@ -123,19 +128,19 @@ def _check_asked(contract: Contract, name: str, query: Query) -> None:
     asked = query.asked
     foreign = [other for other in asked if other not in contract.names]
     if foreign:
-        _refuse("asked", "must be owners of the contract", f"{len(foreign)} others")
+        refuse("asked", "must be owners of the contract", f"{len(foreign)} others")
     if asked != tuple(other for other in contract.names if other in asked):
-        _refuse("asked", "must be in the order of the contract", "another order")
+        refuse("asked", "must be in the order of the contract", "another order")
     if name not in asked:
-        _refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
+        refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
     count = len(contract.names)
     if contract.missing.rule == "wait" and len(asked) < count:
         rule = f"must be all {count} owners: the contract goes on without nobody"
-        _refuse("asked", rule, len(asked))
+        refuse("asked", rule, len(asked))
     if len(asked) < contract.missing.at_least:
-        _refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
+        refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
     if query.round == 1 and asked != contract.names:
-        _refuse("asked", f"must be all {count} owners in the first round", len(asked))
+        refuse("asked", f"must be all {count} owners in the first round", len(asked))
 
 
 def _check_point(contract: Contract, query: Query) -> None:
@@ -143,29 +148,29 @@ def _check_point(contract: Contract, query: Query) -> None:
     point = query.point
     width = len(contract.bounds.start)
     if point.shape != (width,) or not np.isfinite(point).all():
-        _refuse("point", f"must be {width} finite numbers", f"{point.size}")
+        refuse("point", f"must be {width} finite numbers", f"{point.size}")
     coordinates = contract.coordinates
     length = coordinates.reach(point)
     if not length <= coordinates.theta_max * rounding_factor(width):
         rule = f"must lie in the ball of {coordinates.theta_max:g} that was agreed"
-        _refuse("point", rule, f"length {length:.17g}")
-    if query.round == 1 and point.any():
+        refuse("point", rule, f"length {length:.17g}")
+    if (query.round == 1 or contract.sums is not None) and point.any():
         rule = "must be the start, all 0, in the first round"
-        _refuse("point", rule, f"length {length:.17g}")
+        refuse("point", rule, f"length {length:.17g}")
 
 
 def _check_chain(name: str, query: Query) -> None:
     """Refuse a question that does not name the one before it and its answers."""
     if query.round == 1:
         if query.previous is not None or query.answers:
-            _refuse("previous", "must be null in the first round, and answers none", "some")
+            refuse("previous", "must be null in the first round, and answers none", "some")
     elif query.previous is None or name not in query.answers:
         rule = f"must name the question before and the answer that {name} gave to it"
-        _refuse("previous", rule, "none")
+        refuse("previous", rule, "none")
     elif set(query.answers) != set(query.asked):
         rule = "must be those of exactly the owners that are asked: "
         rule += "an owner that is left out stays out"
-        _refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
+        refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
 
 
 def answer_query(
@@ -176,6 +181,7 @@ def answer_query(
     ledger: LedgerFile,
     *,
     now: datetime | None = None,
+    key: PartyKey | None = None,
 ) -> ChargedAnswer:
     """Answer a question once: drawn and kept, then charged, then given.
 
@@ -189,6 +195,7 @@ def answer_query(
     records: the owner's, by the rules of the contract.
     ledger: holds the owner's account, opened by `exchange.owner.accepting.accept_contract`.
     now: the time, with a zone; the clock's unless given.
+    key: the owner's; None where the exchange is not signed.
 
     Raises
     ------
@@ -207,28 +214,49 @@ def answer_query(
             answer = kept_answers.find_charged(folder, digest, query, name)
             return ChargedAnswer(answer, account, again=True)
         time = now or datetime.now(UTC)
+        seen = utc_text(time)
+        if contract.is_signed:
+            seen = kept_answers.note_sight(folder, query, seen)
         check_times(contract, query, time)
         check_turn(account, name, query, time)
         drawn = kept_answers.find_drawn(folder, query, name)
         if drawn is None:
             kept_answers.check_uncharged(folder, query, name)
-            drawn = _draw_answer(contract, name, query, records, ledger, folder)
+            head = account_head(ledger.identity, account)
+            facts = {"head": head, "seen": seen, "at": utc_text(time)}
+            finish = partial(_finish_answer, contract, key, facts)
+            drawn = _draw_answer(contract, name, query, records, ledger, finish)
         else:
             ledger.charge(account.budget, ledger_purpose(drawn), first=query.round)
         account = ledger.account(account.budget.owner, account.budget.data)
         return ChargedAnswer(drawn, account, again=False)
 
 
-def _draw_answer(
-    contract: Contract, name: str, query: Query, records: Records, ledger: LedgerFile, folder: Path
+def _finish_answer(
+    contract: Contract, key: PartyKey | None, facts: dict[str, str], answer: Answer
 ) -> Answer:
-    """Draw a new answer, keep it and charge it."""
+    """Seal and sign an answer; it stays as it is where the exchange is not signed."""
+    if contract.is_signed:
+        answer = seal_answer(answer, contract, **facts)
+    return sign_message(answer, contract, key)
+
+
+def _draw_answer(
+    contract: Contract,
+    name: str,
+    query: Query,
+    records: Records,
+    ledger: LedgerFile,
+    finish: Callable[[Answer], Answer],
+) -> Answer:
+    """Draw a new answer, finish it, keep it and charge it."""
     drawn: list[Answer] = []
 
     def keep(made: Released) -> str:
         form = Sums.of if contract.sums else Gradient
-        drawn.append(form(contract.digest, query.digest, query.round, name, made.answer))
-        kept_answers.keep_answer(folder, drawn[0])
+        answer = form(contract.digest, query.digest, query.round, name, made.answer)
+        drawn.append(finish(answer))
+        kept_answers.keep_answer(kept_answers.kept_folder(ledger), drawn[0])
         return ledger_purpose(drawn[0])
 
     release(
@@ -244,16 +272,39 @@ def _draw_answer(
     return drawn[0]
 
 
-def ledger_purpose(answer: Answer) -> str:
+def account_head(identity: str, account: Account) -> str:
+    """Head of the chain of an account's entries, 64 hexadecimal digits.
+
+    Each entry is hashed with the head before it, the first with the ledger's identity and the names
+    of the account. A ledger that was put back, changed or opened twice has other heads.
+    """
+    budget = account.budget
+    head = sha256_digest("\n".join([identity, *budget.key, budget.bounds]).encode())
+    for entry in account.entries:
+        head = follow_head(head, entry.purpose)
+    return head
+
+
+def follow_head(head: str, purpose: str) -> str:
+    """Head after an entry."""
+    return sha256_digest(f"{head}\n{purpose}".encode())
+
+
+def ledger_purpose(answer: Answer, number: int | None = None) -> str:
     """Entry of a ledger for an answer, with the digests of question and answer.
+
+    Parameters
+    ----------
+    number: of the charge; that of the question unless given.
 
     >>> ledger_purpose(Gradient("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:44]
     'contract cccccccccccccccc round 3 query dddd'
     """
-    return _purpose_start(answer.contract, answer.round, answer.query) + answer.digest
+    place = answer.round if number is None else number
+    return purpose_start(answer.contract, place, answer.query) + answer.digest
 
 
-def _purpose_start(contract: str, number: int, query: str) -> str:
+def purpose_start(contract: str, number: int, query: str) -> str:
     return f"contract {contract[:SHOWN]} round {number} query {query} answer "
 
 
@@ -268,11 +319,11 @@ def charged_answer(account: Account, query: Query) -> str | None:
     entry = _find_entry(account, query.round)
     if entry is None:
         return None
-    start = _purpose_start(query.contract, query.round, query.digest)
+    start = purpose_start(query.contract, query.round, query.digest)
     if not entry.startswith(start):
         owner = account.budget.owner
         rule = f"{owner} answers each round once, and has answered this one to another question"
-        _refuse("round", rule, query.round)
+        refuse("round", rule, query.round)
     return entry.removeprefix(start)
 
 
@@ -286,20 +337,20 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
     """
     following = account.answered + 1
     if query.round != following:
-        _refuse("round", f"must be {following}, the next that {name} is to answer", query.round)
+        refuse("round", f"must be {following}, the next that {name} is to answer", query.round)
     if query.round > 1:
         previous = query.previous or ""
-        start = _purpose_start(query.contract, query.round - 1, previous)
+        start = purpose_start(query.contract, query.round - 1, previous)
         before = _find_entry(account, query.round - 1) or ""
         if not before.startswith(start):
             rule = f"must be the question that {name} answered before"
-            _refuse("previous", rule, previous[:SHOWN])
+            refuse("previous", rule, previous[:SHOWN])
         if query.answers[name] != before.removeprefix(start):
             rule = f"must be those that were given, {name}'s too"
-            _refuse("answers", rule, query.answers[name][:SHOWN])
+            refuse("answers", rule, query.answers[name][:SHOWN])
     if query.has_expired(now):
         remedy = "Ask the learner whether it goes on without."
-        _refuse("until", "must not be over", query.until, remedy)
+        refuse("until", "must not be over", query.until, remedy)
 
 
 def check_times(contract: Contract, query: Query, now: datetime) -> None:
@@ -316,7 +367,7 @@ def check_times(contract: Contract, query: Query, now: datetime) -> None:
         for key in ("until", "issued"):
             if getattr(query, key) is not None:
                 rule = "must be null, since the contract sets no hours"
-                _refuse(key, rule, getattr(query, key))
+                refuse(key, rule, getattr(query, key))
         return
     rule = f"must be a time: the contract leaves {hours:g} hours for an answer"
     if query.issued is None:
@@ -326,9 +377,9 @@ def check_times(contract: Contract, query: Query, now: datetime) -> None:
     issued = datetime.fromisoformat(query.issued)
     agreed = open_for(hours, issued)["until"]
     if query.until != agreed:
-        _refuse("until", f"must be {agreed}, the contract's {hours:g} hours later", query.until)
+        refuse("until", f"must be {agreed}, the contract's {hours:g} hours later", query.until)
     if issued > now + SKEW:
-        _refuse("issued", "must not lie ahead of this machine's clock", query.issued)
+        refuse("issued", "must not lie ahead of this machine's clock", query.issued)
 
 
 def _find_entry(account: Account, number: int) -> str | None:
@@ -353,5 +404,6 @@ def accepted_account(contract: Contract, name: str, ledger: LedgerFile) -> tuple
     return account, accepted
 
 
-def _refuse(key: str, rule: str, found: object, remedy: str = "") -> None:
+def refuse(key: str, rule: str, found: object, remedy: str = "") -> NoReturn:
+    """Refuse a question by one of its keys."""
     raise InputError(f"query.{key}", rule, found, remedy)

@@ -16,13 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from exchange.messages import Answer, Query, read_answer
-from learning.canonical import sync_folder, write_atomically
+from exchange.messages import LARGEST, Answer, Query, find_form
+from exchange.terms import parse_message
+from learning.canonical import (
+    encode_canonical,
+    parse_canonical,
+    read_bytes,
+    sync_folder,
+    write_atomically,
+)
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.sealed import locked_file
 
 SUFFIX = ".answer.json"
+SIGHT = ".seen.json"
 LONGEST = -2.2250738585072014e-308  # no number has more digits
 
 
@@ -63,11 +71,17 @@ def keep_answer(folder: Path, answer: Answer) -> None:
     write_atomically(path, answer.raw, private=True, room=len(longest.raw))
 
 
+def _read_kept(path: Path) -> Answer:
+    """Read an answer of one's own, under whatever contract."""
+    raw = read_bytes(path, LARGEST)
+    return parse_message(find_form(raw, str(path)), raw, str(path))
+
+
 def kept_answers(folder: Path) -> Iterator[Answer]:
     """Read the answers that are kept whole; damaged ones are passed over."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with suppress(InputError):
-            answer = read_answer(path)
+            answer = _read_kept(path)
             if path.name == answer.digest + SUFFIX:
                 yield answer
 
@@ -76,6 +90,23 @@ def find_drawn(folder: Path, query: Query, owner: str) -> Answer | None:
     """Find an owner's answer to a question that was drawn before a kill."""
     asked = query.digest, owner
     return next((one for one in kept_answers(folder) if (one.query, one.owner) == asked), None)
+
+
+def note_sight(folder: Path, query: Query, now: str) -> str:
+    """Note when a question was first seen; gives that time, also when it is seen again."""
+    path = folder / f"{query.digest}{SIGHT}"
+    if not path.exists():
+        content = {"contract": query.contract, "round": query.round, "seen": now}
+        write_atomically(path, encode_canonical(content), private=True)
+    return str(parse_canonical(read_bytes(path, LARGEST), str(path))["seen"])
+
+
+def list_sights(folder: Path, contract: str) -> Iterator[tuple[int, str, str]]:
+    """List the questions of a contract that were seen: round, digest and time."""
+    for path in sorted(folder.glob(f"*{SIGHT}")):
+        content = parse_canonical(read_bytes(path, LARGEST), str(path))
+        if content["contract"] == contract:
+            yield int(content["round"]), path.name.removesuffix(SIGHT), str(content["seen"])
 
 
 def check_uncharged(folder: Path, query: Query, owner: str) -> None:
@@ -105,7 +136,7 @@ def find_charged(folder: Path, digest: str, query: Query, owner: str) -> Answer:
     """
     path = folder / f"{digest}{SUFFIX}"
     if path.exists():
-        answer = read_answer(path)
+        answer = _read_kept(path)
         if (answer.digest, answer.query, answer.owner) == (digest, query.digest, owner):
             return answer
     rule = f"must hold the answer {digest[:16]} that the ledger charged"

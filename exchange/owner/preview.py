@@ -21,6 +21,7 @@ from exchange.owner.answers import (
     find_account,
 )
 from exchange.owner.table import OwnTable, Records
+from exchange.terms import MASKED
 from learning.arrays import Array
 from learning.money import format_cents
 from learning.phrases import (
@@ -100,7 +101,8 @@ def preview_contract(
     following = 1
     if account is not None:
         following = min(account.answered + 1, terms.horizon)
-        if query is not None and charged_answer(account, query) is None:
+        turns = contract.aggregation is None
+        if query is not None and turns and charged_answer(account, query) is None:
             now = datetime.now(UTC)
             check_times(contract, query, now)
             check_turn(account, name, query, now)
@@ -135,11 +137,18 @@ def count_clipped(contract: Contract, records: Records, point: Array) -> tuple[i
 
 def noise_deviation(contract: Contract, name: str, round: int) -> float:
     """Standard deviation of the noise on each number of an owner's answer, or score, in a round."""
-    scale = contract.terms(name).scales[round - 1]
+    scale = contract.terms(name).scales[(contract.charge_number(round) or 1) - 1]
     return float(scale * np.sqrt(contract.mechanism.unit_variance))
 
 
 # In words
+
+STEP_WORDS = {
+    1: "its public keys",
+    2: "shares of its secret keys, sealed for the other owners",
+    4: "its consent to the owners in the total",
+    5: "shares that unmask the total",
+}
 
 
 def preview_words(
@@ -147,7 +156,8 @@ def preview_words(
 ) -> dict[str, list[str]]:
     """Describe a preview, by title."""
     claim = seen.claim
-    asked = f"{count_noun(contract.rounds, 'question')}; each answer is {content_words(contract)}"
+    each = "each answer is" if contract.aggregation is None else "one answer is masked"
+    asked = f"{count_noun(contract.rounds, 'question')}; {each} {content_words(contract)}"
     sure, chance = belief_of(claim, contract.owner(name).records)
     delta = f" and delta = {format_number(claim['delta'])}" if claim["delta"] else ""
     spent = f"epsilon = {format_number(read_limit(claim['epsilon']))}{delta} in all answers"
@@ -263,10 +273,15 @@ def answer_words(contract: Contract, name: str, written: WrittenAnswer) -> str:
     if written.answered.again:
         again = f"The same answer is again in {path}; nothing more was spent"
         return f"{name} had answered {question}. {again}. {so_far}."
+    if contract.aggregation is not None and answer.round != MASKED:
+        return f"{name} answered {question} with {STEP_WORDS[answer.round]}, in {path}. {so_far}."
     deviation = format_number(noise_deviation(contract, name, answer.round))
-    width = count_noun(len(answer.numbers), "number")
     noise = f"noise of standard deviation {deviation}"
-    if contract.sums:
+    if contract.sums is None:
+        width = count_noun(len(contract.bounds.start), "number")
+    else:
         width = content_words(contract)
         noise += " on the score"
+    if contract.aggregation is not None:
+        noise += ", one part of several, under masks"
     return f"{name} answered {question} with {width} and {noise}, in {path}. {so_far}."

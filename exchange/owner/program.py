@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from exchange.contract import Contract
-from exchange.folder import answer_name, owner_slug
-from exchange.messages import Query
+from exchange.folder import answer_name, owner_slug, write_new
+from exchange.messages import Acceptance, Query, sign_message
 from exchange.owner.accepting import Permissions, accept_contract, check_records
 from exchange.owner.answering import (
     Ending,
@@ -26,8 +26,9 @@ from exchange.owner.preview import (
     preview_words,
 )
 from exchange.owner.table import OwnTable, read_own_records, read_own_table
+from exchange.signing import UNSIGNED, PartyKey
 from exchange.statement import Statement, make_statement, read_statement
-from learning.canonical import check_place, write_atomically
+from learning.canonical import check_place, read_bytes, write_atomically
 from learning.errors import InputError
 from learning.phrases import format_number
 from learning.privacy.ledger_file import LedgerFile
@@ -42,9 +43,21 @@ ENDINGS: dict[Ending, str] = {
 
 
 def accept_and_print(
-    contract: Contract, owner: str, data: Path, ledger: Path, permissions: Permissions
+    contract: Contract,
+    owner: str,
+    data: Path,
+    ledger: Path,
+    permissions: Permissions,
+    key: PartyKey | None,
+    out: Path,
 ) -> None:
-    """Open an owner's account for a contract, and print what it means."""
+    """Open an owner's account for a contract, and print what it means; write a signed acceptance.
+
+    Parameters
+    ----------
+    out: the acceptance's file; none is written where the exchange is not signed.
+    """
+    contract.check_key(key, owner)
     table = read_own_table(data, contract, owner)
     preview_contract(contract, owner, table.records, None)  # refuses what cannot be answered
     is_new = not ledger.exists()
@@ -57,14 +70,26 @@ def accept_and_print(
         raise
     _print_preview(contract, owner, table, ledger)
     Terminal().say(titled("adds up", others_words(accepted)))
+    if key is None:
+        Terminal().say(titled("warning", UNSIGNED))
+        return
+    made = sign_message(Acceptance(contract.digest, owner), contract, key)
+    if not write_new(out, made.raw) and read_bytes(out) != made.raw:
+        raise InputError("--out", "must be a new file", f"another file: {out}", "Name another one.")
+    Terminal().say(titled("acceptance", f"{out}, signed: send it to the learner"))
 
 
 def open_party(
-    contract: Contract, owner: str, data: Path, ledger: Path, permissions: Permissions
+    contract: Contract,
+    owner: str,
+    data: Path,
+    ledger: Path,
+    permissions: Permissions,
+    key: PartyKey | None,
 ) -> Party:
     """Open an owner's ledger and records, which must be those that it accepted the contract for."""
     book = open_ledger(ledger)
-    party = Party(contract, owner, read_own_records(data, contract, owner), book)
+    party = Party(contract, owner, read_own_records(data, contract, owner), book, key)
     check_records(contract, owner, party.records, book, permissions)
     return party
 
@@ -92,7 +117,7 @@ def answer_once(party: Party, place: Path, out: Path | None) -> None:
         raise InputError(str(place), "must hold a question", "none", remedy)
     check_still_open(party, query, folder)
     path = out or folder / answer_name(query.round, party.name)
-    written = write_answer(party, query, path)
+    written = write_answer(party, query, path, folder)
     if not written.is_new:
         rule = f"is answered once, and {party.name} has answered it"
         remedy = "Nothing was spent. If that file is lost, the program writes the same bytes again."
@@ -119,20 +144,24 @@ def _print_preview(
     Terminal().say(*(titled(title, *said) for title, said in lines.items()))
 
 
-def write_statement(contract: Contract, owner: str, ledger: Path, out: Path | None) -> None:
+def write_statement(
+    contract: Contract, owner: str, ledger: Path, out: Path | None, key: PartyKey | None
+) -> None:
     """Write an owner's statement, and print what it says."""
-    made = make_statement(contract, owner, LedgerFile(ledger))
+    contract.check_key(key, owner)
+    made = sign_message(make_statement(contract, owner, LedgerFile(ledger)), contract, key)
     path = out or Path(f"{owner_slug(owner)}.statement.json")
-    write_atomically(_statement_place(path, made), made.raw)
+    write_atomically(_statement_place(path, made, contract), made.raw)
     unit = "epsilon" if made.counted == "epsilon" else "answers"
-    charged = f"The ledger of {owner} charged {made.answered} of {contract.rounds} questions"
+    agreed = contract.rounds if contract.aggregation is None else 1
+    charged = f"The ledger of {owner} charged {made.answered} of {agreed} questions"
     spent = f"{format_number(made.spent)} {unit} spent, {format_number(made.remaining)} left"
     Terminal().say(
         f"{charged} under contract {contract.digest[:16]}: {spent}.", f"statement: {path}"
     )
 
 
-def _statement_place(out: Path, made: Statement) -> Path:
+def _statement_place(out: Path, made: Statement, contract: Contract) -> Path:
     """Find the place of a statement: a new file, or an earlier statement of the same account.
 
     Raises
@@ -144,7 +173,7 @@ def _statement_place(out: Path, made: Statement) -> Path:
     if not place.exists():
         return place
     with suppress(InputError):
-        before = read_statement(place)
+        before = read_statement(place, contract)
         if (before.contract, before.owner) == (made.contract, made.owner):
             return place
     rule = f"must be a new file, or an earlier statement of {made.owner} under this contract"

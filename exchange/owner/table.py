@@ -89,7 +89,7 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
         number of records.
     """
     contract.owner(owner)  # refuses who is not of the contract
-    table = _read_table(path, contract, OPTION, contract.columns.person)
+    table = read_table(path, contract, OPTION, contract.columns.person)
     check_agreed(path, contract, owner, len(table.records.y), table.rows, table.left_out)
     return table
 
@@ -109,23 +109,6 @@ def check_agreed(
     raise InputError(f"{path}: {OPTION}", rule, found, remedy)
 
 
-def read_public_records(path: Path, contract: Contract, option: str) -> Records:
-    """Read and encode the learner's own rows, however many.
-
-    Parameters
-    ----------
-    path: as `read_own_table`.
-    contract: the contract.
-    option: the option that named the file, for errors.
-
-    Raises
-    ------
-    InputError
-        If the file is no table or lacks a column.
-    """
-    return _read_table(path, contract, option, None).records
-
-
 def column_meaning(contract: Contract) -> Meaning:
     """Rules of a contract for its columns."""
     columns = contract.columns
@@ -139,7 +122,8 @@ def column_meaning(contract: Contract) -> Meaning:
     return Meaning(written, target.name, (float(no), float(yes)))
 
 
-def _read_table(path: Path, contract: Contract, option: str, person: str | None) -> OwnTable:
+def read_table(path: Path, contract: Contract, option: str, person: str | None) -> OwnTable:
+    """Read and encode a file by the contract; of the person that a column names, the first rows."""
     meaning = column_meaning(contract)
     asked = [*meaning.written, *filter(None, [person])]
     table = read_as_written(path, asked, option)

@@ -11,10 +11,9 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from exchange.contract import Contract
-from exchange.messages import parse_answer
 from exchange.rehearsal.wire import SPELLINGS, Secrets, make_secrets, search_files
 from learning.arrays import Array
-from learning.canonical import sha256_digest
+from learning.canonical import parse_canonical, sha256_digest
 from learning.data.owner_data import Holding
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.release import bare_answer
@@ -23,6 +22,7 @@ from learning.privacy.release_terms import ReleaseTerms
 
 LEARNER = "the learner"
 ANSWER = ".answer.json"
+ACCEPTANCE = ".acceptance.json"
 
 
 def compare_with_law(fitness: Array, result: Mapping[str, Any], simulated: Array) -> dict[str, Any]:
@@ -125,6 +125,13 @@ def search_wire(files: Mapping[str, bytes], secrets: Sequence[Secrets]) -> dict[
     }
 
 
+def find_author(raw: bytes, name: str) -> str:
+    """Find the party that a file names as its author."""
+    if not name.endswith((ANSWER, ACCEPTANCE)):
+        return LEARNER
+    return str(parse_canonical(raw, name)["owner"])
+
+
 def list_seen(files: Mapping[str, bytes]) -> list[dict[str, Any]]:
     """List every file of a folder that a party could read, with the party that put it there."""
     return [
@@ -132,7 +139,7 @@ def list_seen(files: Mapping[str, bytes]) -> list[dict[str, Any]]:
             "file": name,
             "bytes": len(raw),
             "sha256": sha256_digest(raw),
-            "put_by": parse_answer(raw, name).owner if name.endswith(ANSWER) else LEARNER,
+            "put_by": find_author(raw, name),
         }
         for name, raw in sorted(files.items())
     ]

@@ -19,12 +19,21 @@ from typing import Any
 import numpy as np
 
 from exchange.contract import Contract, read_contract
-from exchange.folder import CONTRACT, find_closing, owner_slug, query_name, read_folder
-from exchange.learner.agreed import contract_from_result
+from exchange.flower.relay import check_carried
+from exchange.folder import (
+    CONTRACT,
+    acceptance_name,
+    answer_name,
+    find_closing,
+    owner_slug,
+    query_name,
+)
+from exchange.learner.agreed import contract_from_result, read_protocol
 from exchange.learner.collecting import build_model
 from exchange.learner.collector import collect_answers
+from exchange.learner.opening import read_opened
 from exchange.limits import claimed_budget, round_up
-from exchange.messages import parse_query
+from exchange.messages import Query
 from exchange.rehearsal.division import OWN, PUBLIC, write_party_files
 from exchange.rehearsal.measured import (
     LEARNER,
@@ -36,6 +45,8 @@ from exchange.rehearsal.measured import (
 )
 from exchange.rehearsal.processes import Program, run_all
 from exchange.rehearsal.wire import Wire
+from exchange.signing import make_key_file, read_key
+from exchange.terms import parse_message
 from learning.canonical import check_place, encode_canonical, write_atomically
 from learning.errors import InputError
 from learning.privacy.registry import VARIABLE
@@ -54,6 +65,7 @@ MARKET = "market"
 KEPT = "wire"
 DOUBTED = 3  # the status of a settlement in which something does not fit
 LEDGER = "bank.ledger"
+KEY = "key"
 LOG = "log.txt"
 STATEMENT = "statement.json"
 REGISTRY = "registry"
@@ -97,6 +109,10 @@ class Places:
         """The learner's own rows."""
         return self.folder / "learner" / PUBLIC
 
+    def key_of(self, owner: str | None) -> Path:
+        """An owner's key, or the learner's."""
+        return self.folder / _party_folder(owner) / KEY
+
     def owner_mailbox(self, owner: str) -> Path:
         """The folder that an owner's node puts questions into."""
         return self.exchange / "mailboxes" / owner_slug(owner)
@@ -107,8 +123,11 @@ class Places:
 
     def kept_by(self, owner: str | None, name: str) -> Path:
         """A file of an owner's in this exchange; of the learner's without an owner."""
-        party = Path("learner") if owner is None else Path("owners") / owner_slug(owner)
-        return self.exchange / party / name
+        return self.exchange / _party_folder(owner) / name
+
+
+def _party_folder(owner: str | None) -> Path:
+    return Path("learner") if owner is None else Path("owners") / owner_slug(owner)
 
 
 @dataclass(frozen=True)
@@ -140,6 +159,7 @@ def rehearse_exchange(
     *,
     repeat: int = 1,
     flower: bool = False,
+    signed: bool = True,
     progress: Progress = ignore_progress,
 ) -> dict[str, Any]:
     """Settle a scenario's market, make its contract, divide its table, and carry the exchange out.
@@ -151,6 +171,7 @@ def rehearse_exchange(
     repeat: number of exchanges; each with ledgers of its own.
     flower: whether files go over Flower, between a folder of the learner's and one of each owner's,
         not through one folder.
+    signed: whether every party has a key and signs.
     progress: called with each stage.
 
     Returns
@@ -165,7 +186,9 @@ def rehearse_exchange(
         fails.
     """
     result = settle_market(scenario, folder, progress)
-    contract = agree_contract(folder)
+    contract = agree_contract(folder, signed=signed)
+    if flower:
+        check_carried(contract)
     progress("dividing the table")
     write_party_files(scenario, folder)
     played = []
@@ -213,12 +236,27 @@ def settle_market(
     return made.content
 
 
-def agree_contract(folder: Path) -> Contract:
+def agree_contract(folder: Path, *, signed: bool = True) -> Contract:
     """Read the contract in the folder; it is made of the market's result where there is none."""
     place = folder / CONTRACT
     if not place.exists():
-        write_atomically(place, contract_from_result(folder / MARKET).raw)
+        keys: dict[str, Any] = {"rehearsal": True}
+        if signed:
+            keys |= make_keys(folder)
+        write_atomically(place, contract_from_result(folder / MARKET, **keys).raw)
     return read_contract(place)
+
+
+def make_keys(folder: Path) -> dict[str, Any]:
+    """Make the keys of all parties, or read those that are there."""
+    places = Places(folder, folder)
+    made = {}
+    for party in (None, *(one["name"] for one in read_protocol(folder / MARKET)["owners"])):
+        place = places.key_of(party)
+        place.parent.mkdir(0o700, parents=True, exist_ok=True)
+        made[party] = read_key(place) if place.exists() else make_key_file(place)
+    learner = made.pop(None)
+    return {"key": learner, "owner_keys": {name: key.public for name, key in made.items()}}
 
 
 def play_exchange(
@@ -257,26 +295,30 @@ def play_exchange(
 
 def trained_model(contract: Contract, shared: Path) -> np.ndarray:
     """Model that the answers in a folder make, (p,), handed over or not."""
-    queries, answers, _ = read_folder(shared, contract)
-    found = collect_answers(contract, queries, answers, closing=find_closing(shared))
+    closing = find_closing(shared, contract)
+    given = read_opened(shared, contract, closing)
+    found = collect_answers(contract, given.queries, given.answers, closing=closing)
     return build_model(contract, found).model.theta
 
 
 def _accept_program(places: Places, contract: Contract, name: str) -> Program:
-    return owner_program(places, name, "accept", *lifted_limits(contract, name))
+    out = f"--out={places.shared / acceptance_name(name)}"
+    options = [*lifted_limits(contract, name), *["--rehearsal"] * (not contract.is_signed)]
+    return owner_program(places, contract, name, "accept", out, *options)
 
 
 def _follow_programs(
     places: Places, contract: Contract, folders: Mapping[str, Path]
 ) -> list[Program]:
     """Programs of the learner and of all owners that follow their folders."""
-    collect = ["collect", str(places.contract), str(places.shared), "--follow"]
+    own = key_options(places, contract, None)
+    collect = ["collect", str(places.contract), str(places.shared), "--follow", *own]
     if places.public.exists() and any(contract.bounds.start):
         collect.append(f"--public={places.public}")
     return [
         Program(LEARNER, tuple(collect), places.kept_by(None, LOG)),
         *(
-            owner_program(places, name, "answer", str(folder), "--follow")
+            owner_program(places, contract, name, "answer", str(folder), "--follow")
             for name, folder in folders.items()
         ),
     ]
@@ -297,12 +339,20 @@ def lifted_limits(contract: Contract, name: str) -> list[str]:
     return [f"--max-epsilon={round_up(epsilon)}", f"--max-delta={round_up(delta)}"]
 
 
-def owner_program(places: Places, name: str, command: str, *arguments: str) -> Program:
+def key_options(places: Places, contract: Contract, owner: str | None) -> list[str]:
+    """The option that names a party's key, where the exchange is signed."""
+    return [] if not contract.is_signed else [f"--key={places.key_of(owner)}"]
+
+
+def owner_program(
+    places: Places, contract: Contract, name: str, command: str, *arguments: str
+) -> Program:
     """Program of an owner, with its own table, ledger, and registry, as on a machine of its own."""
     own = (
         f"--owner={name}",
         f"--data={places.owner_table(name)}",
         f"--ledger={places.kept_by(name, LEDGER)}",
+        *key_options(places, contract, name),
     )
     registry = {VARIABLE: str(places.kept_by(name, REGISTRY).resolve())}
     words = (command, str(places.contract), *arguments, *own)
@@ -315,10 +365,11 @@ def settle_deliveries(contract: Contract, places: Places) -> None:
     stating = []
     for name, out in statements.items():
         own = f"--owner={name}", f"--ledger={places.kept_by(name, LEDGER)}", f"--out={out}"
-        words = ("state", str(places.contract), *own)
+        words = ("state", str(places.contract), *own, *key_options(places, contract, name))
         stating.append(Program(name, words, places.kept_by(name, LOG)))
     run_all(stating)
     given = [f"--statement={path}" for path in statements.values()]
+    given += key_options(places, contract, None)
     if places.public.exists():
         given.append(f"--public={places.public}")
     command = "settle", str(places.contract), str(places.shared), *given
@@ -343,7 +394,7 @@ def measure_exchanges(
                 "folder": one.places.exchange.relative_to(first.folder).as_posix(),
                 "seconds": round(one.seconds, 2),
                 "relative_fitness": float(value),
-                "wire": search_wire(one.files, secrets),
+                "wire": search_wire(one.files | opened_answers(contract, one.places), secrets),
             }
         )
     return {
@@ -359,7 +410,16 @@ def measure_exchanges(
     }
 
 
+def opened_answers(contract: Contract, places: Places) -> dict[str, bytes]:
+    """The numbers of all sealed answers, as whoever has the closing can read them."""
+    if not contract.is_signed:
+        return {}
+    closing = find_closing(places.shared, contract)
+    opened = read_opened(places.shared, contract, closing).answers
+    return {f"{answer_name(one.round, one.owner)} (opened)": one.body for one in opened}
+
+
 def points_asked(files: Mapping[str, bytes]) -> np.ndarray:
     """Read the points of all questions among an exchange's files, (rounds, p)."""
     queries = {name: raw for name, raw in files.items() if name.endswith(".query.json")}
-    return np.array([parse_query(raw, name).point for name, raw in queries.items()])
+    return np.array([parse_message(Query, raw, name).point for name, raw in queries.items()])

@@ -22,15 +22,8 @@ from learning.data.encoding import (
     project_rows,
     stack_texts,
 )
-from learning.data.expansion import (
-    MOST_PRODUCTS,
-    Expansion,
-    FeatureKind,
-    choose_pairs,
-    count_columns,
-    fit_knots,
-    list_pairs,
-)
+from learning.data.expanding import choose_pairs, fit_knots, list_pairs
+from learning.data.expansion import MOST_PRODUCTS, Expansion, FeatureKind, count_columns
 from learning.data.ranges import OUTERMOST, public_range
 from learning.data.rows import Rows
 from learning.errors import InputError

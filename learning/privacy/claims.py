@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -35,6 +36,18 @@ EVERYONE = "anyone who sees all of the owner's answers: the learner, the other o
 EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
 EVERY_LEARNER = "anyone who sees all answers to all learners"
 REPLACE = "replace one record"
+Feared = Literal["learner", "owners", "colluders"]
+ONLOOKERS: dict[Feared, str] = {
+    "learner": (
+        "anyone who sees the sums of all owners' answers and no part of the noise: the "
+        "learner, the public"
+    ),
+    "owners": "any one other owner, who sees the sums and knows its own part of the noise",
+    "colluders": (
+        "the learner and up to {} other owners together, who see the sums and know their own "
+        "parts of the noise"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,15 @@ class Released:
 
     Parameters
     ----------
-    answer: array (p,); of sums (p + p (p + 1)/2,), as `release_sums.clipped_sums` orders them.
+    answer: array (p,); of sums (p + p (p + 1)/2,), as `release_sums.clipped_sums` orders them, or
+        words, as `distributed.SumsPart` makes them of a part.
     claim: the claim of all answers together; ``simulation`` is false.
     spent: the cost of this answer by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP)
         of Gaussian noise; by the lattice's map epsilon of l2 noise.
     scale: the scale of its noise.
     """
 
-    answer: Array = field(repr=False)
+    answer: NDArray[Any] = field(repr=False)
     claim: Claim
     spent: float
     scale: float
@@ -146,8 +147,8 @@ def _spent_at(scale: float, terms: ReleaseTerms) -> float:
     return float(measurement(scale, terms.mechanism.norm, terms.vectors).map(terms.sensitivity))
 
 
-def _noisy_answer(values: Array, scale: float, terms: ReleaseTerms) -> Array:
-    """Add noise to an answer."""
+def _noisy_answer(values: Array, scale: float, terms: ReleaseTerms) -> NDArray[Any]:
+    """Add noise to an answer, or a part of it."""
     if terms.sums:
         return terms.sums_noise.add(values, add_noise)
     return add_noise(values, scale, norm=terms.mechanism.norm, vectors=terms.vectors > 0)

@@ -170,21 +170,39 @@ def price_sums(
     assert scores is not None
     if isinstance(mechanism, L2Noise):
         return _price_lattices(mechanism, coordinates, n_records, budget)
-    factor = 2 * scores.bound * scores.share / coordinates.radius**2
-    weights = np.repeat([1.0, factor], counts)
-    joint = _distance_of_both(coordinates, n_records, factor)
+    joint = joint_distance(coordinates, n_records)
     scale = scale_for(budget, joint, 2)
+    weights = joint_weights(coordinates)
     return SumsNoise((sum(counts),), (scale,), weights, ((joint,),), vectors=False)
 
 
-def _distance_of_both(coordinates: PublicCoordinates, n_records: int, factor: float) -> float:
-    """Bound the move of (score, factor moments) as computed."""
+def joint_weights(coordinates: PublicCoordinates) -> Array:
+    """Factors (p + p (p + 1)/2,) on score and moments in one vector under Gaussian noise."""
+    width = len(coordinates.centre)
+    return np.repeat([1.0, _joint_factor(coordinates)], (width, count_moments(width)))
+
+
+def _joint_factor(coordinates: PublicCoordinates) -> float:
+    scores = coordinates.scores
+    assert scores is not None
+    return 2 * scores.bound * scores.share / coordinates.radius**2
+
+
+def joint_distance(coordinates: PublicCoordinates, n_records: int) -> float:
+    """Bound the move of (score, factor moments) as computed, in 2-norm."""
     scores = coordinates.scores
     assert scores is not None
     rows = coordinates.rows_per_person
     slack, added = _rounding_of_sums(n_records, len(coordinates.centre))
-    added *= np.hypot(scores.bound, factor * coordinates.radius**2)
+    added *= joint_bound(coordinates)
     return float(slack * (2 * scores.bound * rows * noise_stretch(scores.share) + added))
+
+
+def joint_bound(coordinates: PublicCoordinates) -> float:
+    """Bound a record's (score, factor moments) in 2-norm, before rounding."""
+    scores = coordinates.scores
+    assert scores is not None
+    return float(np.hypot(scores.bound, _joint_factor(coordinates) * coordinates.radius**2))
 
 
 def _rounding_of_sums(n_records: int, width: int) -> tuple[float, float]:

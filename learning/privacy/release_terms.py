@@ -13,12 +13,19 @@ from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
 from learning.privacy.claims import Claim
+from learning.privacy.distributed import NoisePart, SumsPart
 from learning.privacy.l2 import L2, WIDEST
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Budget, fingerprint_bounds, visible_name
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
-from learning.privacy.release_sums import SumsNoise, count_moments, price_sums
+from learning.privacy.release_sums import (
+    SumsNoise,
+    count_moments,
+    joint_distance,
+    joint_weights,
+    price_sums,
+)
 from learning.privacy.secure_noise import draws_per_sample, scale_for, sensitivity
 
 
@@ -42,6 +49,8 @@ class ReleaseTerms:
         for by number.
     contract: the digest of the contract that all of this stands in, if any: under another one,
         every charge is refused.
+    part: the owner's part of the noise on sums, where only totals over owners are seen; the owner
+        adds all of it unless given.
 
     Raises
     ------
@@ -64,6 +73,7 @@ class ReleaseTerms:
     by_person: bool = False
     growth: float = 1.0
     contract: str = ""
+    part: NoisePart | None = None
 
     def __post_init__(self) -> None:
         mechanism = self.mechanism
@@ -156,6 +166,8 @@ class ReleaseTerms:
     @property
     def source(self) -> str:
         """Source of noise, in words."""
+        if self.part is not None:
+            return f"one of {self.part.parts} parts of noise from opendp"
         return "noise from opendp, thinned to l2 noise" if self.vectors else "noise from opendp"
 
     @property
@@ -184,8 +196,11 @@ class ReleaseTerms:
         return np.array(found * (self.horizon if self.growth == 1 else 1))
 
     @cached_property
-    def sums_noise(self) -> SumsNoise:
+    def sums_noise(self) -> SumsNoise | SumsPart:
         """Noise on an answer of sums."""
+        if self.part is not None:
+            distance = joint_distance(self.coordinates, self.n_records)
+            return SumsPart(self.part, joint_weights(self.coordinates), distance)
         budget = self.mechanism.release_budget(self.epsilon, self.horizon)
         assert budget is not None
         return price_sums(self.mechanism, self.coordinates, self.n_records, budget)

@@ -193,7 +193,7 @@ class LatticeL2:
 
     def map(self, distance: float) -> float:
         """Compute the epsilon at a distance of the values in 2-norm, rounded up."""
-        spent = (Fraction(distance) / Fraction(self.step) + _root_above(self.width)) / self.steps
+        spent = (Fraction(distance) / Fraction(self.step) + root_above(self.width)) / self.steps
         found = float(spent)
         return found if found >= spent else nextafter(found, float("inf"))
 
@@ -232,7 +232,7 @@ def _laplace_measurement(scale: float) -> Any:
     )
 
 
-def _root_above(number: int) -> Fraction:
+def root_above(number: int) -> Fraction:
     """Compute a fraction no less than a square root, by less than 1e-20."""
     return Fraction(isqrt(number * 10**40) + 1, 10**20)
 

@@ -20,25 +20,13 @@ from learning.arrays import Array
 from learning.declaration import Count, CountOrZero, Declaration, Positive
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.privacy.claims import Claim
+from learning.privacy.claims import ONLOOKERS, Claim, Feared
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import where_noisy
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"
 UNPROVED = "scaled to a given gradient bound, where none is proved: no epsilon holds"
 LEAST = 1e-6  # epsilon that noise is priced at where nothing remains: vast noise, but finite
-Feared = Literal["learner", "owners", "colluders"]
-ONLOOKERS: dict[Feared, str] = {
-    "learner": (
-        "anyone who sees the sums of all owners' answers and no part of the noise: the "
-        "learner, the public"
-    ),
-    "owners": "any one other owner, who sees the sums and knows its own part of the noise",
-    "colluders": (
-        "the learner and up to {} other owners together, who see the sums and know their own "
-        "parts of the noise"
-    ),
-}
 ASSUMED = (
     "the aggregation shows sums and nothing else, every owner adds its part of the noise as "
     "agreed, and none drops out"
@@ -303,8 +291,8 @@ class Trust(Declaration):
     where = "trust"
     aggregation: Literal["local", "secure"] = "local"
     """`local`: the learner sees every answer, with noise that hides its owner's records by itself.
-    `secure`: it sees sums of all owners' answers only, and owners divide one noise among them;
-    simulated, not carried out."""
+    `secure`: it sees sums of all owners' answers only, and owners divide one noise among them. A
+    run simulates this; an exchange of sums carries it out."""
     colluders: CountOrZero = 0
     """Number of owners who may reveal their parts of the noise to the learner or to each other;
     the parts of the others then suffice."""

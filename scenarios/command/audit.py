@@ -8,8 +8,8 @@ from typing import Annotated
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
 from scenarios.command.run import parse_budgets
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from learning.display import PlainTable
 from learning.errors import InputError
 from learning.program import declare_command, fail
-from learning.terminal import PlainTable, Terminal
+from learning.terminal import Terminal
 from scenarios.command.options import AllowCode, Changes, DataFolder, ScenarioArg
 
 

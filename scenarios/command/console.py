@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from learning.display import PlainTable
 from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
 from learning.phrases import format_interval, format_number, format_percent
-from learning.terminal import PlainTable, Terminal, titled
+from learning.terminal import Terminal, titled
 from scenarios.report.facts_errors import error_format, error_rows
 from scenarios.report.facts_outcome import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.errors import check_extra
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import Changes, ScenarioArg
 
 APP = "solara", "starlette", "uvicorn", "ipyvuetify"  # what the extra brings, as it is imported

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from learning.display import PlainTable, show_stages
 from learning.phrases import escape_control
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.console import in_title, say_phrases
 from scenarios.command.options import UNMET, Changes
 from scenarios.games.settling import game_of, settle_game, starts_of

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.phrases import format_value
 from learning.program import declare_command
-from learning.terminal import PlainTable, Terminal, plain, show_stages
+from learning.terminal import Terminal, plain
 
 if TYPE_CHECKING:
     from scenarios.starting.first import Draft

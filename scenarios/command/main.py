@@ -38,6 +38,7 @@ COMMANDS = {
     "contract": "exchange.command.contract",
     "dashboard": "scenarios.command.dashboard",
     "exchange": "exchange.command.exchange",
+    "key": "exchange.command.owner",
     "init": "scenarios.command.init",
     "design": "scenarios.command.studies",
     "disclose": "scenarios.command.documents",

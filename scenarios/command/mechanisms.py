@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
 from learning.progress import Progress, count_progress
-from learning.terminal import show_stages
 
 if TYPE_CHECKING:
     from market.procurement.mechanism import ProcurementProblem

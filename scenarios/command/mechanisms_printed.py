@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from learning.terminal import PlainTable, Terminal, hanging
+from learning.display import PlainTable
+from learning.terminal import Terminal, hanging
 from market.procurement.comparison import ROUNDING, ComparisonRow, Estimate
 from market.procurement.manipulation import PlayedRow
 from market.procurement.played import LEARNING

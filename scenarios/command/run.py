@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import UNMET, AllowCode, Changes, ScenarioArg
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from learning.terminal import show_stages
 from scenarios.command.options import (
     AllowCode,
     Changes,

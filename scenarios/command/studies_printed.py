@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from learning.terminal import PlainTable, Terminal
+from learning.display import PlainTable
+from learning.terminal import Terminal
 from scenarios.command.console import in_title, say_phrases
 from scenarios.report.facts_design import HEADS, design_cells, design_refusals
 from scenarios.report.facts_outcome import alternative_name

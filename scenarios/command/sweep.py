@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
+from learning.display import PlainTable, show_stages
 from learning.errors import InputError
 from learning.program import INTERRUPTED, declare_command
-from learning.terminal import PlainTable, Terminal, show_stages
+from learning.terminal import Terminal
 from scenarios.command.options import AllowCode, DataFolder, Overrides, Workers
 
 if TYPE_CHECKING:

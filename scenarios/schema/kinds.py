@@ -25,7 +25,7 @@ from learning.declaration import (
 )
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.privacy.wrapped import Feared
+from learning.privacy.claims import Feared
 from learning.randomness import Streams
 from learning.registry import Registry
 from learning.training.aggregation import AGGREGATIONS

@@ -12,8 +12,8 @@ from learning.forecast.fitness import worth_of_all
 from learning.forecast.personal import shrinkage
 from learning.forecast.planner import Planner
 from learning.phrases import format_value
+from learning.privacy.claims import Feared
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.wrapped import Feared
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.functions import OnClaim

@@ -174,7 +174,9 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
         "weight": run.weights,
     }
     owners = rows_of(columns)
-    return {
+    trust = run.planner.inputs.trust
+    aggregation = {"aggregation": {"colluders": trust.colluders}} if trust.secure else {}
+    return aggregation | {
         "records": data.source or Path(str(data.path)).name.partition(".")[0],
         "currency": run.scenario.currency,
         "owners": [owner for owner in owners if owner["epsilon"] > 0],
@@ -192,7 +194,9 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
 
 def list_unsupported(run: Run) -> list[InputError]:
     """Obstacles to an exchange of a run, by key of the scenario; none where there are none."""
-    parts = (_market_obstacles(run), _training_obstacles(run), _noise_obstacles(run))
+    parts = [_market_obstacles(run), _training_obstacles(run), _noise_obstacles(run)]
+    if run.planner.inputs.trust.secure:
+        parts.append(_aggregation_obstacles(run))
     return [InputError(*one) for part in parts for one in part]
 
 
@@ -208,9 +212,6 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
         yield "time", f"{left}: each owner answers in one training", found, LEAVE
     if scenario.unions:
         yield "unions", f"{left}: no contract says how members divide", "them", LEAVE
-    if run.planner.inputs.trust.secure:
-        rule = 'must be "local" in an exchange: secure aggregation is simulated, not carried out'
-        yield "trust.aggregation", rule, format_value("secure"), "Leave out [trust]."
     if run.answering is not None:
         terms = "the terms of an exchange are what was sold"
         rule = f"must leave out owners who do not answer as sold: {terms}"
@@ -225,6 +226,10 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if scenario.learner.go != "always" and scenario.learner.worth is not None:
         rule = "must be money per unit of relative fitness in an exchange with learner.go"
         yield "learner.value", rule, "money for a unit of error", "Or leave learner.go out."
+    if scenario.learner.go != "always" and scenario.trust.aggregation == "secure":
+        rule = 'must be left out in an exchange with trust.aggregation = "secure"'
+        rule += ": the rule decides by the sums of each owner, which the learner does not see"
+        yield "learner.go", rule, format_value(scenario.learner.go), LEAVE
     if scenario.learner.pilot is not None:
         rule = "must be left out in an exchange, in which each owner answers once"
         yield "learner.pilot", rule, f"{scenario.learner.pilot:g}", LEAVE
@@ -234,6 +239,27 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if free:
         rule = "must end below infinity in an exchange: nothing is released without noise"
         yield "owners.epsilon", rule, f"no noise of {free[0]}", "Lower its upper end."
+
+
+def _aggregation_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
+    """Secure aggregations that an exchange does not carry out: other than of sums, once."""
+    planner = run.planner
+    secure = 'with trust.aggregation = "secure" in an exchange'
+    law = planner.mechanism_at(run.epsilon).training_mechanism
+    if planner.coordinates.scores is None:
+        algorithm = planner.forecast.plan(run.epsilon).algorithm
+        rule = f'must be "one_step" {secure}, which adds up sums, once'
+        yield "learning.algorithm", rule, format_value(algorithm), 'Set it to "one_step".'
+    if law.name != "gaussian":
+        rule = f'must be "gaussian" {secure}: the sum of parts on a grid is known of it alone'
+        yield "learning.mechanism", rule, format_value(law.name), 'Set it to "gaussian".'
+    elif law.accounting != "zcdp":
+        rule = f'must be "zcdp" {secure}'
+        yield "learning.accounting", rule, format_value(law.accounting), 'Set it to "zcdp".'
+    makers = int((run.epsilon > 0).sum())
+    if makers < 2:
+        rule = f"must leave two owners at least that sell {secure}"
+        yield "trust.aggregation", rule, f"{makers} that sells", "Leave out [trust]."
 
 
 def _training_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
@@ -283,9 +309,7 @@ def _noise_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if coordinates.given_bound is not None:
         rule = "must be left out in an exchange: noise is scaled to what is proved"
         yield "learning.gradient_bound", rule, f"{coordinates.given_bound:g}", LEAVE
-    elif planner.inputs.trust.secure:
-        return  # of noise in parts nothing else is known
-    elif law.release_budget(1.0, answers) is None:
+    elif not planner.inputs.trust.secure and law.release_budget(1.0, answers) is None:
         yield _unconfirmed(law, opened=run.scenario.learning.mechanism == BEST)
     elif law.name == L2.name and drawn_at_once > WIDEST:
         yield _too_wide(law, width, drawn_at_once)

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from chances.reliability import study
-from learning.terminal import show_stages
+from learning.display import show_stages
 from reproduction.command import print_study
 from reproduction.study import Options
 

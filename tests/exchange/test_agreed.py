@@ -254,7 +254,7 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
         replace(
             run, planner=replace(planner, inputs=replace(planner.inputs, trust=Trust("secure")))
         )
-    ) == ["trust.aggregation"]
+    )[0] == "learning.algorithm"
     free = replace(run.equilibrium, epsilon=np.array([np.inf, 1.0]))
     assert "owners.epsilon" in told(replace(run, equilibrium=free))
     assert told(
@@ -418,3 +418,46 @@ def test_sums_under_a_loss_of_labels_are_refused_by_key(tmp_path):
     rule = 'learning.loss: must be "squared" in an exchange of second moments and scores'
     with pytest.raises(InputError, match=rule):
         contract_from_result(tmp_path / "r")
+
+
+SECURE = (
+    "learning.algorithm=one_step",
+    "learning.horizon=optimal",
+    "learning.mechanism=gaussian",
+    "learning.accounting=zcdp",
+    "learning.delta=1e-6",
+    'trust={aggregation="secure", colluders=1}',
+)
+
+
+def test_a_secure_market_becomes_a_contract_with_the_simulated_noise_and_claims(tmp_path):
+    run, folder = settled(tmp_path, *SECURE)
+    with pytest.raises(InputError, match="--key: must be given with trust.aggregation"):
+        contract_from_result(folder)
+    contract = contract_from_result(folder, rehearsal=True)
+    agreed = contract.aggregation
+    assert (agreed.colluders, agreed.dropouts, contract.rounds) == (1, 0, 5)
+    task = training_task(run.scenario, run.planner, run.epsilon)
+    stretch = task.mechanism.beside_moments(contract.sums.share)
+    for owner in task.owners:
+        deviation = owner.scale * np.sqrt(task.mechanism.unit_variance)
+        simulated = deviation * owner.records.n_records / 2 * stretch
+        wider = contract.terms(owner.name).scales[0] / simulated - 1
+        assert 0 <= wider < 1e-5
+    told = {(one["party"], one["protects_against"]): one for one in contract.claims}
+    for claim in json.loads((folder / "result.json").read_text())["claims"]:
+        again = told.pop((claim["party"], claim["protects_against"]))
+        assert again["epsilon"] == pytest.approx(claim["epsilon"], rel=1e-5)
+        assert again["surest"] >= claim["surest"] and not again["simulation"]
+    assert not told
+
+
+@pytest.mark.exchange
+def test_drop_outs_of_a_secure_contract_follow_from_who_must_answer(tmp_path):
+    _, folder = settled(tmp_path, *SECURE[:-1], 'trust={aggregation="secure"}')
+    count = len(contract_from_result(folder, rehearsal=True).names)
+    contract = contract_from_result(folder, missing="without", rehearsal=True)
+    assert contract.missing.at_least == count // 2 + 1 == contract.aggregation.threshold
+    for least in range(1, count // 2 + 1):
+        with pytest.raises(InputError, match="more owners than colluders"):
+            contract_from_result(folder, missing="without", at_least=least, rehearsal=True)

@@ -21,7 +21,7 @@ from exchange.owner.answering import (
     write_answer,
 )
 from exchange.owner.table import Records
-from learning.canonical import write_atomically
+from learning.canonical import sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.privacy.registry import Registry
 
@@ -59,7 +59,7 @@ def ask(party, folder, number, **change):
     """The learner's question of a round, after the owner's answer in the folder."""
     told = {}
     if number > 1:
-        before = read_answer(folder / answer_name(number - 1, NAME))
+        before = read_answer(folder / answer_name(number - 1, NAME), party.contract)
         answers = dict.fromkeys(party.contract.names, "0" * 64) | {NAME: before.digest}
         told = {"previous": before.query, "answers": answers}
     given = {"point": np.full(4, 0.1 * (number - 1)), "asked": party.contract.names} | told | change
@@ -86,7 +86,7 @@ def test_each_question_is_answered_as_it_comes_until_the_last(party, shared):
     ended, gave = followed(party, shared)
     assert ended == "answered" and [one.is_new for one in gave] == [True] * ROUNDS
     assert gave[-1].answered.account.remaining == 0
-    assert [read_answer(shared / answer_name(k, NAME)).raw for k in (1, 2, 3)] == [
+    assert [read_answer(shared / answer_name(k, NAME), party.contract).raw for k in (1, 2, 3)] == [
         g.answered.answer.raw for g in gave
     ]
     assert (shared / answer_name(1, NAME)).stat().st_mode & 0o044  # others read it
@@ -118,7 +118,11 @@ def test_it_ends_when_the_model_is_there_and_when_the_learner_goes_on_without(tm
     assert followed(party, shared, left_out)[0] == "left out"
     (shared / MODEL).write_text("{}")  # anybody may have put it there
     assert followed(party, shared)[0] == "left out"
-    (shared / CLOSING).write_bytes(Closing(party.contract.digest, "0" * 64, {}, "0" * 64).raw)
+    model = sha256_digest(b"{}")
+    for named, ended in (("0" * 64, "left out"), (model, "finished")):  # the model is another, or it
+        closing = Closing(party.contract.digest, "0" * 64, {}, named)
+        (shared / CLOSING).write_bytes(closing.raw)
+        assert followed(party, shared)[0] == ended
     assert followed(party, shared) == ("finished", [])
 
 
@@ -158,7 +162,7 @@ def test_what_is_still_on_its_way_or_away_is_waited_for_and_an_answer_that_is_lo
         elif steps[-1] == 5:
             (shared / MODEL).write_text("{}")
             (shared / CLOSING).write_bytes(
-                Closing(party.contract.digest, "0" * 64, {}, "0" * 64).raw
+                Closing(party.contract.digest, "0" * 64, {}, sha256_digest(b"{}")).raw
             )
 
     monkeypatch.setattr(answering.time, "sleep", step)

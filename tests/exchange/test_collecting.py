@@ -40,7 +40,7 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
     assert made.model.theta.tobytes() == train(training(contract)).theta[0].tobytes()
     assert made.asked == contract.names and made.basis == "public" and not made.unprotected
     assert not any(claim["simulation"] for claim in made.claims)
-    closing = read_closing(folder / CLOSING)
+    closing = read_closing(folder / CLOSING, contract)
     assert closing.model == sha256_digest((folder / MODEL).read_bytes()) and set(
         closing.answers
     ) == set(contract.names)

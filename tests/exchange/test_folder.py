@@ -15,9 +15,9 @@ from exchange.folder import (
     latest_query,
     owner_slug,
     query_name,
-    read_folder,
     write_new,
 )
+from exchange.learner.opening import read_folder
 from exchange.messages import Closing, Gradient, Query, read_closing
 from learning.errors import InputError
 
@@ -117,11 +117,11 @@ def test_a_question_of_another_contract_or_under_another_name_is_refused(tmp_pat
 def test_a_closing_reads_back_from_its_bytes(tmp_path):
     closing = Closing(CONTRACT.digest, QUERY.digest, {"Alpha": ANSWER.digest}, "0" * 64)
     (tmp_path / CLOSING).write_bytes(closing.raw)
-    again = read_closing(tmp_path / CLOSING)
+    again = read_closing(tmp_path / CLOSING, CONTRACT)
     assert again.raw == closing.raw and again.answers == closing.answers
     (tmp_path / CLOSING).write_bytes(closing.raw.replace(b"closing 1", b"closing 2"))
     with pytest.raises(InputError, match="format"):
-        read_closing(tmp_path / CLOSING)
+        read_closing(tmp_path / CLOSING, CONTRACT)
 
 
 @pytest.mark.parametrize("links", [True, False])

@@ -72,11 +72,11 @@ def killed(folder, contract, victims, rng):
     return kills
 
 
-def answers_that_appeared(folder):
+def answers_that_appeared(folder, contract):
     """Every answer that was ever put in place anywhere: owner and round -> different bytes."""
     appeared = {}
     for path in (folder / "copies").glob("round-*.answer.json.*"):
-        answer = parse_answer(raw := path.read_bytes(), str(path))
+        answer = parse_answer(raw := path.read_bytes(), str(path), contract)
         appeared.setdefault((answer.owner, answer.round), set()).add(raw)
     return appeared
 
@@ -93,7 +93,7 @@ def test_killed_at_twenty_random_moments_nobody_answers_twice_and_the_model_come
         "all": ["learner", *contract.names],
     }[side]
     assert killed(tmp_path, contract, list(victims), random.Random(side)) == KILLS
-    appeared = answers_that_appeared(tmp_path)
+    appeared = answers_that_appeared(tmp_path, contract)
     assert set(appeared) == {(name, k) for name in contract.names for k in range(1, rounds + 1)}
     assert {len(versions) for versions in appeared.values()} == {1}
     for name in contract.names:
@@ -101,8 +101,8 @@ def test_killed_at_twenty_random_moments_nobody_answers_twice_and_the_model_come
         assert (account.answered, account.budget.epsilon) == (rounds, contract.owner(name).epsilon)
         for k, entry in enumerate(account.entries, 1):
             (raw,) = appeared[name, k]
-            query = read_query(tmp_path / "shared" / query_name(k))
-            answer = parse_answer(raw, "")
+            query = read_query(tmp_path / "shared" / query_name(k), contract)
+            answer = parse_answer(raw, "", contract)
             assert (tmp_path / "shared" / answer_name(k, name)).read_bytes() == raw
             assert answer.query == query.digest
             assert entry.purpose.endswith(answer.digest)

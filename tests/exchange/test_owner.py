@@ -108,7 +108,7 @@ def test_every_round_is_answered_once_and_charged(house):
         given = house.answer(query)
         made = given.answer
         assert (given.again, given.account.answered, house.answered) == (False, number, number)
-        assert parse_answer(made.raw, "answer").gradient.tobytes() == made.gradient.tobytes()
+        assert parse_answer(made.raw, "answer", house.contract).gradient.tobytes() == made.gradient.tobytes()
         assert given.account.entries[-1].purpose == owner.ledger_purpose(made)
     assert given.account.remaining == 0
 
@@ -116,7 +116,7 @@ def test_every_round_is_answered_once_and_charged(house):
 def test_the_same_question_gets_the_same_bytes_and_costs_nothing_more(house):
     query = house.query()
     first = house.answer(query).answer
-    again = house.answer(parse_query(query.raw, "query"))
+    again = house.answer(parse_query(query.raw, "query", house.contract))
     assert again.again and again.answer.raw == first.raw and house.answered == 1
     late = house.answer(query, now=NOON + timedelta(days=99999))
     assert late.answer.raw == first.raw
@@ -429,7 +429,7 @@ def test_nothing_that_is_said_or_given_shows_a_record(house):
     assert "4321" not in str(refused.value)
     made = house.answer(house.query(), records=Records(x, house.own.y)).answer
     exact = release.bare_answer(x, house.own.y, np.zeros(4), house.contract.terms("Alpha"))
-    assert not set(made.gradient.tolist()) & set(exact.tolist()) and set(vars(made)) <= {
+    assert not set(made.gradient.tolist()) & set(exact.tolist()) and set(made.content) <= {
         "contract", "query", "round", "owner", "gradient", "format", "raw", "digest"
     }  # fmt: skip
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from exchanges import small_contract
 
-from exchange.messages import Gradient, Query
+from exchange.learner.comparison import compare_statement
+from exchange.messages import Gradient, Query, parse_signed
 from exchange.owner.answers import ledger_purpose
 from exchange.statement import (
     Charge,
-    compare_statement,
+    Statement,
     make_statement,
-    parse_statement,
     read_statement,
 )
 from learning.errors import InputError
@@ -56,7 +56,7 @@ def test_a_statement_reads_back_and_agrees_with_what_was_delivered(
     made = make_statement(contract, "Alpha", ledger)
     assert (made.answered, made.counted, made.spent, made.remaining) == (2, "epsilon", 2.0, 0.0)
     (tmp_path / "told").write_bytes(made.raw)
-    assert read_statement(tmp_path / "told") == made
+    assert read_statement(tmp_path / "told", contract) == made
     assert compare_statement(contract, made, held(given)).status == "agrees"
 
 
@@ -138,7 +138,7 @@ def test_a_ledger_without_the_account_of_this_contract_makes_no_statement(
 def test_a_file_that_is_no_statement_is_refused_in_one_line(contract, ledger):
     raw = make_statement(contract, "Alpha", ledger).raw
     for changed in (
-        raw.replace(b"statement 1", b"statement 2"),
+        raw.replace(b"statement 2", b"statement 1"),
         raw.replace(b'"answered": 2', b'"answered": -2'),
         raw.replace(b'"counted": "epsilon"', b'"counted": "money"'),
         raw.replace(b'"round": 1', b'"round": "1"'),
@@ -146,5 +146,5 @@ def test_a_file_that_is_no_statement_is_refused_in_one_line(contract, ledger):
         raw[:-9],
     ):
         with pytest.raises(InputError) as told:
-            parse_statement(changed, "told")
+            parse_signed(Statement, changed, "told", contract)
         assert str(told.value).startswith("told") and "\n" not in str(told.value)

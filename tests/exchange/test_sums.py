@@ -18,6 +18,7 @@ from exchange.folder import CONTRACT, MODEL, answer_name, owner_slug, query_name
 from exchange.learner import sums_suspicions, suspicions
 from exchange.learner.collecting import take_step
 from exchange.learner.collector import collect_answers
+from exchange.learner.comparison import compare_statement
 from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
@@ -29,7 +30,7 @@ from exchange.owner.answers import answer_query
 from exchange.owner.preview import preview_contract
 from exchange.owner.table import Records
 from exchange.sentences import contract_lines
-from exchange.statement import compare_statement, make_statement
+from exchange.statement import make_statement
 from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
@@ -82,7 +83,7 @@ def test_one_question_gets_one_answer_and_one_charge(given, tmp_path):
     asked = question(contract)
     own, ledger = house(contract, tmp_path)
     made = answer_query(contract, "Alpha", asked, own, ledger)
-    answer = parse_answer(made.answer.raw, "answer")
+    answer = parse_answer(made.answer.raw, "answer", contract)
     assert isinstance(answer, Sums) and (len(answer.score), len(answer.moments)) == (4, 10)
     again = answer_query(contract, "Alpha", asked, own, ledger)
     assert again.again and again.answer.raw == made.answer.raw
@@ -215,7 +216,7 @@ def test_answers_of_another_form_size_or_length_are_told_of_and_not_used():
     for bad in (b"NaN", b"1e999", b"null", b'"1"'):
         raw = replace(honest[1], score=np.array([0.5, 1, 2, 3])).raw.replace(b"0.5", bad)
         with pytest.raises(InputError):
-            parse_answer(raw, "answer")
+            parse_answer(raw, "answer", contract)
 
 
 @pytest.mark.parametrize("given", KINDS)

@@ -79,7 +79,7 @@ def answers_of(contract, folder):
     """Each owner's sums, and that its ledger has one charge, for these bytes."""
     made = {}
     for name in contract.names:
-        answer = parse_answer((folder / "shared" / answer_name(1, name)).read_bytes(), name)
+        answer = parse_answer((folder / "shared" / answer_name(1, name)).read_bytes(), name, contract)
         (account,) = LedgerFile(folder / f"{name}.ledger").accounts
         (entry,) = account.entries
         assert account.answered == 1 and entry.purpose.endswith(answer.digest)
@@ -143,7 +143,7 @@ def test_killed_before_and_while_they_answer_nothing_is_lost_or_doubled_or_shown
             for name, raw in copies.items()
             if name.startswith("round-001.") and "answer" in name
         ]
-        assert {parse_answer(raw, "copy").owner for raw in given} == set(contract.names)
+        assert {parse_answer(raw, "copy", contract).owner for raw in given} == set(contract.names)
         assert len(set(given)) == 3
         shared = {path.name: path.read_bytes() for path in (folder / "shared").iterdir()}
         owners = [OwnerData(name, *records(contract, name)) for name in contract.names]

@@ -15,7 +15,8 @@ from commands import TRADE
 from exchanges import small_contract
 
 from exchange.contract import Contract
-from exchange.owner.table import read_own_records, read_own_table, read_public_records
+from exchange.learner.seen import read_public_records
+from exchange.owner.table import read_own_records, read_own_table
 from exchange.rehearsal.division import write_party_files
 from learning.errors import InputError
 from scenarios.schema.loading import load

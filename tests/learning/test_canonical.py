@@ -1,9 +1,11 @@
 """Bytes of a content: one text for one content, written whole, read as written or refused."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
+from exchanges import small_contract
 
 from exchange.contract import read_contract
 from exchange.messages import (
@@ -27,6 +29,7 @@ from learning.canonical import (
 from learning.errors import InputError
 
 CONTRACT = "0" * 64
+AGREED = small_contract()
 DIGEST = "a" * 64
 
 
@@ -38,7 +41,7 @@ def query(**changes):
 def test_every_double_comes_back_to_the_last_bit():
     rng = np.random.default_rng(3)
     numbers = rng.standard_normal(1000) * 10.0 ** rng.integers(-300, 300, 1000)
-    made = parse_answer(Gradient(CONTRACT, DIGEST, 1, "a", numbers).raw, "answer")
+    made = parse_answer(Gradient(CONTRACT, DIGEST, 1, "a", numbers).raw, "answer", AGREED)
     assert made.gradient.tobytes() == numbers.tobytes()
 
 
@@ -86,14 +89,14 @@ def test_a_question_of_another_form_is_refused_by_its_key(old, new, said):
     assert old in raw
     changed = raw.replace(old, new)
     with pytest.raises(InputError, match=said):
-        parse_query(changed, "query")
+        parse_query(changed, "query", AGREED)
 
 
 def test_an_answer_of_no_numbers_is_refused():
     raw = Gradient(CONTRACT, DIGEST, 1, "a", np.array([0.5])).raw
     for other in (b"NaN", b"Infinity", b"1e999", b"null"):
         with pytest.raises(InputError):
-            parse_answer(raw.replace(b"0.5", other), "answer")
+            parse_answer(raw.replace(b"0.5", other), "answer", AGREED)
 
 
 def test_the_digest_names_everything_in_a_question():
@@ -136,24 +139,26 @@ def test_what_is_no_file_or_too_large_is_refused(tmp_path):
         ("large", "no larger than"),
     ):
         with pytest.raises(InputError, match=said):
-            read_answer(tmp_path / name)
+            read_answer(tmp_path / name, AGREED)
 
 
 def test_each_kind_of_file_has_a_limit_that_is_looked_at_before_it_is_read(tmp_path):
     """The files are sparse: one that was read would take gigabytes."""
     place = tmp_path / "large"
-    readers = (read_contract, read_query, read_answer, read_closing, read_statement)
+    messages = (read_query, read_answer, read_closing)
+    readers = [partial(one, contract=AGREED) for one in (*messages, read_statement)]
+    readers.append(read_contract)
     for reader in readers:
         place.write_bytes(b"{")
         os.truncate(place, 2**40)
         with pytest.raises(InputError, match="must be no larger than"):
             reader(place)
     os.truncate(place, 2**20 + 1)
-    for reader in (read_query, read_answer, read_closing):
+    for reader in messages:
         with pytest.raises(
             InputError, match="must be no larger than 1,048,576 bytes; found 1,048,577"
         ):
-            reader(place)
+            reader(place, AGREED)
 
 
 def test_what_is_looked_at_is_what_is_read(tmp_path, monkeypatch):

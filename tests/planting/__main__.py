@@ -12,7 +12,8 @@ import numpy as np
 
 from learning.audit.auditor import DRAWS
 from learning.audit.transcript import ask_members_singly
-from learning.terminal import PlainTable, Terminal, list_names
+from learning.display import PlainTable
+from learning.terminal import Terminal, list_names
 from planting.broken_public import PUBLIC_BUGS
 from planting.bugs import AMONG, BUGS
 from planting.planted import Caught, planted

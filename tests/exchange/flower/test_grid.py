@@ -95,7 +95,7 @@ def play(places, monkeypatch, rounds=AGREED.rounds):
         for name, box in places.boxes.items():
             for k in range(1, rounds + 1):
                 if (box / query_name(k)).exists() and not (box / answer_name(k, name)).exists():
-                    asked = parse_query((box / query_name(k)).read_bytes(), "query")
+                    asked = parse_query((box / query_name(k)).read_bytes(), "query", AGREED)
                     answer = Gradient(
                         AGREED.digest, asked.digest, k, name, np.random.default_rng().normal(size=4)
                     )

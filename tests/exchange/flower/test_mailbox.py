@@ -1,10 +1,11 @@
 """An owner's mailbox: questions in, its own program's answers out, and nothing told but fixed words."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from exchanges import SUMS, small_contract
+from exchanges import SUMS, key_of, signed_contract, small_contract
 
 from exchange.flower.mailbox import (
     CODES,
@@ -15,8 +16,8 @@ from exchange.flower.mailbox import (
     find_answer,
 )
 from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
-from exchange.messages import LARGEST, Gradient, Query, Sums, utc_text
-from learning.canonical import write_atomically
+from exchange.messages import LARGEST, Closing, Gradient, Query, Sums, sign_message, utc_text
+from learning.canonical import sha256_digest, write_atomically
 
 AGREED = small_contract(2)
 ALL = tuple(AGREED.names)
@@ -146,3 +147,24 @@ def test_sums_are_the_answer_where_both_parts_have_the_lengths_of_the_model(tmp_
     short = Sums(*head, np.ones(4), np.ones(9))
     write_atomically(tmp_path / answer_name(1, "Beta"), short.raw)
     assert find_answer(tmp_path, "Beta", asked)[0] == "other answer"
+
+
+def test_in_a_signed_exchange_nothing_forged_is_put_and_no_forged_closing_ends_it(tmp_path):
+    contract = signed_contract(2)
+    write_atomically(tmp_path / CONTRACT, contract.raw)
+    asked = Query(contract.digest, 1, np.zeros(4), contract.names)
+    signed = sign_message(asked, contract, key_of("learner"))
+    other = sign_message(
+        Gradient(contract.digest, asked.digest, 1, "Alpha", np.ones(4)), contract, key_of("Alpha")
+    )
+    stolen = replace(asked, signature=other.signature)
+    for forged in (asked, stolen):
+        assert deliver_question(tmp_path, "Beta", forged.raw) == ("forged", None)
+    assert deliver_question(tmp_path, "Beta", signed.raw)[0] == ""
+    model = b"{}\n"
+    closing = Closing(contract.digest, asked.digest, {}, sha256_digest(model))
+    true = sign_message(closing, contract, key_of("learner"))
+    for given, end in ((model, closing), (b"[]\n", true)):
+        assert deliver_model(tmp_path, contract.digest, given, end.raw) == "forged"
+    assert not (tmp_path / MODEL).exists() and not (tmp_path / CLOSING).exists()
+    assert deliver_model(tmp_path, contract.digest, model, true.raw) == ""

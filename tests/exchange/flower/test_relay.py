@@ -89,7 +89,7 @@ def turns(relay, count=4, seconds=1.0):
 def test_questions_go_out_answers_come_in_and_the_model_ends_it(relay):
     turns(relay)
     for name in ALL:
-        assert read_answer(relay.folder / answer_name(1, name)).owner == name
+        assert read_answer(relay.folder / answer_name(1, name), relay.contract).owner == name
     assert sorted(relay.post.asked(ANSWER)) == [1, 2, 3]
     write_atomically(relay.folder / query_name(2), question(2).raw)
     relay.post.query = question(2)
@@ -197,7 +197,7 @@ def test_an_answer_in_anothers_name_or_to_something_else_is_told_and_not_entered
     turns(relay)
     assert any(line.startswith("question 1: Beta") and said in line for line in relay.said)
     assert not (relay.folder / answer_name(1, "Beta")).exists()
-    assert read_answer(relay.folder / answer_name(1, "Alpha")).owner == "Alpha"
+    assert read_answer(relay.folder / answer_name(1, "Alpha"), relay.contract).owner == "Alpha"
 
 
 def test_what_is_no_answer_at_all_is_told(relay):

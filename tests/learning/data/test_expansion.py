@@ -9,13 +9,8 @@ import pytest
 from scipy.interpolate import BSpline
 
 from learning.data.encoding import read_encoder
-from learning.data.expansion import (
-    KINDS,
-    choose_pairs,
-    fit_knots,
-    list_pairs,
-    spline_columns,
-)
+from learning.data.expanding import choose_pairs, fit_knots, list_pairs
+from learning.data.expansion import KINDS, spline_columns
 from learning.data.fitting import describe_encoder, fit_encoder
 
 

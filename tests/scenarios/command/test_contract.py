@@ -213,6 +213,6 @@ def test_a_contract_of_the_earlier_form_is_refused_with_a_remedy():
     }
     del content["remark"]
     with pytest.raises(
-        InputError, match="c: format: must be dpmarket contract 2; .*Make a new contract"
+        InputError, match="c: format: must be dpmarket contract 3; .*Make a new contract"
     ):
         parse_contract(encode_canonical(content), "c")

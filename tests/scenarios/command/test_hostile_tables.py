@@ -108,7 +108,7 @@ def commands(folder, contract, rows, points, capsys, monkeypatch):
         )
         run("answer", "contract.json", f"shared/{query_name(number)}", *OWN)
         answered = folder / "shared" / answer_name(number, NAME)
-        before = read_answer(answered) if answered.exists() else before
+        before = read_answer(answered, contract) if answered.exists() else before
     run(
         "state",
         "contract.json",

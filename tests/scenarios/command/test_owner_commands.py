@@ -12,6 +12,7 @@ from exchanges import small_contract, table
 
 from exchange.folder import CLOSING, MODEL, answer_name, query_name
 from exchange.messages import Closing, Query, read_answer
+from learning.canonical import sha256_digest
 
 NAME = "Alpha"
 OWN = ("--data", "own.csv", "--owner", NAME, "--ledger", "bank.ledger")
@@ -32,7 +33,7 @@ def house(tmp_path, monkeypatch):
 def ask(contract, folder, number, **change):
     told = {}
     if number > 1:
-        before = read_answer(folder / answer_name(number - 1, NAME))
+        before = read_answer(folder / answer_name(number - 1, NAME), contract)
         told = {
             "previous": before.query,
             "answers": dict.fromkeys(contract.names, "0" * 64) | {NAME: before.digest},
@@ -79,7 +80,7 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     question = f"shared/{query_name(2)}"
     status, out, err = dpmarket("answer", "contract.json", question, *OWN, "--out", "mine.json")
     assert (status, err) == (0, "") and "nothing remains" in out
-    assert read_answer(folder / "mine.json").round == 2
+    assert read_answer(folder / "mine.json", contract).round == 2
     status, out, err = dpmarket("answer", "contract.json", question, *OWN)
     assert status == 0 and "the same answer is in" in out and "nothing more was spent" in out
     assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (
@@ -99,7 +100,8 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
         and "last question of the contract" in out
     )
     (folder / "shared" / MODEL).write_text("{}")
-    (folder / "shared" / CLOSING).write_bytes(Closing(contract.digest, "0" * 64, {}, "0" * 64).raw)
+    closing = Closing(contract.digest, "0" * 64, {}, sha256_digest(b"{}"))
+    (folder / "shared" / CLOSING).write_bytes(closing.raw)
     assert (
         "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from commands import SCENARIO
 
-from learning.terminal import show_stages
+from learning.display import show_stages
 from scenarios.runner import run
 from scenarios.schema.loading import load
 

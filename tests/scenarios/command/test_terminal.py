@@ -3,7 +3,8 @@
 import pytest
 from rich.console import Console
 
-from learning.terminal import PlainTable, Terminal, hanging
+from learning.display import PlainTable
+from learning.terminal import Terminal, hanging
 
 LINE = "learner      alone 6.04 %; buying is worth 4,350, costs 2,000: it pays, by the forecast, and there is more to say"
 
