@@ -34,8 +34,6 @@ BRANCHES = 2
 # Local maxima of the survey that are refined, and parabolas through the best policies of one.
 PEAKS = 3
 PARABOLAS = 4
-# Owners of an additive game up to which a known equilibrium is followed before it is solved anew.
-FEW = 12
 
 MakePolicy = Callable[[Any], Any]
 Rank = tuple[float, float]
@@ -139,8 +137,8 @@ def evaluate_policy(
         worst
     bound : bool, whether owners take part even at a loss
     also : further profiles (n_owners,) to start from
-    near : equilibria of policies like it, which are followed where whole profiles are settled or
-        owners are few; what cannot be followed is started from, without ``starts`` only if none can
+    near : equilibria of policies like it, which are followed where whole profiles are settled;
+        what cannot be followed is started from, without ``starts`` only if none can
     """
     offered = replace(game, policy=policy)
     searches = []
@@ -150,7 +148,7 @@ def evaluate_policy(
         searches = [solve(offered, rng=rng, starts=starts)]
     searches += [solve_quickly(offered, rng=rng, start=origin) for origin in also]
     lost = list(near)
-    if not offered.policy.own_choice and (not offered.additive or len(offered.owners) <= FEW):
+    if not offered.additive:
         followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
         searches += [one for _, one in followed if one is not None]
         lost = [origin for origin, one in followed if one is None]
