@@ -245,7 +245,7 @@ def test_those_named_no_share_means_and_the_rest_may_have_a_table_too(path):
         ),
         (
             "behaviours=[{kind='inertial', share=0.6, owners=['Ann']}]",
-            "behaviours.1.share: must be left out where",
+            "behaviours.1.share: must be left out if",
         ),
         ("behaviours=[{kind='inertial'}, {kind='rational'}]", "behaviours.2.share: is required"),
         (

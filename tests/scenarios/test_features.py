@@ -184,7 +184,7 @@ def test_what_does_not_go_is_refused_in_one_line(scenario, changes, learning, sa
 def test_check_and_report_tell_of_it(scenario, capsys, tmp_path):
     chosen = scenario()
     print_check(chosen, check_scenario(chosen), 1.0)
-    assert "features: splines, of least total error by forecast" in capsys.readouterr().out
+    assert "features: splines, with the" in capsys.readouterr().out
     save_result(run(chosen), tmp_path / "out", write_report)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "kinds of features" in page and "splines (taken)" in page

@@ -297,7 +297,7 @@ def test_who_loses_leaves_and_the_folder_tells_who_was_there(path, tmp_path):
         ("composition='fresh'", "time.composition: .* none would be left to ask about"),
         ("saving='even'", "time.saving: needs time.lifetime_epsilon"),
         ("arrivals=0.5", "time.arrivals: needs time.first"),
-        ("first=['owner 1']", "time.arrivals: must be above 0 where owners are neither"),
+        ("first=['owner 1']", "time.arrivals: must be above 0 if an owner is neither"),
         ("first=['Owner 1', 'owner 2']", "time.first: must name owners"),
         (
             "entry=[{owner='owner 2', period=9}]",

@@ -152,7 +152,7 @@ def test_what_is_said_of_it(path, golden):
         ),
         (
             ["policy.budget=0.0"],
-            "policy.budget: must be above 0 with [learner.pricing], which moves it by factors; found 0.0.",
+            "policy.budget: must be above 0 with [learner.pricing], because the search multiplies it; found 0.0.",
         ),
         (["learner.pricing.low=20.0"], "learner.pricing.low: must be below high, 10; found 20."),
         (
@@ -161,16 +161,16 @@ def test_what_is_said_of_it(path, golden):
         ),
         (
             ["unions=[{name='U',members=['Ann','Bob']}]"],
-            "unions: must be left out with [learner.pricing], whose members choose as one by search; found it. "
+            "unions: must be left out with [learner.pricing], because their members choose together by search; found it. "
             "Leave one of them out.",
         ),
         (
             ["learners=[{name='B',value=1.0}]"],
-            "learners: must be left out with [learner.pricing], who would",
+            "learners: must be left out with [learner.pricing], because all learners would",
         ),
         (
             ["time.periods=3"],
-            "time: must be left out with [learner.pricing], whose periods are each settled",
+            "time: must be left out with [learner.pricing], because each period is computed",
         ),
         (
             ["market.participation=free"],

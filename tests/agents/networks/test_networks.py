@@ -138,9 +138,9 @@ def test_names_of_owners_left_out_and_edges_of_another_use_are_passed_over(tmp_p
         (
             SIGHT,
             Edges([["A", "learner"]]),
-            'must join owners, who see each other; found the learner "learner"',
+            'must join two owners; found the learner "learner"',
         ),
-        (SIGHT, Edges([["A", "A"]]), 'must join two who differ; found "A" with itself'),
+        (SIGHT, Edges([["A", "A"]]), 'must join two different owners; found "A" with itself'),
         (
             SIGHT,
             Edges([["A", "B"], ["B", "A"]]),

@@ -53,7 +53,7 @@ def test_each_owner_has_a_limit_of_its_own_when_they_are_taken_apart():
 
 def test_what_is_worth_buying_is_asked_of_the_market():
     policy = Posted(6.0, until="worth")
-    with pytest.raises(InputError, match="policy.until: needs a market with a forecast"):
+    with pytest.raises(InputError, match="policy.until: needs a forecast"):
         market(policy).payments(np.ones(3))
     settled = policy.prepared_for(market(policy).owners, lambda: np.array([0.7, np.inf, 0.1]))
     np.testing.assert_array_equal(

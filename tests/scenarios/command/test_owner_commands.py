@@ -103,7 +103,7 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
     closing = Closing(contract.digest, "0" * 64, {}, sha256_digest(b"{}"))
     (folder / "shared" / CLOSING).write_bytes(closing.raw)
     assert (
-        "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
+        "The model exists" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
     )
 
 

@@ -77,7 +77,7 @@ def test_statements_are_written_by_owners_and_held_against_their_answers(
         assert (status, err) == (
             0,
             "",
-        ) and f"{name} has charged 2 answers of 2 under contract" in out
+        ) and f"The ledger of {name} charged 2 of 2 questions under contract" in out
     told = [part for name in names for part in ("--statement", tmp_path / name)]
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
     assert status == 0 and "The ledger of Alpha and Gamma agrees with what was delivered." in out

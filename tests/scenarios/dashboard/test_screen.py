@@ -68,7 +68,7 @@ def test_a_market_that_does_not_settle_says_so(screen, changed):
     assert not cut.played.run.equilibrium.converged
     assert render_part("standing", cut.played, cut.now).startswith("No equilibrium after")
     assert "Equilibrium after 11 rounds" in render_part("standing", screen.played, screen.now)
-    assert "still answering" in render_part("standing", screen.played, screen.pressed("reset").now)
+    assert "still responding" in render_part("standing", screen.played, screen.pressed("reset").now)
 
 
 def test_owners_who_are_not_rational_are_told_apart_from_a_market_that_fails(screen):

@@ -118,7 +118,7 @@ def test_nothing_is_bought_that_is_there(folder):
     found, alone, ways = find_need(load(folder / "market.toml"), Target("error", 60.0))
     assert ways == [] and alone.chance >= 0.9
     said = need(folder / "market.toml", error=60.0)
-    assert said.answer.startswith("Nothing has to be bought")
+    assert said.answer.startswith("The learner need not buy anything")
     assert said.ways.empty
 
 
@@ -151,7 +151,7 @@ def test_the_command_answers_first(folder, dpmarket):
     )
     assert status == 0
     first = out.splitlines()[0]
-    assert first.startswith("With a chance of") and "North" in first
+    assert first.startswith("To reach an error of at most") and "North" in first
     assert "run it: dpmarket run" in out
 
 
