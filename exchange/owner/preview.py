@@ -233,8 +233,8 @@ def spent_words(account: Account) -> str:
         spent = format_number(account.spent)
         return f"{spent} of its epsilon of {format_number(budget.epsilon)} spent"
     whole = f"epsilon {format_number(budget.epsilon)} and delta {format_number(budget.delta)}"
-    answers = count_noun(budget.horizon, "answer")
-    return f"{whole} cover {answers} in all: {account.answered} given"
+    answers = f"{account.answered} of {count_noun(budget.horizon, 'answer')}"
+    return f"{answers} given ({whole} for all answers together)"
 
 
 def remaining_words(account: Account) -> str:
