@@ -72,8 +72,8 @@ def contract_lines(contract: Contract) -> Iterator[Line]:
         yield "", f"{called}. This remark guarantees nothing more."
     yield (
         "account",
-        f"Ledgers call these records {contract.records}. All sales of the same records add up, "
-        "earlier and later ones, under this name or another.",
+        f"Ledgers call these records {contract.records}. Add up the epsilon of every sale "
+        "of the same records, earlier or later, under any name, whoever sold them.",
     )
     yield "missing", missing_words(contract)
     for place, line in enumerate(key_lines(contract)):
@@ -422,11 +422,11 @@ def missing_words(contract: Contract) -> str:
             "question comes only after all have answered."
         )
     until = f" within {format_number(rule.hours)} hours" if rule.hours else ""
-    enough = f"{rule.at_least} of the {len(contract.names)}"
+    enough = f"{rule.at_least} of the {len(contract.names)} owners"
     return (
         f"If an owner does not answer{until}, the learner may go on without it, provided that "
-        f"{enough} have answered. That owner then stays out. The others' weights grow in "
-        "proportion, and the model becomes worse."
+        f"{enough} have answered. That owner takes no part in any later round. The others' "
+        "weights grow in proportion, and the model becomes worse."
     )
 
 

@@ -234,7 +234,7 @@ def spent_words(account: Account) -> str:
         return f"{spent} of its epsilon of {format_number(budget.epsilon)} spent"
     whole = f"epsilon {format_number(budget.epsilon)} and delta {format_number(budget.delta)}"
     answers = f"{account.answered} of {count_noun(budget.horizon, 'answer')}"
-    return f"{answers} covered by {whole} given"
+    return f"{answers} given ({whole} for all answers together)"
 
 
 def remaining_words(account: Account) -> str:

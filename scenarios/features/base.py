@@ -200,4 +200,5 @@ def check_exclusions(choices: Mapping[str, Choice], scenario: Scenario) -> None:
                 excluded = used[name]
                 rule = f"{excluded.refusal} with {choice.title}, {why}"
                 found = excluded.describe_value(scenario)
-                raise InputError(excluded.key, rule, found, "Leave one of them out.")
+                remedy = f"Leave out or change either {excluded.key} or {choice.key}."
+                raise InputError(excluded.key, rule, found, remedy)

@@ -187,7 +187,7 @@ def test_check_and_report_tell_of_it(scenario, capsys, tmp_path):
     assert "features: splines, with the" in capsys.readouterr().out
     save_result(run(chosen), tmp_path / "out", write_report)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "kinds of features" in page and "splines (taken)" in page
+    assert "kinds of features" in page and "splines (chosen)" in page
 
 
 COST = "learner.value={per='cost', false_alarm=5.0, miss=1.0, cases=100}"

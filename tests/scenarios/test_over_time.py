@@ -342,7 +342,7 @@ def test_check_finds_what_records_lack_and_says_what_periods_do(path, capsys):
         "in each of 4 periods. All periods ask about the same records" in told
         and "at most 3 to 5" in told
     )
-    assert "All answers of a period together spend" in render_phrase(
+    assert "what all its answers of the period together reveal" in render_phrase(
         "ahead", "leaving", scenario, data
     )
     once = expected_seconds(load(path), data, 0.0)

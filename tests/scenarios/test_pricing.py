@@ -162,7 +162,7 @@ def test_what_is_said_of_it(path, golden):
         (
             ["unions=[{name='U',members=['Ann','Bob']}]"],
             "unions: must be left out with [learner.pricing], because their members choose together by search; found it. "
-            "Leave one of them out.",
+            "Leave out or change either unions or learner.pricing.",
         ),
         (
             ["learners=[{name='B',value=1.0}]"],

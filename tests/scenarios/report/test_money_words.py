@@ -42,3 +42,12 @@ def test_a_verdict_says_in_which_direction_the_money_differs():
         assert said in render_phrase("model", "verdict_line", made)
     made["validation"]["agrees_on_money"] = True
     assert "forecast;" not in render_phrase("model", "verdict_line", made)
+
+
+def test_one_end_of_a_break_even_range_states_the_chance_of_its_side():
+    """Of 90 % between two ends, 5 % lie beyond either: so 95 % lie above the lower one."""
+    found = {"unit": "wrong_label", "amount": 3.0, "interval": [12.0, None], "level": 0.9}
+    said = render_phrase("break_even", "reach", found, {"currency": ""})
+    assert "a chance of 95\N{NO-BREAK SPACE}% the true limit is at least 12;" in said
+    both = render_phrase("break_even", "reach", found | {"interval": [2.0, 5.0]}, {"currency": ""})
+    assert both.startswith("With a chance of 90\N{NO-BREAK SPACE}% the true limit lies between 2 ")
