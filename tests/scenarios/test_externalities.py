@@ -72,7 +72,7 @@ def test_what_owners_have_in_common_on_page_and_console(common):
         "privacy claim covers this",
     ):
         assert words in page and words in lines
-    assert "What others&#39; sales tell" in page or "What others' sales tell" in page
+    assert "What others&#39; sales reveal" in page or "What others' sales reveal" in page
 
 
 @pytest.mark.slow

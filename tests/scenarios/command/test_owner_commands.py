@@ -58,8 +58,8 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
         "40 records",
         "shortened",
         "5.00 EUR for all answers",
-        "epsilon = 2 by all answers",
-        "nothing was answered",
+        "epsilon = 2 in all answers together",
+        "no answer given yet",
     ):
         assert said in out
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--dry-run")
