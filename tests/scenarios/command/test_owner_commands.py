@@ -70,9 +70,9 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     )
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
     assert (status, err) == (0, "") and len(out.splitlines()) == 1
-    assert "1 of its epsilon of 2 is given away, 1 remains for 1 answer" in out
+    assert "1 of its epsilon of 2 spent, 1 remains for 1 answer" in out
     assert re.search(
-        r"Alpha answered question 1 of 2 by 4 numbers under noise of standard deviation [\d.]+", out
+        r"Alpha answered question 1 of 2 with 4 numbers and noise of standard deviation [\d.]+", out
     )
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
     assert status == 2 and "is answered once, and Alpha has answered it" in err
@@ -82,7 +82,7 @@ def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
     assert (status, err) == (0, "") and "nothing remains" in out
     assert read_answer(folder / "mine.json", contract).round == 2
     status, out, err = dpmarket("answer", "contract.json", question, *OWN)
-    assert status == 0 and "the same answer is in" in out and "nothing more was spent" in out
+    assert status == 0 and "The same answer is again in" in out and "nothing more was spent" in out
     assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (
         folder / "mine.json"
     ).read_bytes()
