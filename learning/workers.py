@@ -210,7 +210,7 @@ def _result(client: Any, future: Any) -> Any:
         while True:
             try:
                 return future.result(timeout=PATIENCE)
-            except TimeoutError:
+            except (TimeoutError, UnboundLocalError):  # distributed: a wait cancelled as it ends
                 if future.status == "error":  # by now, or the task ran into a timeout itself
                     raise future.exception() from None
                 if not client.nthreads():
