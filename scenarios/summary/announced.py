@@ -226,10 +226,6 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if scenario.learner.go != "always" and scenario.learner.worth is not None:
         rule = "must be money per unit of relative fitness in an exchange with learner.go"
         yield "learner.value", rule, "money for a unit of error", "Or leave learner.go out."
-    if scenario.learner.go != "always" and scenario.trusts.secure:
-        rule = 'must be left out in an exchange with trust.aggregation = "secure"'
-        rule += ": the rule decides by the sums of each owner, which the learner does not see"
-        yield "learner.go", rule, format_value(scenario.learner.go), LEAVE
     if scenario.learner.pilot is not None:
         rule = "must be left out in an exchange, in which each owner answers once"
         yield "learner.pilot", rule, f"{scenario.learner.pilot:g}", LEAVE
