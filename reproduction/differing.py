@@ -207,7 +207,7 @@ def open_differing(
     else:
         frame, sizes = draw_owners(market, rng)
         public = PUBLIC
-    stated += [f"data.split={list(sizes)}", f"data.public_rows={public}"]
+    stated += [f"data.split={sizes}", f"data.public_rows={public}"]
     with TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "table.csv", index=False)
         file = Path(folder) / "table.toml"
@@ -230,7 +230,7 @@ def divide_table(
     return pd.concat([frame.iloc[public:].iloc[order], frame.iloc[:public]]), sizes, public
 
 
-def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, tuple[int, ...]]:
+def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, list[int]]:
     """Draw records of owners that differ as ``kind`` of `KINDS` says, then public ones."""
     sizes = UNEQUAL if kind == "sizes" else RECORDS
     theta = 0.4 * rng.standard_normal(WIDTH)
@@ -245,7 +245,7 @@ def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, tuple[int, ...
         own.append(rows[:size])
         public.append(rows[size:])
     names = [*(f"x{i}" for i in range(WIDTH)), "y"]
-    return pd.DataFrame(np.concatenate(own + public), columns=names), sizes
+    return pd.DataFrame(np.concatenate(own + public), columns=names), list(sizes)
 
 
 def draw_owner(kind: str, number: int, theta: Array, rows: int, rng: Generator) -> Array:
