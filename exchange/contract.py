@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -51,19 +51,25 @@ from learning.data.encoding import Encoder, read_encoder
 from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
 from learning.losses.clipping import SLOPES, PublicCoordinates, Scores
+from learning.privacy.accounting import (
+    Accounting,
+    GaussianAccounting,
+    L2Accounting,
+    LaplaceAccounting,
+)
 from learning.privacy.claims import REPLACE
-from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2
-from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import visible_name
-from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.promises import make_claims
 from learning.privacy.release_sums import WIDEST_MODEL
 from learning.privacy.release_terms import ReleaseTerms
 
 CONTRACT = "dpmarket contract 3"
 OLDER = ("dpmarket contract 1", "dpmarket contract 2")
-MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
+MECHANISMS: dict[str, type[Accounting]] = {
+    "laplace": LaplaceAccounting,
+    "gaussian": GaussianAccounting,
+    "l2": L2Accounting,
+}
 # The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
 ALGORITHMS = ("synchronous", "averaged", "sgd2")
 SUMS = "one_step"  # the algorithm that solves sums which owners release once
@@ -218,22 +224,18 @@ class Contract(Form):
         )
 
     @cached_property
-    def mechanism(self) -> Mechanism:
-        """The mechanism of the answers."""
-        agreed = self.noise
-        settings = NoiseSettings(
-            tuple(owner.records for owner in self.owners),
-            agreed.delta or None,
-            agreed.accounting,
-            agreed.overlap,
-            horizon=self.training.answers,
-            width=len(self.bounds.start),
-            growth=self.training.growth,
-        )
-        made = MECHANISMS[agreed.name].make_candidates(settings)[0]
+    def mechanism(self) -> Accounting:
+        """The mechanism of the answers; an InputError if it needs a delta and has none."""
+        kind: Any = MECHANISMS[self.noise.name]
+        known = self.noise.model_dump() | {"width": len(self.bounds.start)}
+        facts = {one.name: known[one.name] for one in fields(kind) if one.name in known}
+        if facts.get("delta") == 0:
+            raise InputError("noise.delta", "must be a number above 0 and below 1", 0)
+        made: Accounting = kind(**facts)
         if self.sums is None:
             return made
-        return made.with_moments(self.sums.share, self.bounds.rows_per_person)
+        repriced: Accounting = made.with_moments(self.sums.share, self.bounds.rows_per_person)
+        return repriced
 
     @cached_property
     def encoder(self) -> Encoder:

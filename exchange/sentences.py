@@ -28,9 +28,9 @@ from learning.phrases import (
     strength,
     sure_words,
 )
-from learning.privacy.noise import answer_shares
 from learning.privacy.promises import weakest_claims
 from learning.privacy.release_sums import count_moments
+from learning.privacy.shares import answer_shares
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}

@@ -18,8 +18,8 @@ from pydantic import (
     ValidationError,
 )
 
+from learning.arrays import LARGEST, SMALLEST
 from learning.canonical import parse_canonical
-from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.phrases import is_readable
 

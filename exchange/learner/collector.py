@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.noise import noise_of
 from exchange.learner.sums import gather_sums, sums_noise
 from exchange.learner.sums_suspicions import find_sums_suspicions
 from exchange.learner.suspicions import Sold, Told, find_suspicions
@@ -195,13 +196,13 @@ def _retrace_steps(
 def noise_sold(contract: Contract) -> Sold:
     """Noise that the owners of a contract sold."""
     scales = dict(zip(contract.names, noise_scales(contract), strict=True))
-    return Sold(contract.mechanism, contract.coordinates.longest_gradient, scales)
+    return Sold(noise_of(contract), contract.coordinates.longest_gradient, scales)
 
 
 def noise_scales(contract: Contract) -> Array:
     """Scale of each owner's noise in each round, (n_owners, rounds), to about 1e-7 of itself."""
     plan = agreed_plan(contract)
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     epsilon = [owner.epsilon for owner in contract.owners]
     sizes = [owner.records for owner in contract.owners]
     even = mechanism.scale(epsilon, sizes, contract.coordinates.gradient_bound, plan.priced)
@@ -221,7 +222,7 @@ def noise_in_mean(contract: Contract, names: Collection[str], round: int) -> flo
         some = [owner for owner in contract.owners if owner.name in names]
         on_scores, _ = sums_noise(contract, some)
         return float(np.linalg.norm(on_scores) / sum(owner.records for owner in some))
-    spread = np.sqrt(contract.mechanism.unit_variance) * noise_scales(contract)[:, round - 1]
+    spread = np.sqrt(noise_of(contract).unit_variance) * noise_scales(contract)[:, round - 1]
     chosen = [place for place, name in enumerate(contract.names) if name in names]
     return float(np.linalg.norm(_weights(contract, names) * spread[chosen]))
 
@@ -237,7 +238,7 @@ def _start_walk(contract: Contract) -> Walk:
     nothing_drawn = Streams(0, "noise")
     plan = agreed_plan(contract)
     task = Task(
-        (), Coordinates.of(contract.coordinates), plan, contract.mechanism, 1, nothing_drawn
+        (), Coordinates.of(contract.coordinates), plan, noise_of(contract), 1, nothing_drawn
     )
     rounds = range(1, contract.rounds + 1)
     noise = [noise_in_mean(contract, contract.names, number) for number in rounds]

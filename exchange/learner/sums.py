@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.noise import noise_of
 from exchange.messages import Answer, Sums
 from exchange.terms import OwnerTerms
 from learning.arrays import Array
@@ -45,7 +46,7 @@ def sums_noise(contract: Contract, owners: Sequence[OwnerTerms]) -> tuple[Array,
 
     They are those of the simulation, to about 1e-6 of those that are drawn.
     """
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     coordinates = Coordinates.of(contract.coordinates)
     assert coordinates.scores is not None
     sizes = np.array([float(owner.records) for owner in owners])

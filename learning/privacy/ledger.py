@@ -14,25 +14,58 @@ from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
 from numpy.typing import ArrayLike
-from pydantic import Field
 
-from learning.declaration import Count, Declaration, Positive, check_value, format_value
+from learning.arrays import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import RECORD, PublicCoordinates
 from learning.privacy.claims import REPLACE
-from learning.privacy.noise import answer_shares
+from learning.privacy.shares import answer_shares
 
 Key = tuple[str, str]
 Counted = Literal["epsilon", "answers"]
+COUNT = "a whole number of at least 1"
+RULES = {
+    "epsilon": "a number above 0",
+    "horizon": COUNT,
+    "delta": "a number of at least 0 and below 1",
+    "overlap": COUNT,
+    "n_records": COUNT,
+    "growth": "a number above 0",
+}  # of the numbers in a budget
+
+
+def check_number(value: Any, key: str, rule: str) -> Any:
+    """Check a number by one of `RULES`, and convert it to a plain one.
+
+    Raises
+    ------
+    InputError
+        If it is none, or too large, or too close to 0, to compute with.
+    """
+    number = value.item() if isinstance(value, np.generic) else value
+    kind = int if rule == COUNT else float
+    allowed = isinstance(number, (int, kind)) and not isinstance(number, bool)
+    if allowed:
+        sized = number in (0, np.inf) or SMALLEST <= abs(number) <= LARGEST
+        above = number > 0 if rule == RULES["epsilon"] else number >= (kind is int)
+        allowed = sized and above and not (rule == RULES["delta"] and number >= 1)
+    if not allowed:
+        raise InputError(key, f"must be {rule}", quote_value(value))
+    return kind(number)
+
+
+def quote_value(value: object) -> str:
+    """Format a value for a message, texts in quotes, shortened."""
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 @dataclass(frozen=True)
-class Budget(Declaration):
+class Budget:
     """Cost of ``horizon`` answers about one data set, with everything that determines it.
 
     Two budgets are equal only if all fields are: answers at two prices are never counted together.
@@ -66,25 +99,32 @@ class Budget(Declaration):
     learning.errors.InputError: budget.epsilon: must be a number above 0; found nan.
     """
 
-    where = "budget"
     owner: str
-    epsilon: Annotated[float, Gt(0), Field(allow_inf_nan=True)] | None
-    horizon: Count
-    delta: Annotated[float, Ge(0), Lt(1)] = 0.0
+    epsilon: float | None
+    horizon: int
+    delta: float = 0.0
     mechanism: str = "laplace"
-    overlap: Count = 1
+    overlap: int = 1
     data: str = ""
-    n_records: Count | None = None
+    n_records: int | None = None
     unit: str = "one record"
     adjacency: str = REPLACE
     bounds: str = ""
-    growth: Positive = 1.0
+    growth: float = 1.0
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
+        for name, rule in RULES.items():
+            number = getattr(self, name)
+            if number is not None or name not in ("epsilon", "n_records"):
+                object.__setattr__(self, name, check_number(number, f"budget.{name}", rule))
+        for name in ("owner", "mechanism", "data", "unit", "adjacency", "bounds"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(
+                    f"budget.{name}", "must be a text", quote_value(getattr(self, name))
+                )
         if not visible_name(self.owner):
-            raise InputError(
-                "budget.owner", "must be a name with visible characters", f'"{self.owner}"'
-            )
+            rule = "must be a name with visible characters"
+            raise InputError("budget.owner", rule, quote_value(self.owner))
 
     @property
     def limited(self) -> bool:
@@ -334,7 +374,7 @@ class Ledger:
         """Count the answers asked on each account; refuse as `charge` does."""
         asked: dict[Key, int] = {}
         for budget, answers in charges:
-            answers = check_value(Count, answers, f"{self.where}.answers")
+            answers = check_number(answers, f"{self.where}.answers", COUNT)
             account = self._check_budget(budget)
             self._check_order(account, first)
             asked[budget.key] = asked.get(budget.key, 0) + answers
@@ -353,7 +393,7 @@ class Ledger:
         """Find the account of a budget's owner and data set."""
         account = self._accounts.get(budget.key)
         if account is None:
-            of = f" for {format_value(budget.data)}" if budget.data else ""
+            of = f" for {quote_value(budget.data)}" if budget.data else ""
             rule = f"{budget.owner} must have an account{of}"
             raise InputError(self.where, rule, "none", "Open it first.")
         return account
@@ -365,8 +405,8 @@ class Ledger:
             old = asdict(account.budget)
             new = asdict(budget)
             differ = [name for name in old if old[name] != new[name]]
-            stated = ", ".join(f"{name} {format_value(old[name])}" for name in differ)
-            found = ", ".join(f"{name} {format_value(new[name])}" for name in differ)
+            stated = ", ".join(f"{name} {quote_value(old[name])}" for name in differ)
+            found = ", ".join(f"{name} {quote_value(new[name])}" for name in differ)
             rule = f"the account of {account.budget.owner} is of {stated}"
             remedy = "One account cannot hold answers at two prices."
             raise InputError(self.where, rule, found, remedy)

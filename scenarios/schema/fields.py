@@ -20,9 +20,8 @@ from pydantic import (
     field_validator,
 )
 
+from learning.arrays import LARGEST, SMALLEST
 from learning.declaration import (
-    LARGEST,
-    SMALLEST,
     STRICT,
     Count,
     ListOf,

@@ -9,6 +9,7 @@ import pytest
 from mpmath import mp, mpf, ncdf
 from scipy.special import expit, logit
 
+from learning.privacy.accounting import gaussian_belief, gaussian_delta
 from learning.privacy.claims import (
     EVERY_ANSWER,
     EVERYONE,
@@ -18,7 +19,7 @@ from learning.privacy.claims import (
     evaluate_columns,
 )
 from learning.privacy.composition import AccountedLaplace, spent_epsilon
-from learning.privacy.gaussian import Gaussian, gaussian_belief, gaussian_delta
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import MECHANISMS

@@ -17,8 +17,9 @@ from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.privacy import release as module
 from learning.privacy import secure_noise
+from learning.privacy.accounting import zcdp_distance
 from learning.privacy.composition import AccountedL2
-from learning.privacy.gaussian import Gaussian, zcdp_distance
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import measure_pure
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
