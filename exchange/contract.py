@@ -40,6 +40,7 @@ from exchange.terms import (
     OwnerTerms,
     Promise,
     PublicKeys,
+    Signable,
     SumsTerms,
     Text,
     TrainingTerms,
@@ -76,7 +77,7 @@ SUMS = "one_step"  # the algorithm that solves sums which owners release once
 TOLERANCE = 1e-7  # relative, of claims: processors differ in the last digits
 
 
-class Contract(Form):
+class Contract(Form, Signable):
     """The terms of an exchange.
 
     Parameters
@@ -162,23 +163,6 @@ class Contract(Form):
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
         return self.model_dump(exclude=unused)
-
-    @cached_property
-    def body(self) -> bytes:
-        """The bytes that parties sign."""
-        return encode_canonical(self.content)
-
-    @cached_property
-    def raw(self) -> bytes:
-        """The bytes of the file, with the learner's signature if there is one."""
-        if self.signature is None:
-            return self.body
-        return encode_canonical(self.content | {"signature": self.signature})
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the bytes that parties sign, the name of the contract."""
-        return sha256_digest(self.body)
 
     @property
     def unsigned_digest(self) -> str:

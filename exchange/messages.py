@@ -19,9 +19,9 @@ from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
 from exchange.signing import PartyKey, check_signature
-from exchange.terms import parse_message
+from exchange.terms import Signable, parse_message
 from learning.arrays import Array
-from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
+from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError
 
 LARGEST = 2**20  # bytes of a message: its numbers are one for each parameter
@@ -49,7 +49,7 @@ else:
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
+class Message(Signable):
     """Base of messages: frozen dataclasses with a canonical form.
 
     Parameters
@@ -75,23 +75,6 @@ class Message:
             if isinstance(value, np.ndarray):
                 content[key] = value.tolist()
         return content
-
-    @cached_property
-    def body(self) -> bytes:
-        """Canonical bytes of the content, which the signature covers."""
-        return encode_canonical(self.content)
-
-    @cached_property
-    def raw(self) -> bytes:
-        """Canonical bytes of the file, with the signature if there is one."""
-        if self.signature is None:
-            return self.body
-        return encode_canonical(self.content | {"signature": self.signature})
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the content's bytes, the name of the message."""
-        return sha256_digest(self.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,16 +271,8 @@ def count_parameters(count: int) -> int:
     return (isqrt(9 + 8 * count) - 3) // 2
 
 
-FORMS: dict[str, type[Answer]] = {
-    "dpmarket answer 1": Gradient,
-    "dpmarket sums 1": Sums,
-    "dpmarket keys 1": Keys,
-    "dpmarket shares 1": Shares,
-    "dpmarket masked 1": Masked,
-    "dpmarket consent 1": Consent,
-    "dpmarket unmasking 1": Unmasking,
-    "dpmarket sealed answer 1": Sealed,
-}
+ALL_FORMS: tuple[type[Answer], ...] = (Gradient, Sums, *SECURE_FORMS, Sealed)
+FORMS = {str(vars(one)["format"]): one for one in ALL_FORMS}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,8 @@ FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction
 ROOMS = (
     "learning.registry",
     "learning.errors",
+    "learning.collected_errors",
+    "learning.extras",
     "learning.progress",
     "learning.arrays",
     "learning.threads",
@@ -34,6 +36,7 @@ ROOMS = (
     "learning.forecast",
     "learning.phrases",
     "learning.money",
+    "learning.rounding",
     "learning.cells",
     "learning.table_file",
     "learning.partitions",

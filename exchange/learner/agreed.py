@@ -12,7 +12,8 @@ from exchange.learner.opening import derive_opening, public_opening
 from exchange.signing import PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 from learning.phrases import read_limit
 from learning.privacy.ledger import visible_name
 from scenarios.output.manifest import MANIFEST

@@ -21,8 +21,8 @@ from exchange.learner.noise import noise_of
 from exchange.messages import Answer, Query
 from exchange.terms import MASKED
 from learning.arrays import Array
-from learning.money import round_to_cent
 from learning.privacy.shares import answer_shares
+from learning.rounding import round_to_cent
 
 ROUNDING = 1e-12
 Taken = Mapping[str, str]  # owner -> digest of the answer that was used

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.privacy.accounting import Parts
-from learning.privacy.claims import evaluate_columns
 from learning.privacy.l2 import L2Noise
 from learning.privacy.l2_accounting import (
     ROUNDING,
@@ -27,7 +26,7 @@ from learning.privacy.l2_accounting import (
     scale_ratios,
 )
 from learning.privacy.laplace import LaplaceNoise
-from learning.privacy.mechanism import FixedHorizon
+from learning.privacy.mechanism import FixedHorizon, evaluate_columns
 from learning.privacy.noise import check_covered, read_distance, read_table, where_noisy
 from learning.privacy.shares import answer_shares
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -21,6 +22,7 @@ ACCOUNTINGS = {
     "zcdp": ", whose cost over all answers is bounded by zCDP",
     "printed": ", as much as the paper's formula says",
 }
+EVALUATED = 64  # distinct budgets at most; others are rounded up to one of these
 
 
 @dataclass(frozen=True)
@@ -248,3 +250,17 @@ class BasicComposition(BudgetsAdd, Mechanism):
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T^2."""
         return np.asarray(horizon, dtype=float) ** 2
+
+
+def evaluate_columns(law: Callable[[tuple[float, ...]], float], columns: Array) -> Array:
+    """Evaluate a law at each column of budgets (k, n), once for equal ones.
+
+    Very many distinct budgets are first rounded up to a few, so ``law`` must not fall as budgets
+    rise.
+    """
+    distinct, which = np.unique(columns, axis=1, return_inverse=True)
+    if distinct.shape[1] > EVALUATED:
+        few = np.geomspace(columns.min(), columns.max(), EVALUATED)
+        few[-1] = columns.max()
+        distinct, which = np.unique(few[np.searchsorted(few, columns)], axis=1, return_inverse=True)
+    return np.array([law(tuple(column)) for column in distinct.T.tolist()])[np.ravel(which)]

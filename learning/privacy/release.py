@@ -34,7 +34,6 @@ from learning.arrays import Array
 from learning.data.rows import count_turns
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
-from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.claims import Claim
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release_sums import clipped_sums
@@ -175,7 +174,8 @@ def bare_answer(
         return clipped_sums(*admitted, terms.coordinates)
     if terms.coordinates.clips_gradients:
         return clipped_mean_gradient(*admitted, phi, terms.coordinates)
-    return clipped_statistics(*admitted, terms.coordinates).gradient(phi)
+    matrix, vector = clipped_moments(*admitted, terms.coordinates)
+    return phi @ (2 * matrix / terms.n_records) - 2 * vector / terms.n_records
 
 
 def clipped_mean_gradient(
@@ -202,10 +202,10 @@ def clipped_mean_gradient(
         return np.asarray(each.mean(axis=0))
 
 
-def clipped_statistics(
+def clipped_moments(
     features: Array, targets: Array, coordinates: PublicCoordinates
-) -> SquaredStatistics:
-    """Sum over admitted records, each clipped to the announced bounds.
+) -> tuple[Array, Array]:
+    """Sum xx' (p, p) and xy (p,) over admitted records, each clipped to the announced bounds.
 
     A record that still measures more than a bound, or is not finite, counts as zeros; neither
     arises within the sizes that `ReleaseTerms` and `admit_records` allow.
@@ -216,7 +216,7 @@ def clipped_statistics(
         kept = short & (np.abs(held) <= coordinates.target_bound)
         moved[~kept] = 0.0
         held[~kept] = 0.0
-        return squared_statistics(moved, held)
+        return moved.T @ moved, moved.T @ held
 
 
 def _within_bound(lengths: Array, bound: float, width: int) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from learning.arrays import LARGEST, SMALLEST
+from learning.collected_errors import collect_errors
 from learning.declaration import (
     STRICT,
     Count,
@@ -31,7 +32,7 @@ from learning.declaration import (
     per_owner_rule,
     type_adapter,
 )
-from learning.errors import InputError, collect_errors
+from learning.errors import InputError
 from learning.phrases import escape_control, format_value, toml_text, toml_value
 
 OPTIMAL = "optimal"

@@ -13,7 +13,8 @@ from quick import quick_module
 from told import differing
 
 from agents.dynamics import draw_arrivals
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 from learning.privacy.laplace import LaplaceNoise
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile

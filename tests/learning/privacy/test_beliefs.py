@@ -16,12 +16,11 @@ from learning.privacy.claims import (
     TRIED,
     bound_belief,
     bound_profile_belief,
-    evaluate_columns,
 )
 from learning.privacy.composition import AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.mechanism import NoiseSettings, evaluate_columns
 from learning.privacy.mechanisms import MECHANISMS
 from learning.privacy.promises import group_budgets, make_claims
 from learning.privacy.published_noise import PublishedNoise
