@@ -177,10 +177,7 @@ class Contract(Form, Signable):
     def public_key(self, owner: str | None, where: str = "owner") -> str | None:
         """Public key of an owner, or of the learner; None where nothing is signed.
 
-        Raises
-        ------
-        InputError
-            If the exchange is signed, and there is no owner of that name.
+        Raises an InputError if the exchange is signed, and there is no owner of that name.
         """
         if self.public_keys is None:
             return None
@@ -340,10 +337,8 @@ def _aggregation_claims(contract: Contract, agreed: AggregationTerms) -> list[di
 def parse_contract(raw: bytes, where: str) -> Contract:
     """Parse a contract that this program can carry out.
 
-    Raises
-    ------
-    InputError
-        If the bytes are of another form, or the claims do not follow from the rest.
+    Raises an InputError if the bytes are of another form, or the claims do not follow from the
+    rest.
     """
     content = parse_canonical(raw, where)
     if content.get("format") in OLDER:
@@ -370,10 +365,7 @@ def read_contract(path: Path) -> Contract:
 def open_key(path: Path | None, contract: Contract, owner: str | None) -> PartyKey | None:
     """Read the key of an owner, or of the learner; None where the contract has no keys.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is not the key that the contract names.
+    Raises an InputError if it cannot be read, or is not the key that the contract names.
     """
     key = None if path is None else read_key(path)
     contract.check_key(key, owner)

@@ -136,16 +136,6 @@ class Answer(Message):
         """All numbers of its content."""
         return np.concatenate([*self.parts.values()])
 
-    @property
-    def lengths(self) -> list[int]:
-        """Lengths of its arrays."""
-        return [len(part) for part in self.parts.values()]
-
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        """Lengths of the arrays where a model has so many parameters."""
-        return [width]
-
 
 @dataclass(frozen=True, eq=False)
 class Gradient(Answer):
@@ -168,10 +158,6 @@ class Sums(Answer):
     score: Vector = field(repr=False)
     moments: Vector = field(repr=False)
     format: Literal["dpmarket sums 1"] = "dpmarket sums 1"
-
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        return [width, width * (width + 1) // 2]
 
     @classmethod
     def of(cls, contract: str, query: str, round: int, owner: str, numbers: Array) -> Sums:
@@ -254,10 +240,6 @@ class Sealed(Answer):
     answered: str
     format: Literal["dpmarket sealed answer 1"] = "dpmarket sealed answer 1"
 
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        return []
-
 
 SECURE_FORMS: tuple[type[Answer], ...] = (Keys, Shares, Masked, Consent, Unmasking)
 
@@ -307,10 +289,7 @@ def sign_message(message: Signed, contract: Contract, key: PartyKey | None) -> S
     ----------
     key: of the message's author; None where the contract has no keys.
 
-    Raises
-    ------
-    InputError
-        If it is not the key that the contract names for the author.
+    Raises an InputError if it is not the key that the contract names for the author.
     """
     contract.check_key(key, message.author)
     if key is None:
@@ -321,10 +300,8 @@ def sign_message(message: Signed, contract: Contract, key: PartyKey | None) -> S
 def parse_signed(form: type[Signed], raw: bytes, where: str, contract: Contract) -> Signed:
     """Parse a message, and check that the party of the contract that it names has signed it.
 
-    Raises
-    ------
-    InputError
-        If the bytes are of another form, or the signature is not that party's (`BadSignature`).
+    Raises an InputError if the bytes are of another form, or the signature is not that party's
+    (`BadSignature`).
     """
     message = parse_message(form, raw, where)
     public = contract.public_key(message.author, where)

@@ -303,11 +303,8 @@ Parsed = TypeVar("Parsed", bound=Signable)
 def parse_message(form: type[Parsed], raw: bytes, where: str) -> Parsed:
     """Parse canonical bytes as a form; no value of them is shown.
 
-    Raises
-    ------
-    InputError
-        If they are not canonical, or this program would write them otherwise, such as 1.0 for 1; or
-        with the first key that is missing, unknown or of another kind.
+    Raises an InputError if they are not canonical, or this program would write them otherwise, such
+    as 1.0 for 1; or with the first key that is missing, unknown or of another kind.
     """
     parse_canonical(raw, where)
     with naming_fault(where):

@@ -99,6 +99,7 @@ ROOMS = (
     "exchange.signing",
     "exchange.contract",
     "exchange.messages",
+    "exchange.widths",
     "exchange.sealing",
     "exchange.limits",
     "exchange.folder",

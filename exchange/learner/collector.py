@@ -27,6 +27,7 @@ from exchange.messages import (
     Query,
     Sums,
 )
+from exchange.widths import answer_lengths, expected_lengths
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -403,9 +404,10 @@ def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
     form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
     if not isinstance(answer, form):
         return "form", f"has another form than was asked for: {other}"
-    asked = form.lengths_for(len(contract.bounds.start))
-    if answer.lengths != asked:
-        return "width", f"has {_lengths(answer.lengths)} numbers, not {_lengths(asked)}"
+    asked = expected_lengths(form, len(contract.bounds.start))
+    given = answer_lengths(answer)
+    if given != asked:
+        return "width", f"has {_lengths(given)} numbers, not {_lengths(asked)}"
     if contract.sums and np.abs(answer.numbers).max() > LIMIT:
         return "size", f"has numbers beyond {LIMIT:g}"
     return None
@@ -415,7 +417,7 @@ def _find_secure_misfit(contract: Contract, answer: Answer) -> tuple[str, str] |
     """Find the fault of an answer's content under secure aggregation."""
     if type(answer) is not SECURE_FORMS[answer.round - 1]:
         return "form", "has another form than was asked for"
-    asked = sum(Sums.lengths_for(len(contract.bounds.start)))
+    asked = sum(expected_lengths(Sums, len(contract.bounds.start)))
     if isinstance(answer, Masked) and len(answer.masked) != asked:
         return "width", f"has {len(answer.masked)} numbers, not {asked}"
     return None

@@ -12,7 +12,6 @@ from exchange.messages import Answer, Sums
 from exchange.terms import OwnerTerms
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.privacy.release_sums import unflatten_moments
 from learning.training.adassp import release_deviations
 from learning.training.sums import ReleasedSums
 
@@ -39,6 +38,15 @@ def gather_sums(contract: Contract, used: Mapping[str, Answer]) -> ReleasedSums:
         coordinates=Coordinates.of(contract.coordinates),
         regularisation=contract.training.regularisation,
     )
+
+
+def unflatten_moments(numbers: Array, width: int) -> Array:
+    """Make the symmetric matrix (p, p) of its coordinates: the inverse of `flatten_moments`."""
+    matrix = np.zeros((width, width))
+    matrix[np.triu_indices(width, 1)] = numbers[width:] / np.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(width)] = numbers[:width]
+    return matrix
 
 
 def sums_noise(contract: Contract, owners: Sequence[OwnerTerms]) -> tuple[Array, Array]:

@@ -86,11 +86,8 @@ class Accounting:
     ) -> list[Claim]:
         """Make every claim for an owner of ``size`` records, one for each kind of onlooker.
 
-        Raises
-        ------
-        ValueError
-            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted
-            one.
+        Raises a ValueError if the owner adds no noise (epsilon = inf), or the horizon is longer
+        than the accounted one.
         """
         self.check_horizon(horizon)
         if not 0 <= epsilon < np.inf:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import threading
 import unicodedata
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from learning.arrays import LARGEST, SMALLEST
 from learning.errors import InputError
@@ -41,10 +40,7 @@ RULES = {
 def check_number(value: Any, key: str, rule: str) -> Any:
     """Check a number by one of `RULES`, and convert it to a plain one.
 
-    Raises
-    ------
-    InputError
-        If it is none, or too large, or too close to 0, to compute with.
+    Raises an InputError if it is none, or too large, or too close to 0, to compute with.
     """
     number = value.item() if isinstance(value, np.generic) else value
     kind = int if rule == COUNT else float
@@ -87,10 +83,7 @@ class Budget:
     growth: each answer's share of the budget over that of the one before, as
         `learning.privacy.noise` has it.
 
-    Raises
-    ------
-    InputError
-        If a number is NaN or out of range, or the name has no visible character.
+    Raises an InputError if a number is NaN or out of range, or the name has no visible character.
 
     Source: events of dp-accounting: values that check themselves, with accountants elsewhere.
 
@@ -260,12 +253,6 @@ class Account:
         return replace(self, answered=answered, entries=(*kept, entry))
 
 
-class SpendingLimit(Protocol):
-    """A limit on what an owner's accounts may spend together."""
-
-    def exceeded_limit(self, owner: str, sold: ArrayLike) -> float | None: ...
-
-
 class Ledger:
     """Accounts and the answers given on each.
 
@@ -273,11 +260,6 @@ class Ledger:
 
     An account belongs to one data set of an owner and to everything in its `Budget`; a charge must
     name an equal budget.
-
-    Parameters
-    ----------
-    lifetime: the limit on an owner's accounts together, one for each training; each by itself
-        unless given.
 
     >>> ledger, budget = Ledger(), Budget("bank", epsilon=1.0, horizon=2)
     >>> account = ledger.open(budget)
@@ -291,19 +273,15 @@ class Ledger:
 
     where = "ledger"
 
-    def __init__(self, lifetime: SpendingLimit | None = None) -> None:
-        self.lifetime = lifetime
+    def __init__(self) -> None:
         self._accounts: dict[Key, Account] = {}
         self._lock = threading.Lock()
 
     def open(self, budget: Budget) -> Account:
         """Open the account of a budget, or return the open one of the same budget.
 
-        Raises
-        ------
-        InputError
-            If the data set has an account of another budget, or a name differs from it by blanks
-            alone.
+        Raises an InputError if the data set has an account of another budget, or a name differs
+        from it by blanks alone.
         """
         with self._lock_accounts():
             if budget.key not in self._accounts:
@@ -314,10 +292,7 @@ class Ledger:
     def account(self, owner: str, data: str = "") -> Account:
         """Look up the account of an owner's data set.
 
-        Raises
-        ------
-        InputError
-            If there is none.
+        Raises an InputError if there is none.
         """
         with self._lock_accounts():
             return self._find_account(Budget(owner, None, 1, data=data))
@@ -379,7 +354,6 @@ class Ledger:
             self._check_order(account, first)
             asked[budget.key] = asked.get(budget.key, 0) + answers
             self._check_covered(account, asked[budget.key], purpose)
-            self._check_lifetime(account, asked, purpose)
         return asked
 
     def _lock_accounts(self) -> AbstractContextManager[Any]:
@@ -436,24 +410,3 @@ class Ledger:
             if first is None:
                 found = "no number, where each answer has a price of its own"
             raise InputError(self.where, rule, found, "Answers are given once each, in order.")
-
-    def _check_lifetime(self, account: Account, asked: Container[Key], purpose: str) -> None:
-        """Refuse the first answer on an account if the owner's limit would be exceeded."""
-        if self.lifetime is None or account.answered:
-            return
-        budget = account.budget
-        sold = [
-            np.inf if one.budget.epsilon is None else one.budget.epsilon
-            for key, one in self._accounts.items()
-            if key[0] == budget.key[0] and (one.answered or key in asked)
-        ]
-        limit = self.lifetime.exceeded_limit(budget.owner, sold)
-        if limit is None:
-            return
-        of = f" about {budget.data}" if budget.data else ""
-        budgeted = "no stated budget" if budget.epsilon is None else f"{budget.epsilon:g}"
-        raise BudgetExceeded(
-            self.where,
-            f"{budget.owner} may spend an epsilon of {limit:g} over all trainings: "
-            f"one more{of}, of {budgeted}, is refused ({purpose})",
-        )

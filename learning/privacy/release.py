@@ -163,10 +163,8 @@ def bare_answer(
     """Compute the answer to a query before noise, finite for all records, and secret: the mean
     gradient at the query (p,), or sums.
 
-    Raises
-    ------
-    InputError
-        If the query, or the shape of records or persons, is not what was announced.
+    Raises an InputError if the query, or the shape of records or persons, is not what was
+    announced.
     """
     phi = _check_query(query, terms)
     admitted = admit_records(x, y, persons, terms.n_records, terms.coordinates)
@@ -263,10 +261,8 @@ def admit_records(
     n_records: n, as announced.
     coordinates: the announced bounds, with p and the most rows of a person.
 
-    Raises
-    ------
-    InputError
-        If the table is not n by p, or persons are not stated for each record. No cell decides it.
+    Raises an InputError if the table is not n by p, or persons are not stated for each record. No
+    cell decides it.
     """
     features = _numeric_cells(x, "records", (n_records, len(coordinates.centre)))
     targets = _numeric_cells(y, "targets", (n_records,))
@@ -296,10 +292,7 @@ def _surplus_rows(persons: ArrayLike | None, n_records: int, most: int) -> NDArr
 def _numeric_cells(values: Any, name: str, shape: tuple[int, ...]) -> Array:
     """Convert an array of a shape cell by cell; NaN of a cell that is no number.
 
-    Raises
-    ------
-    InputError
-        If it has another shape. Its content is not shown: it may be private.
+    Raises an InputError if it has another shape. Its content is not shown: it may be private.
     """
     try:
         given = np.asarray(values)

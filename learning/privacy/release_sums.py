@@ -72,15 +72,6 @@ def flatten_moments(matrix: Array) -> Array:
     return np.concatenate([np.diagonal(matrix), np.sqrt(2) * upper])
 
 
-def unflatten_moments(numbers: Array, width: int) -> Array:
-    """Make the symmetric matrix (p, p) of its coordinates: the inverse of `flatten_moments`."""
-    matrix = np.zeros((width, width))
-    matrix[np.triu_indices(width, 1)] = numbers[width:] / np.sqrt(2)
-    matrix += matrix.T
-    matrix[np.diag_indices(width)] = numbers[:width]
-    return matrix
-
-
 def clipped_sums(features: Array, targets: Array, coordinates: PublicCoordinates) -> Array:
     """Sum admitted records (n, p), (n,) to a score and second moments, (p + p (p + 1)/2,).
 

@@ -49,15 +49,12 @@ class ReleaseTerms:
     part: the owner's part of the noise on sums, where only totals over owners are seen; the owner
         adds all of it unless given.
 
-    Raises
-    ------
-    InputError
-        If no release under these terms keeps its claim: a budget of 0, inf or NaN; no bound on a
-        gradient or a query; a bound on scores with more than one answer, or with l2 noise that is
-        not priced for them; a loss other than the squared, unless each record's gradient is
-        clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and
-        Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers;
-        announced numbers beyond `LARGEST`.
+    Raises an InputError if no release under these terms keeps its claim: a budget of 0, inf or NaN;
+    no bound on a gradient or a query; a bound on scores with more than one answer, or with l2 noise
+    that is not priced for them; a loss other than the squared, unless each record's gradient is
+    clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and Gaussian
+    noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers; announced numbers
+    beyond `LARGEST`.
     """
 
     owner: str

@@ -34,8 +34,9 @@ from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import own_answers, root_place
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.owner.table import Records
+from exchange.secure.combining import combine_shares
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
-from exchange.secure.shamir import PRIME, combine_shares
+from exchange.secure.shamir import PRIME
 from exchange.sentences import contract_lines
 from exchange.statement import make_statement
 from learning.errors import InputError
