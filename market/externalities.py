@@ -313,7 +313,7 @@ def spillover_game(game: Game, common: Externalities) -> Game:
     if not game.policy.additive:
         rule = "cannot be used with a policy that computes all budgets at once"
         remedy = "Take another policy, such as proportional or marginal."
-        raise InputError("externalities", rule, "it", remedy)
+        raise InputError("externalities", rule, remedy=remedy)
     owners = game.owners
     correlation = common.correlation_of(len(owners))
     worth = leak_valuations(owners, common)

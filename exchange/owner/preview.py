@@ -196,7 +196,7 @@ def content_words(contract: Contract) -> str:
 def _records_lines(seen: Preview, table: OwnTable, gradients: str) -> Iterator[str]:
     """Describe the clipping of an owner's table, with names of columns and counts."""
     changes = {
-        "cells moved to the end of their column's range": seen.cells,
+        "cells set to the nearer end of their column's range": seen.cells,
         "records shortened": seen.records,
         "targets moved to the bound": seen.targets,
         f"{gradients} shortened": seen.gradients,

@@ -274,10 +274,10 @@ def test_tables_that_mean_nothing_are_refused_in_a_line(path, change, said):
     [
         (
             "unions=[{name='North', members=['Ann', 'Bob']}]",
-            "unions: must be left out with [[behaviours]]",
+            "unions: must be left out in a scenario with [[behaviours]]",
         ),
-        ("learners=[{name='other', value=50.0}]", "learners: must be left out with [[behaviours]]"),
-        ("externalities={correlation=0.5}", "externalities: must be left out with [[behaviours]]"),
+        ("learners=[{name='other', value=50.0}]", "learners: must be left out in a scenario with [[behaviours]]"),
+        ("externalities={correlation=0.5}", "externalities: must be left out in a scenario with [[behaviours]]"),
         ("market.participation=free", 'market.participation: must be "bound" with [[behaviours]]'),
     ],
 )

@@ -76,8 +76,8 @@ def exclusions(names: set[str]) -> list[tuple[str, str, str]]:
     return [
         (
             CHOICES[other].key,
-            f"{CHOICES[other].refusal} with {CHOICES[name].title}, {why}",
-            f"Leave out or change either {CHOICES[other].key} or {CHOICES[name].key}.",
+            f"{CHOICES[other].refusal} in a scenario with {CHOICES[name].title}, {why}",
+            f"Change or leave out one of the two, {CHOICES[other].key} or {CHOICES[name].key}.",
         )
         for name in names
         for other, why in CHOICES[name].excludes.items()
