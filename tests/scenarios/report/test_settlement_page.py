@@ -172,7 +172,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, but the learner asks only 2. An owner that gives them all is paid in full"
+        "A budget covers 4 answers, but the learner asks only 2. An owner that gives these 2 is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""
