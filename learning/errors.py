@@ -105,6 +105,15 @@ def check_extra(key: str, extra: str, *modules: str) -> None:
         raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
 
 
+def describe_system_error(error: OSError) -> str:
+    """Name what the system reported, as the finding of an error.
+
+    >>> describe_system_error(OSError(2, "No such file or directory"))
+    'the system error "No such file or directory"'
+    """
+    return f'the system error "{error.strerror or error or type(error).__name__}"'
+
+
 def explain_fault(error: Exception) -> InputError | None:
     """Make the error of an input that made the machine fail; None for a fault of the program."""
     if isinstance(error, InputError):

@@ -95,7 +95,7 @@ def checked_correlation(correlation: Any, n_owners: int) -> float | Array:
         number = float(as_parameter(key, correlation, at_least=-np.inf))
         least = -1 / max(n_owners - 1, 1)
         if not least <= number <= 1:
-            raise InputError(key, f"of {n_owners} owners' data lies in [{least:.3g}, 1]", number)
+            raise InputError(key, f"must lie in [{least:.3g}, 1] for {n_owners} owners", number)
         return number
     try:
         matrix = np.array(correlation, dtype=float)

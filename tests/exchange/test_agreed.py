@@ -250,11 +250,14 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
         "owners.report"
     ]
     assert told(replace(run, answering=object())) == ["behaviours"]
-    assert told(
-        replace(
-            run, planner=replace(planner, inputs=replace(planner.inputs, trust=Trust("secure")))
-        )
-    )[0] == "learning.algorithm"
+    assert (
+        told(
+            replace(
+                run, planner=replace(planner, inputs=replace(planner.inputs, trust=Trust("secure")))
+            )
+        )[0]
+        == "learning.algorithm"
+    )
     free = replace(run.equilibrium, epsilon=np.array([np.inf, 1.0]))
     assert "owners.epsilon" in told(replace(run, equilibrium=free))
     assert told(
@@ -387,7 +390,7 @@ def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name)
     (folder / "report.html").write_text("nobody signs this")
     contract_from_result(folder)
     (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match=r"found no manifest.json, which tells"):
+    with pytest.raises(InputError, match=r"found no manifest.json, which shows changes"):
         contract_from_result(folder)
 
 

@@ -163,7 +163,7 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
     monkeypatch.setattr(module, "WAIT", 0.01)
     with (
         module.locked_file(path),
-        pytest.raises(InputError, match="another program holding it for 0.01 seconds"),
+        pytest.raises(InputError, match="locked by another program for 0.01 seconds"),
     ):
         LedgerFile(path).charge(BANK, "query")
     LedgerFile(path).charge(BANK, "query")

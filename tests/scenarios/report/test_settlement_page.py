@@ -120,7 +120,9 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "in so few rows only a difference above 50 % can be told" in on_rows(whole, seen(0.1, 0.25))
+    assert "in so few rows only a difference above 50 % can be told" in on_rows(
+        whole, seen(0.1, 0.25)
+    )
     assert "disagrees with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (

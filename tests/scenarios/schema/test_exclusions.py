@@ -105,7 +105,7 @@ def test_a_pair_is_refused_where_one_excludes_the_other(scenario_file, used, fir
             continue
         message = refusal_of(scenario_file, changes)
         assert any(
-            f"{key}: {rule}; found " in message and message.endswith(remedy)
+            f"{key}: {rule}" in message and message.endswith(remedy)
             for key, rule, remedy in rules
         ), pair
 
