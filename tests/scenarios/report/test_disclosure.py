@@ -173,6 +173,7 @@ def test_the_citation_has_what_its_format_requires():
     found = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
     assert found["cff-version"] == "1.2.0" and found["type"] == "software"
     assert found["message"] and found["title"] and found["license"] == "Apache-2.0"
+    assert isinstance(found["date-released"], dt.date)
     assert all(one.keys() & {"name", "family-names", "given-names"} for one in found["authors"])
     assert (
         found["version"]
