@@ -291,7 +291,7 @@ def test_a_protocol_says_why_and_no_more_where_it_cannot_be_exchanged(plain, tmp
     assert set(result.protocol) == {"format", "program", "title", "scenario_sha256", "unsupported"}
     save_result(result, tmp_path / "r", lambda _: None)
     with pytest.raises(
-        InputError, match="^learning.aggregation: must be a mean.*in the way: learning.accounting.$"
+        InputError, match="^learning.aggregation: must be a mean.*Change these, too: learning.accounting.$"
     ) as caught:
         contract_from_result(tmp_path / "r")
     assert [one.key for one in caught.value.all] == ["learning.aggregation", "learning.accounting"]
