@@ -108,8 +108,8 @@ def signed_words(contract: Contract) -> str:
     if not contract.is_signed:
         return UNSIGNED
     return (
-        "The learner has signed this contract. Every question, answer, statement and the closing "
-        "is signed by its party; whatever is not is refused."
+        "The learner has signed this contract. Each party signs its questions, answers, statement "
+        "or closing, and the programs refuse a file without its signature."
     )
 
 

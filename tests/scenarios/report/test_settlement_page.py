@@ -79,7 +79,7 @@ def test_a_whole_exchange_in_one_sentence(whole):
     assert "The model, computed again from the answers, is the same" in text
     assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
-        "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
+        "By the forecast, the model makes 10 % more error than the best possible model, and the learner's own 50 % more"
         in text
     )
     assert (
