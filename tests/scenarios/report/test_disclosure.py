@@ -120,10 +120,10 @@ def test_nothing_without_noise_has_a_label(made):
     ):
         other = copy.deepcopy(made)
         other[part[0]][part[1]] |= change
-        with pytest.raises(InputError, match="goes with"):
+        with pytest.raises(InputError, match="disclose: needs"):
             check_protected(other)
     for change in ({"claims": []}, {"behaviours": [{"exposure": 3.0}]}):
-        with pytest.raises(InputError, match="goes with"):
+        with pytest.raises(InputError, match="disclose: needs"):
             check_protected(made | change)
     check_protected(made)
 
