@@ -613,13 +613,13 @@ def refused_row(one: Tried) -> dict[str, Any]:
     """Make the row of a kind under which no offer is to be made, with the reason."""
     reason = ""
     if one.study is not None:
-        reason = "nothing to gain"
+        reason = "the learner would gain nothing"
         if not one.best.participation.rational.all():
             reason = "an owner would lose"
         elif one.best.at_refusal:
-            reason = "a model no better than the learner's own"
+            reason = "the model is no better than the learner's own"
         elif not one.best.feasible:
-            reason = "not certified"
+            reason = "no equilibrium was certified"
     return {"kind": one.kind, "name": one.name, "refused": one.refused, "reason": reason}
 
 

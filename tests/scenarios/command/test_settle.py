@@ -35,7 +35,9 @@ def ledger_of(shared, contract, name, rounds):
     made.open(budget)
     for number in rounds:
         made.charge(
-            budget, ledger_purpose(read_answer(shared / answer_name(number, name), contract)), first=number
+            budget,
+            ledger_purpose(read_answer(shared / answer_name(number, name), contract)),
+            first=number,
         )
     return made.path
 
@@ -139,7 +141,10 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
     [
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
-        (["--public", "a.csv", "--aside", "b.csv"], "--aside: replaces --public"),
+        (
+            ["--public", "a.csv", "--aside", "b.csv"],
+            "--aside: must not be given together with --public",
+        ),
         (["--public", "none.csv"], "none.csv"),
         (
             ["--aside", "few.csv"],

@@ -79,7 +79,7 @@ def test_a_whole_exchange_in_one_sentence(whole):
     assert "The model, computed again from the answers, is the same" in text
     assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
-        "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
+        "By the forecast, the model makes 10 % more error than the best possible model, and the learner's own 50 % more"
         in text
     )
     assert (
@@ -120,7 +120,9 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "so few rows show only differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
+    assert "in so few rows only a difference above 50 % can be told" in on_rows(
+        whole, seen(0.1, 0.25)
+    )
     assert "disagrees with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
@@ -172,7 +174,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, but the learner asks only 2. An owner that gives them all is paid in full"
+        "A budget covers 4 answers, but the learner asks only 2. An owner that gives these 2 is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""
