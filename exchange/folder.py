@@ -69,11 +69,8 @@ def latest_query(folder: Path, contract: Contract) -> Query | None:
     Rounds beyond those of the contract play no part. Where the exchange is signed, neither do files
     that are no questions of the contract with the learner's signature. Answers need not be there.
 
-    Raises
-    ------
-    InputError
-        If the folder cannot be read; where nothing is signed also if that question cannot be read,
-        or is of another contract.
+    Raises an InputError if the folder cannot be read; where nothing is signed also if that question
+    cannot be read, or is of another contract.
     """
     planted = InputError if contract.is_signed else BadSignature
     for number in sorted(_rounds_asked(folder, contract), reverse=True):
@@ -118,10 +115,7 @@ def write_new(path: Path, raw: bytes) -> bool:
     -------
     False where a file is there, which stays as it is.
 
-    Raises
-    ------
-    InputError
-        If the disk refuses.
+    Raises an InputError if the disk refuses.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:

@@ -20,7 +20,6 @@ from learning.phrases import (
     belief_of,
     but_for_words,
     count_noun,
-    format_interval,
     format_number,
     format_percent,
     format_value,
@@ -28,9 +27,10 @@ from learning.phrases import (
     strength,
     sure_words,
 )
-from learning.privacy.noise import answer_shares
 from learning.privacy.promises import weakest_claims
 from learning.privacy.release_sums import count_moments
+from learning.privacy.shares import answer_shares
+from scenarios.report.wording import format_interval
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}

@@ -46,10 +46,8 @@ def sha256_digest(raw: bytes) -> str:
 def parse_canonical(raw: bytes, where: str) -> dict[str, Any]:
     """Decode canonical bytes.
 
-    Raises
-    ------
-    InputError
-        If they are no JSON object, or not the canonical bytes of it. The message shows no content.
+    Raises an InputError if they are no JSON object, or not the canonical bytes of it. The message
+    shows no content.
     """
     try:
         content = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
@@ -77,10 +75,8 @@ def read_bytes(path: Path, largest: int = LARGEST, *, private: bool = False) -> 
     ----------
     private: whether nobody but its user may be able to read it.
 
-    Raises
-    ------
-    InputError
-        If it is no file, larger than any that this program writes, or open to others.
+    Raises an InputError if it is no file, larger than any that this program writes, or open to
+    others.
     """
     where = str(path)
     handle = None
@@ -117,10 +113,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
     private: whether only its owner may read it; the system's default unless given.
     room: bytes that the disk must have room for, so that success does not depend on the content.
 
-    Raises
-    ------
-    InputError
-        If the disk refuses; an earlier file then stays.
+    Raises an InputError if the disk refuses; an earlier file then stays.
     """
     # a name that no reader takes for a message, in the same folder, for an atomic replacement
     part = path.with_name(f".{secrets.token_hex(8)}.part")
@@ -147,10 +140,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
 def lock_file(handle: int) -> bool:
     """Lock an open file until it is closed or its program ends; False where files cannot be locked.
 
-    Raises
-    ------
-    BlockingIOError
-        If another program has locked it.
+    Raises a BlockingIOError if another program has locked it.
     """
     try:
         import fcntl
@@ -171,11 +161,8 @@ def check_place(out: Path, key: str = "--out") -> Path:
     out : what the user named.
     key : how the user named it, for the error.
 
-    Raises
-    ------
-    InputError
-        If the name is too long, passes through something that is no folder or a link to nothing, or
-        lies where one may not write.
+    Raises an InputError if the name is too long, passes through something that is no folder or a
+    link to nothing, or lies where one may not write.
     """
     rule = "must be a place that can be written to"
     try:

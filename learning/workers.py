@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from threading import RLock
 from typing import Any, TypeVar
 
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.extras import check_extra
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")

@@ -11,7 +11,8 @@ import pandas as pd
 
 from learning.calls import check_arguments
 from learning.cells import TRUTH, as_text
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.extras import check_extra
 from scenarios.model_file import HandedOver, from_json
 from scenarios.tables.reading import texts
 

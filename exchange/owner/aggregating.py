@@ -120,11 +120,8 @@ def answer_step(
     key: the owner's; None in a rehearsal, which is not signed.
     now: the time, with a zone; the clock's unless given.
 
-    Raises
-    ------
-    InputError
-        If the question is refused, as by `exchange.owner.answers.answer_query`, or does not follow
-        what came before. Nothing is given then.
+    Raises an InputError if the question is refused, as by `exchange.owner.answers.answer_query`, or
+    does not follow what came before. Nothing is given then.
     """
     contract.check_key(key, name)
     check_query(contract, name, query)
@@ -181,10 +178,8 @@ def read_turn(
 ) -> Turn:
     """Read the questions before a question and the answers that each names.
 
-    Raises
-    ------
-    InputError
-        If one is missing, another, or does not follow the question that this owner answered.
+    Raises an InputError if one is missing, another, or does not follow the question that this owner
+    answered.
     """
     questions = [query]
     came: list[Came] = []

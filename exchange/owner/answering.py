@@ -78,11 +78,8 @@ class WrittenAnswer:
 def open_ledger(path: Path, *, make: bool = False) -> LedgerFile:
     """Open an owner's ledger; ``make`` allows a new one if there is none.
 
-    Raises
-    ------
-    InputError
-        If there is none, or a damaged one; or if it is gone while the answers that it charged are
-        still there.
+    Raises an InputError if there is none, or a damaged one; or if it is gone while the answers that
+    it charged are still there.
     """
     if path.exists() or path.is_symlink():
         return LedgerFile(path)
@@ -104,11 +101,8 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     -------
     The question, None where the folder has none yet; and the folder.
 
-    Raises
-    ------
-    InputError
-        If the file is no question; or if the folder cannot be read, or its latest question is
-        damaged or of another contract.
+    Raises an InputError if the file is no question; or if the folder cannot be read, or its latest
+    question is damaged or of another contract.
     """
     if path.is_dir():
         return latest_query(path, contract), path
@@ -126,11 +120,8 @@ def write_answer(
     ----------
     folder: the exchange's folder; that of the answer unless given.
 
-    Raises
-    ------
-    InputError
-        If the question is refused, or if its place holds another file or cannot hold one: nothing
-        was charged then. If the disk refuses after the charge, which the error says.
+    Raises an InputError if the question is refused, or if its place holds another file or cannot
+    hold one: nothing was charged then. If the disk refuses after the charge, which the error says.
     """
     _check_asked(party, query)
     is_new = not path.exists() or _is_planted(party, query, path)
@@ -226,10 +217,7 @@ def follow_questions(
     "answered" when the last question is; "finished" when the model and its closing are there; "left
     out" when the learner goes on without it, as the contract lets it.
 
-    Raises
-    ------
-    InputError
-        If a question is refused.
+    Raises an InputError if a question is refused.
     """
     contract = party.contract
     done = 0

@@ -85,11 +85,8 @@ def preview_contract(
     ledger: the owner's; None before there is one.
     query: the question that is asked; that of the first round unless given.
 
-    Raises
-    ------
-    InputError
-        If the question would be refused, records are not as agreed, or the ledger is of another
-        contract.
+    Raises an InputError if the question would be refused, records are not as agreed, or the ledger
+    is of another contract.
     """
     terms = contract.terms(name)
     point = np.zeros(len(contract.bounds.start))

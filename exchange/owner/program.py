@@ -164,10 +164,8 @@ def write_statement(
 def _statement_place(out: Path, made: Statement, contract: Contract) -> Path:
     """Find the place of a statement: a new file, or an earlier statement of the same account.
 
-    Raises
-    ------
-    InputError
-        If something else stands there: a ledger, a table, a contract is never written over.
+    Raises an InputError if something else stands there: a ledger, a table, a contract is never
+    written over.
     """
     place = check_place(out)
     if not place.exists():

@@ -82,11 +82,8 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     contract: the contract.
     owner: the name of the owner.
 
-    Raises
-    ------
-    InputError
-        If the owner is not of the contract; or the file is no table, lacks a column, or has another
-        number of records.
+    Raises an InputError if the owner is not of the contract; or the file is no table, lacks a
+    column, or has another number of records.
     """
     contract.owner(owner)  # refuses who is not of the contract
     table = read_table(path, contract, OPTION, contract.columns.person)

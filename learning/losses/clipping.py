@@ -24,7 +24,6 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
-from learning.declaration import Declaration
 
 ClippedBy = Literal["parts", "record"]
 KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
@@ -93,7 +92,7 @@ def squared_gradient_bound(
 
 
 @dataclass(frozen=True)
-class Slopes(Declaration):
+class Slopes:
     """The slopes of a loss in one number t per record, and the bounds on gradients that follow.
 
     t = y theta'x for labels y = +-1, theta'x - y for numbers.
@@ -112,7 +111,6 @@ class Slopes(Declaration):
         (`PublicCoordinates.clips_gradients`).
     """
 
-    where: ClassVar[str] = "learning"
     name: ClassVar[str] = ""
     labels: ClassVar[bool] = True
     linear: ClassVar[bool] = True

@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from learning.arrays import Array
+from learning.declaration import Declaration
 from learning.losses.clipping import PublicCoordinates, Slopes
 from learning.losses.records import (
     ClippedRecords,
@@ -51,7 +52,7 @@ class TrainingCost(Protocol):
 
 
 @dataclass(frozen=True)
-class Loss(Slopes):
+class Loss(Slopes, Declaration):
     """A loss of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
 
     The methods here suit any convex loss of a linear model whose slopes in t are bounded; others

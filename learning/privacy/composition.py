@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
-from learning.privacy.claims import evaluate_columns
-from learning.privacy.l2 import L2Noise, Parts
+from learning.privacy.accounting import Parts
+from learning.privacy.l2 import L2Noise
 from learning.privacy.l2_accounting import (
     ROUNDING,
     ComposedLoss,
@@ -26,14 +26,9 @@ from learning.privacy.l2_accounting import (
     scale_ratios,
 )
 from learning.privacy.laplace import LaplaceNoise
-from learning.privacy.mechanism import FixedHorizon
-from learning.privacy.noise import (
-    answer_shares,
-    check_covered,
-    read_distance,
-    read_table,
-    where_noisy,
-)
+from learning.privacy.mechanism import FixedHorizon, evaluate_columns
+from learning.privacy.noise import check_covered, read_distance, read_table, where_noisy
+from learning.privacy.shares import answer_shares
 
 SMALLEST = 1e-3  # budgets that are counted; smaller ones are served in proportion
 LARGEST = 500.0  # beyond it exp(-loss) leaves the floating-point range

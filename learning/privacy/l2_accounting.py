@@ -32,8 +32,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.privacy.accounting import Parts
 from learning.privacy.claims import bound_belief, bound_profile_belief
-from learning.privacy.l2 import Parts
 
 # of delta, for each answer: given away to rounding in the accountant's Fourier transform
 ROUNDING = 1e-13

@@ -203,11 +203,8 @@ class Registry:
     def opened(self) -> Iterator[tuple[bytes, list[Accepted]]]:
         """Lock the registry and give its secret key and entries.
 
-        Raises
-        ------
-        InputError
-            If the registry is damaged, cannot be read or written, or another program holds it for a
-            minute.
+        Raises an InputError if the registry is damaged, cannot be read or written, or another
+        program holds it for a minute.
         """
         folder = self.path.parent
         try:
@@ -241,10 +238,7 @@ class Registry:
 def user_folder() -> Path:
     """Locate the user's registry: DPMARKET_REGISTRY, or dpmarket in the user's data folder.
 
-    Raises
-    ------
-    InputError
-        If the user has no home.
+    Raises an InputError if the user has no home.
     """
     named = os.environ.get(VARIABLE)
     if named:

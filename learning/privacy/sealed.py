@@ -52,10 +52,7 @@ def read_sealed(
     noun: the noun in messages, such as "a ledger".
     remedy: the advice for a damaged one.
 
-    Raises
-    ------
-    InputError
-        If the file was changed or cut off, or begins otherwise.
+    Raises an InputError if the file was changed or cut off, or begins otherwise.
     """
     raw = path.read_bytes()
     body = raw[:-SEAL]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from learning.money import format_cents, round_to_cent
+from learning.money import format_cents
+from learning.rounding import round_to_cent
 from scenarios.report.facts_errors import error_format
 from scenarios.report.facts_outcome import policy_name
 from scenarios.report.wording import format_number, format_percent

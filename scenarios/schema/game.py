@@ -11,8 +11,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field, PlainValidator, model_validator
 
+from learning.collected_errors import InputErrors
 from learning.declaration import NamedPerOwnerRule, Positive, Words, type_adapter
-from learning.errors import InputError, InputErrors
+from learning.errors import InputError
 from learning.phrases import format_value
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema.fields import (

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import model_validator
 
-from learning.data.expansion import KINDS
+from learning.collected_errors import collect_errors
+from learning.data.feature_kinds import KINDS
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
-from learning.errors import InputError, collect_errors
+from learning.errors import InputError
 from learning.forecast.inputs import Settings
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss

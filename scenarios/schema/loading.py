@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from learning.calls import check_arguments
-from learning.errors import InputError, InputErrors, describe_system_error
+from learning.collected_errors import InputErrors
+from learning.errors import InputError, describe_system_error
 from learning.phrases import escape_control, format_value
 from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, stated_refusal, suggest_close, suggest_name

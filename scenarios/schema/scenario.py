@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Le
 from pydantic import Field, PrivateAttr, create_model, model_validator
 
-from learning.errors import InputError, collect_errors
+from learning.collected_errors import collect_errors
+from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.mechanisms import BEST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.forecast.feature_choice import KindForecast, OwnFit, standard_error
 from scenarios.tables.dataset import MarketData
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from learning.data.division import Division
 from learning.data.encoding import Encoder
-from learning.data.expansion import KINDS, LINEAR
+from learning.data.feature_kinds import KINDS, LINEAR
 from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
 from learning.data.ranges import choose_reach, widen_ranges

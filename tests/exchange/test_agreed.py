@@ -13,6 +13,7 @@ from quick import quick_module
 from exchange.contract import parse_contract as contract_in
 from exchange.learner.agreed import contract_from_result, missing_rule
 from exchange.learner.collector import agreed_plan
+from exchange.learner.noise import noise_of
 from learning.canonical import encode_canonical
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -85,7 +86,7 @@ def same_training(run, contract):
             wider
         )  # by what rounding may add to a sensitivity, and the lattice of l2 noise
         assert terms.epsilon == sold and terms.n_records == owner.records.n_records
-    assert contract.mechanism == task.mechanism
+    assert noise_of(contract) == task.mechanism
     assert (contract.weights == task.weights / task.weights.sum()).all()
     assert (agreed_plan(contract).steps == task.plan.steps).all() and agreed_plan(
         contract

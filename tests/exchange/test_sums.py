@@ -19,6 +19,7 @@ from exchange.learner import sums_suspicions, suspicions
 from exchange.learner.collecting import take_step
 from exchange.learner.collector import collect_answers
 from exchange.learner.comparison import compare_statement
+from exchange.learner.noise import noise_of
 from exchange.learner.settling import read_exchange, settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
@@ -246,7 +247,7 @@ def released(contract, bare, rng, silent=()):
         numbers = np.array(bare, dtype=float)
         for part, rows in zip(sold, (slice(4), slice(4, 14)), strict=True):
             scale = part.scales[name][0] * contract.owners[place].records
-            drawn = contract.mechanism.draw(scale, (len(numbers[rows]),), rng=rng)
+            drawn = noise_of(contract).draw(scale, (len(numbers[rows]),), rng=rng)
             numbers[rows] += drawn * (name not in silent)
         used[name] = Sums.of(contract.digest, "0" * 64, 1, name, numbers)
     return gather_sums(contract, used)

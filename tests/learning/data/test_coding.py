@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from learning.data.encoding import Categories
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder, principal_axes
 from learning.errors import InputError
 

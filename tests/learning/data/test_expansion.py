@@ -10,7 +10,8 @@ from scipy.interpolate import BSpline
 
 from learning.data.encoding import read_encoder
 from learning.data.expanding import choose_pairs, fit_knots, list_pairs
-from learning.data.expansion import KINDS, spline_columns
+from learning.data.expansion import spline_columns
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import describe_encoder, fit_encoder
 
 

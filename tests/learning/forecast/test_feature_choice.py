@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder
 from learning.forecast.feature_choice import KindForecast, OwnFit, choose_kind, fit_own
 from learning.losses.losses import make_loss

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from learning.errors import InputError
-from learning.privacy.gaussian import Gaussian, gaussian_delta
+from learning.privacy.accounting import gaussian_delta
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise

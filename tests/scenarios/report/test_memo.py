@@ -153,7 +153,7 @@ def test_the_command_writes_a_memo_and_replaces_no_other_file(dpmarket, tmp_path
     for wrong, word in ((("r", "--date", "today"), "--date"), (("none",), "result.json")):
         status, _, err = dpmarket("memo", *wrong)
         assert status == 2 and word in err and err.count("\n") == 1
-    monkeypatch.setattr("learning.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("learning.extras.find_spec", lambda name: None)
     status, _, err = dpmarket("memo", "r", "--as", "pdf", "--out", "x.pdf")
     assert status == 2 and 'pip install "dpmarket[documents]"' in err
 
