@@ -138,7 +138,7 @@ def test_ledgers_in_words(whole):
     owners = [one | {"ledger": told if one["name"] == "Beta" else None} for one in whole["owners"]]
     said = " ".join(render_lines("settlement", "ledgers", whole | {"owners": owners}))
     assert (
-        "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2"
+        "The entries in the ledger of Beta show a charge for more than was delivered. Beta charged its answer to question 2"
         in said
     )
     assert "No statement of Alpha and Gamma." in said and "An owner can forge its ledger" in said
