@@ -11,6 +11,7 @@ import numpy as np
 
 from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
+from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
@@ -314,7 +315,7 @@ def pool_records(
     owners = encode_owners(encoder, columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
-    filled = encoder.count_filled(columns, np.concatenate(list(division.owners.values())))
+    filled = count_filled(encoder, columns, np.concatenate(list(division.owners.values())))
     # No owner holds the held-out rows, and a model is not to be tested on a fill.
     fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
     x, y, _ = encoder.records(columns, fresh)

@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 
 from learning.data.division import Division
+from learning.data.encoded import feature_bound
 from learning.data.encoding import Encoder
 from learning.data.feature_kinds import KINDS, LINEAR
 from learning.data.fitting import fit_encoder
@@ -281,7 +282,7 @@ def learner_inputs(
         decided[0],
         owners,
         sample,
-        encoder.feature_bound,
+        feature_bound(encoder),
         encoder.target.bound,
         cast(Pooled, None),  # which no forecast from public rows looks at
         scenario.seed,
