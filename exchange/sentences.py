@@ -13,6 +13,7 @@ from exchange.secure.agreement import noise_part
 from exchange.signing import UNSIGNED
 from exchange.terms import Expansion
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.money import format_cents
 from learning.phrases import (
@@ -346,7 +347,7 @@ def clipping_words(contract: Contract) -> str:
         if at.target_bound is not None:
             bound = format_number(at.target_bound)
             kept = f", and its target is moved to within {bound} of the start model's prediction"
-        longest = format_number(coordinates.longest_gradient)
+        longest = format_number(Coordinates.of(coordinates).longest_gradient)
         said = f"Each record is {radius}{kept}; so no gradient is longer than {longest}"
     rows = at.rows_per_person
     persons = f" At most {rows} rows of one person count." * (rows > 1)

@@ -180,7 +180,7 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         yield (
             "The gradients in the answers became longer from round to round. In a training that "
             "works they become shorter, so the agreed step sizes do not suit these records. The "
-            "training is discarded: the model is its start."
+            "training is discarded, and the model is the one that training started from."
         )
     if step.wrote is not None and query is not None and query.round == 1:
         yield from accepted_lines(contract, folder)

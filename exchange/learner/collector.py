@@ -197,7 +197,7 @@ def _retrace_steps(
 def noise_sold(contract: Contract) -> Sold:
     """Noise that the owners of a contract sold."""
     scales = dict(zip(contract.names, noise_scales(contract), strict=True))
-    return Sold(noise_of(contract), contract.coordinates.longest_gradient, scales)
+    return Sold(noise_of(contract), Coordinates.of(contract.coordinates).longest_gradient, scales)
 
 
 def noise_scales(contract: Contract) -> Array:

@@ -30,6 +30,7 @@ from exchange.learner.noise import noise_of
 from exchange.learner.sums import sums_noise
 from exchange.learner.suspicions import CHANCE, Sold, Told, find_suspicions
 from learning.arrays import Array
+from learning.data.encoded import feature_bound
 from learning.losses.coordinates import Coordinates
 from learning.privacy.l2 import L2Noise
 from learning.privacy.mechanism import Mechanism
@@ -127,7 +128,7 @@ def largest_target(contract: Contract) -> float:
     encoder = contract.encoder
     coordinates = Coordinates.of(contract.coordinates)
     assert coordinates.scores is not None
-    features = np.maximum(encoder.feature_bound, np.abs(encoder.mean))
+    features = np.maximum(feature_bound(encoder), np.abs(encoder.mean))
     _, missed = coordinates.largest(features, encoder.target.bound)
     if coordinates.scores.alike:
         return missed

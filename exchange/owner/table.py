@@ -67,11 +67,6 @@ class OwnTable:
     unread: dict[str, int]
 
 
-def read_own_records(path: Path, contract: Contract, owner: str) -> Records:
-    """Read an owner's records, as `read_own_table` does."""
-    return read_own_table(path, contract, owner).records
-
-
 def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     """Read and encode an owner's file; of a person's rows the first in the file are taken.
 

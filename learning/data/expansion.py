@@ -46,13 +46,6 @@ class Expansion:
         made += [coded[:, one : one + 1] * coded[:, other : other + 1] for one, other in self.pairs]
         return np.ascontiguousarray(np.concatenate(made, axis=1)[:, self.kept])
 
-    def bound(self, coded: Array) -> Array:
-        """Bound on the size of each feature (k,), from those of the coded columns (d,)."""
-        sizes = [np.ones(count_columns(knots, self.degree)) for knots in self.knots]
-        sizes.append(coded[len(self.knots) :])
-        sizes += [coded[[one]] * coded[[other]] for one, other in self.pairs]
-        return np.concatenate(sizes)[self.kept]
-
     def names(self, coded: Sequence[str]) -> tuple[str, ...]:
         """Names of the features (k,), from those of the coded columns (d,)."""
         made: list[str] = []

@@ -88,7 +88,7 @@ def test_without_public_rows_nothing_is_compared(file: Path) -> None:
 
 def test_where_best_is_stated_what_excludes_it_is_refused(file: Path) -> None:
     told = message(file, (PUBLIC, "learning.protocol=best", "time.periods=2"))
-    assert "Change or leave out one of the two" in told and "learning.algorithm" in told
+    assert "Otherwise change or remove" in told and "learning.algorithm" in told
 
 
 def test_a_delta_that_only_the_best_would_use_is_refused_where_there_is_none(file: Path) -> None:

@@ -77,7 +77,7 @@ def exclusions(names: set[str]) -> list[tuple[str, str, str]]:
         (
             CHOICES[other].key,
             f"{CHOICES[other].refusal} in a scenario with {CHOICES[name].title}, {why}",
-            f"Change or leave out one of the two, {CHOICES[other].key} or {CHOICES[name].key}.",
+            f"Otherwise change or remove {CHOICES[name].key}.",
         )
         for name in names
         for other, why in CHOICES[name].excludes.items()
