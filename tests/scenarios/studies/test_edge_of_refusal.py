@@ -69,7 +69,7 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
     content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
     (row,) = content["policies"]
     assert row["reason"] == "the model is no better than the learner's own" and not content["buys"]
-    assert "a model no better than the learner" in Path("d/report.html").read_text(encoding="utf-8")
+    assert "the model is no better than the learner" in Path("d/report.html").read_text(encoding="utf-8")
     status, out, err = dpmarket("design", union, "--policies", "proportional")
     assert (status, out) == (2, "") and "unions: must be left out" in err and err.count("\n") == 1
 
