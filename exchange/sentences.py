@@ -13,6 +13,7 @@ from exchange.secure.agreement import noise_part
 from exchange.signing import UNSIGNED
 from exchange.terms import Expansion
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.money import format_cents
 from learning.phrases import (
@@ -20,7 +21,6 @@ from learning.phrases import (
     belief_of,
     but_for_words,
     count_noun,
-    format_interval,
     format_number,
     format_percent,
     format_value,
@@ -28,9 +28,10 @@ from learning.phrases import (
     strength,
     sure_words,
 )
-from learning.privacy.noise import answer_shares
 from learning.privacy.promises import weakest_claims
 from learning.privacy.release_sums import count_moments
+from learning.privacy.shares import answer_shares
+from scenarios.report.wording import format_interval
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}
@@ -108,8 +109,8 @@ def signed_words(contract: Contract) -> str:
     if not contract.is_signed:
         return UNSIGNED
     return (
-        "The learner has signed this contract. Every question, answer, statement and the closing "
-        "is signed by its party; whatever is not is refused."
+        "The learner has signed this contract. Each party signs its questions, answers, statement "
+        "or closing, and the programs refuse a file without its signature."
     )
 
 
@@ -246,8 +247,8 @@ def rounds_words(contract: Contract) -> str:
         return f"{said}. The answers spend {spent} of its budget, each more than the one before."
     if priced > asked:
         unspent = format_percent(1 - asked / priced)
-        split = f"The budget covers {priced} answers"
-        return f"{said}. {split}, so {unspent} of it is not spent."
+        split = f"An owner's budget would cover {priced} such answers"
+        return f"{said}. {split}, so {unspent} of the budget is never spent."
     if asked > 1:
         return f"{said}, and each answer spends the same part of its budget."
     return f"{said}."
@@ -258,14 +259,16 @@ def refusal_words(contract: Contract) -> str:
     if contract.sums:
         return (
             "The owner's program refuses a question of another contract, a question at any other "
-            "point than the start, and a second question. No refusal depends on a record."
+            "point than the start, and a second question. No refusal depends on a record, so a "
+            "refusal reveals nothing about records."
         )
     where = " in any coordinate" * (contract.bounds.norm == 1)
     ball = format_number(contract.bounds.theta_max)
     return (
         "The owner's program refuses a question of another contract, a point further than "
         f"{ball} from the start{where}, a round out of turn, a round that it has answered, and any "
-        "further question. No refusal depends on a record."
+        "further question. No refusal depends on a record, so a refusal reveals nothing about "
+        "records."
     )
 
 
@@ -344,7 +347,7 @@ def clipping_words(contract: Contract) -> str:
         if at.target_bound is not None:
             bound = format_number(at.target_bound)
             kept = f", and its target is moved to within {bound} of the start model's prediction"
-        longest = format_number(coordinates.longest_gradient)
+        longest = format_number(Coordinates.of(coordinates).longest_gradient)
         said = f"Each record is {radius}{kept}; so no gradient is longer than {longest}"
     rows = at.rows_per_person
     persons = f" At most {rows} rows of one person count." * (rows > 1)

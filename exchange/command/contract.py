@@ -85,7 +85,7 @@ def contract(
 
 def read_owner_keys(given: list[str]) -> dict[str, str]:
     """Read owners' public keys, each given as NAME=FILE or NAME=DIGITS."""
-    from exchange.signing import read_public
+    from exchange.learner.agreed import read_public
 
     found = {}
     for text in given:

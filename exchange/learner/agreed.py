@@ -9,10 +9,11 @@ from typing import Any
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
 from exchange.learner.aggregation import agree_aggregation, least_owners
 from exchange.learner.opening import derive_opening, public_opening
-from exchange.signing import PartyKey
+from exchange.signing import HEX, PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 from learning.phrases import read_limit
 from learning.privacy.ledger import visible_name
 from scenarios.output.manifest import MANIFEST
@@ -201,7 +202,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         raise _explain_none(folder, result)
     changed = changed_facts(folder)
     if changed or not (folder / MANIFEST).is_file():
-        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which tells"
+        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which shows changes"
         raise InputError(str(folder), "must be a result just as it was written", found, AGAIN)
     protocol = parse_canonical(read_bytes(place), str(place))
     if protocol.get("format") != FORMAT:
@@ -221,7 +222,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         first, *others = refused
         if others:
             also = ", ".join(one.key for one in others)
-            remedy = f"{first.remedy} Also in the way: {also}."
+            remedy = f"{first.remedy} Change these, too: {also}."
             first = InputError(first.key, first.rule, first.found, remedy)
         raise InputErrors([first, *others])
     return protocol
@@ -242,3 +243,13 @@ def _explain_none(folder: Path, result: Mapping[str, Any]) -> InputError:
         found = "one in which no answer is worth its noise, and the learner keeps its own model"
         return InputError(place, rule, found)
     return InputError(place, f"must hold {PROTOCOL}", "a result of an earlier version", AGAIN)
+
+
+def read_public(text: str, where: str) -> str:
+    """Read a public key: 64 hexadecimal digits, or a file that holds them."""
+    if HEX.fullmatch(text):
+        return text
+    digits = read_bytes(Path(text), 200).decode("ascii", "replace").strip()
+    if not HEX.fullmatch(digits):
+        raise InputError(where, "must be a public key that dpmarket key shows", "something else")
+    return digits

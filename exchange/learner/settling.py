@@ -40,7 +40,7 @@ from exchange.statement import Statement
 from exchange.terms import MASKED
 from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
-from learning.money import round_to_cent
+from learning.rounding import round_to_cent
 from scenarios.features.go import Decision
 from scenarios.model_file import HandedOver, from_json, to_json
 

@@ -18,7 +18,7 @@ from learning.losses.coordinates import (
     Coordinates,
     whitening_transform,
 )
-from learning.losses.loss import Loss, TrainingCost
+from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
 from learning.losses.ridge import fit_ridge
 from learning.losses.squared import Squared
 
@@ -67,10 +67,12 @@ class OtherKind:
     ----------
     lost : array (2, n), the loss of each row under that model, and under that of the market's kind.
     scores : array (2, n), what both predict of it.
+    held : array (2, n), their losses if predictions are held to the target's range.
     """
 
     lost: Array = field(repr=False)
     scores: Array = field(repr=False)
+    held: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class PublicSample:
     made : True if features are made of columns (splines, bins, products). A few rows then decide a
         parameter and are fitted closely, where errors are large. So residuals are inflated by each
         row's leverage h, by 1/(1-h) (the HC2 correction).
+    ends : range of the encoded target, to which predicted numbers are held.
     """
 
     x: Array = field(repr=False)
@@ -114,6 +117,7 @@ class PublicSample:
     lift: Array | None = field(default=None, repr=False)
     other_kind: OtherKind | None = field(default=None, repr=False)
     made: bool = False
+    ends: tuple[float, float] = UNBOUNDED
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape

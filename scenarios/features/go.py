@@ -216,7 +216,8 @@ class GoNoGo(Feature):
         if not scenario.ways:
             rule = f'must be "one_step" with {self.title}, because its released sums decide'
             found = format_value(scenario.learning.algorithm)
-            raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+            remedy = "Change it, or leave out learner.go."
+            raise InputError("learning.algorithm", rule, found, remedy)
         if scenario.policy.kind == OTHERWISE:
             rule = f"must pay in proportion to one parameter with {self.title}"
             raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
@@ -230,10 +231,11 @@ class GoNoGo(Feature):
             able = quote_choices([name for name in MECHANISMS if all_widen(name)])
             rule = f"must be {able} with learner.pilot"
             found = format_value(scenario.learning.mechanism)
-            raise InputError("learning.mechanism", rule, found, "Or leave learner.pilot out.")
+            remedy = "Change it, or leave out learner.pilot."
+            raise InputError("learning.mechanism", rule, found, remedy)
         if scenario.unions:
             rule = "must be left out with learner.pilot: members of a union answer together"
-            raise InputError("unions", rule, "them", "Or leave learner.pilot out.")
+            raise InputError("unions", rule, remedy="Leave out unions or learner.pilot.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:
         """Decisions to buy, and what came of them.

@@ -196,7 +196,7 @@ def test_a_refusal_is_about_what_sums_show():
         (["learner.go=worth_it"], 'learning.algorithm: must be "one_step" with learner.go'),
         ([*RULE, "data.public_rows=0"], "learner.go: needs public rows"),
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
-        ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
+        ([*RULE, "time={periods=2}"], "time: must be left out in a scenario with learner.go"),
         ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
         (["learner.margin=0.2"], 'learner.margin: needs learner.go = "worth_it"'),
         ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),
