@@ -109,6 +109,7 @@ ROOMS = (
     "exchange.owner.answers",
     "exchange.statement",
     "exchange.owner",
+    "exchange.owner_rows",
     "exchange.sentences",
     "exchange.learner",
     "exchange.flower",
