@@ -18,7 +18,7 @@ from exchange.contract import Contract
 from exchange.messages import Closing, Query, read_closing, read_query
 from exchange.signing import BadSignature
 from learning.canonical import read_bytes, sha256_digest, sync_folder, write_atomically
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 CONTRACT = "contract.json"
 MODEL = "model.json"
@@ -139,7 +139,7 @@ def list_names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(str(folder), "must be the folder of the exchange", found) from None
 
 

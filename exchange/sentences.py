@@ -99,8 +99,8 @@ def signed_words(contract: Contract) -> str:
     if not contract.is_signed:
         return UNSIGNED
     return (
-        "The learner has signed this contract. Every question, answer, statement and the closing "
-        "is signed by its party; whatever is not is refused."
+        "The learner has signed this contract. Each party signs its questions, answers, statement "
+        "or closing, and the programs refuse a file without its signature."
     )
 
 
@@ -165,8 +165,8 @@ def rounds_words(contract: Contract) -> str:
         return f"{said}. The answers spend {spent} of its budget, each more than the one before."
     if priced > asked:
         unspent = format_percent(1 - asked / priced)
-        split = f"The budget covers {priced} answers"
-        return f"{said}. {split}, so {unspent} of it is not spent."
+        split = f"An owner's budget would cover {priced} such answers"
+        return f"{said}. {split}, so {unspent} of the budget is never spent."
     if asked > 1:
         return f"{said}, and each answer spends the same part of its budget."
     return f"{said}."
@@ -177,14 +177,16 @@ def refusal_words(contract: Contract) -> str:
     if contract.sums:
         return (
             "The owner's program refuses a question of another contract, a question at any other "
-            "point than the start, and a second question. No refusal depends on a record."
+            "point than the start, and a second question. No refusal depends on a record, so a "
+            "refusal reveals nothing about records."
         )
     where = " in any coordinate" * (contract.bounds.norm == 1)
     ball = format_number(contract.bounds.theta_max)
     return (
         "The owner's program refuses a question of another contract, a point further than "
         f"{ball} from the start{where}, a round out of turn, a round that it has answered, and any "
-        "further question. No refusal depends on a record."
+        "further question. No refusal depends on a record, so a refusal reveals nothing about "
+        "records."
     )
 
 

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 REMEDY = "Name another one."
 LARGEST = 2**25  # bytes of a file: a contract of a thousand parameters has some 25 MB
@@ -95,7 +95,7 @@ def read_bytes(path: Path, largest: int = LARGEST, *, private: bool = False) -> 
         with open(handle, "rb", closefd=False) as file:
             raw = b"" if status.st_size > largest else file.read(largest + 1)
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(where, "must be a file that can be read", found) from None
     finally:
         if handle is not None:
@@ -130,7 +130,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
         os.replace(part, path)
         sync_folder(path.parent)
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(str(path), "must be a file that can be written", found) from None
     finally:
         with suppress(OSError):
@@ -178,7 +178,7 @@ def check_place(out: Path, key: str = "--out") -> Path:
                 os.lstat(above / part)
         tempfile.TemporaryFile(dir=above).close()
     except OSError as error:
-        raise InputError(key, rule, f"{out}: {error.strerror}", REMEDY) from None
+        raise InputError(key, rule, f"{out}: {describe_system_error(error)}", REMEDY) from None
     return place
 
 

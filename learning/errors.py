@@ -40,6 +40,15 @@ class InputError(ValueError):
         return (self,)
 
 
+def describe_system_error(error: OSError) -> str:
+    """Name what the system reported, as the finding of an error.
+
+    >>> describe_system_error(OSError(2, "No such file or directory"))
+    'the system error "No such file or directory"'
+    """
+    return f'the system error "{error.strerror or error or type(error).__name__}"'
+
+
 def explain_fault(error: Exception) -> InputError | None:
     """Make the error of an input that made the machine fail; None for a fault of the program."""
     if isinstance(error, InputError):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.cells import EXACT_WHOLE, MISSING_MARKS, Columns, cell_text
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.phrases import format_value
 
 DELIMITERS = (",", ";", "\t")
@@ -55,7 +55,7 @@ def read_content(path: Path, key: str, remedy: str = "") -> bytes:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(key, "must be a whole gzip file", " ".join(str(error).split())) from None
     except OSError as error:
-        raise InputError(key, "must be readable", error.strerror or "an error") from None
+        raise InputError(key, "must be readable", describe_system_error(error)) from None
     if not content.strip(BYTE_ORDER_MARK + b" \t\r\n"):
         raise InputError(key, "must have rows and columns", "an empty file")
     return content

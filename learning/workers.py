@@ -217,8 +217,8 @@ def _result(client: Any, future: Any) -> Any:
                 if not client.nthreads():
                     raise CommClosedError("no worker is left") from None
     except ModuleNotFoundError as error:
-        remedy = "Install the same version of dpmarket there."
-        raise InputError(KEY, "must have this program", error, remedy) from None
+        remedy = "Install it there."
+        raise InputError(KEY, "must have the same version of dpmarket", error, remedy) from None
     except (KilledWorker, CancelledError, CommClosedError):
         rule = "must run until their work is done"
         remedy = "Give them more memory, or start fewer."

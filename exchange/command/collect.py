@@ -193,8 +193,9 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         yield describe_used(contract, found)
     if found.stopped:
         yield (
-            "The answers grew from round to round, but in a successful training they shrink. So "
-            "the steps do not suit these records. Training went back to its start and stays there."
+            "The gradients in the answers became longer from round to round. In a training that "
+            "works they become shorter, so the agreed step sizes do not suit these records. The "
+            "training is discarded, and the model is the one that training started from."
         )
     if step.wrote is not None and query is not None and query.round == 1:
         yield from accepted_lines(contract, folder)

@@ -153,7 +153,7 @@ def key(file: Path) -> None:
     own = read_key(file) if file.exists() else make_key_file(file)
     Terminal().say(
         titled("secret", f"{made}in {file}: it never leaves this machine"),
-        titled("public", own.public, f"in {public_place(file)}: send it to who makes the contract"),
+        titled("public", own.public, f"in {public_place(file)}: send it to the contract's maker"),
     )
 
 

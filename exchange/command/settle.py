@@ -97,7 +97,7 @@ def judge_model(
         return None
     if public and aside:
         remedy = "Use --aside alone: rows kept back are the better test."
-        raise InputError("--aside", "replaces --public", "both", remedy)
+        raise InputError("--aside", "must not be given together with --public", "both", remedy)
     path = aside or public
     assert path is not None
     rows = read_public_records(path, contract, "--aside" if aside else "--public")

@@ -207,7 +207,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         raise _explain_none(folder, result)
     changed = changed_facts(folder)
     if changed or not (folder / MANIFEST).is_file():
-        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which tells"
+        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which shows changes"
         raise InputError(str(folder), "must be a result just as it was written", found, AGAIN)
     protocol = parse_canonical(read_bytes(place), str(place))
     if protocol.get("format") != FORMAT:
@@ -227,7 +227,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         first, *others = refused
         if others:
             also = ", ".join(one.key for one in others)
-            remedy = f"{first.remedy} Also in the way: {also}."
+            remedy = f"{first.remedy} Change these, too: {also}."
             first = InputError(first.key, first.rule, first.found, remedy)
         raise InputErrors([first, *others])
     return protocol

@@ -102,8 +102,8 @@ def _check_signed(contract: Contract, permissions: Permissions) -> None:
     """Refuse secure aggregation without signatures: who relays keys could replace them."""
     if contract.aggregation is None or contract.is_signed or permissions.rehearsal:
         return
-    rule = "must be signed under secure aggregation: who relays unsigned keys can read all sums"
-    remedy = "Ask for a contract with keys. In a rehearsal without records of anybody: --rehearsal."
+    rule = "must be signed under secure aggregation: relays of unsigned keys could read all sums"
+    remedy = "Ask for a contract with keys. If the records are made up, add --rehearsal."
     raise InputError("CONTRACT", rule, "no keys", remedy)
 
 

@@ -138,7 +138,7 @@ def answer_step(
             time = now or datetime.now(UTC)
             check_times(contract, query, time)
             if query.has_expired(time):
-                refuse("until", "must not be over", query.until)
+                refuse("until", "must not have passed", query.until)
             if query.round == MASKED and account.answered:  # the kept answer is gone
                 kept_answers.find_charged(folder, account.entries[0].purpose[-64:], query, name)
             turn = read_turn(contract, name, query, mine, ledger, place)

@@ -85,11 +85,11 @@ def open_ledger(path: Path, *, make: bool = False) -> LedgerFile:
         return LedgerFile(path)
     kept = path.resolve().with_name(f"{path.name}.answers")
     if kept.is_dir() and any(kept.iterdir()):
-        remedy = f"Find it: what was spent stands there. Its answers are still in {kept}."
+        remedy = f"Find it: it records what was spent. Its answers are still in {kept}."
         raise InputError(str(path), "must be the ledger that was here", "no file", remedy)
     if not make:
         remedy = "dpmarket accept makes one, once. "
-        remedy += "If there was one, find it: what was spent stands there."
+        remedy += "If there was one, find it: it records what was spent."
         raise InputError(str(path), "must be a ledger", "no file", remedy)
     return LedgerFile.create(path)
 
@@ -127,7 +127,7 @@ def write_answer(
     _check_asked(party, query)
     is_new = not path.exists() or _is_planted(party, query, path)
     if not path.parent.is_dir():
-        rule = "must be in a folder that is there"
+        rule = "must be in a folder that exists"
         raise InputError(str(path), rule, "none", "Nothing was charged.")
     if not is_new and not party.has_charged(query):
         rule = f"must not be there: {party.name} has not answered this question"
@@ -185,7 +185,7 @@ def _check_asked(party: Party, query: Query) -> None:
         rule = f"must name {party.name}, which answered question {query.round - 1}"
         remedy = "The learner went on without it. "
         remedy += "Keep the answer, and a statement of the ledger: dpmarket state."
-        raise InputError("query.asked", rule, "others alone", remedy)
+        raise InputError("query.asked", rule, "only others", remedy)
 
 
 def _write_charged(path: Path, raw: bytes) -> None:

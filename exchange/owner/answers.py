@@ -129,7 +129,7 @@ def _check_asked(contract: Contract, name: str, query: Query) -> None:
         refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
     count = len(contract.names)
     if contract.missing.rule == "wait" and len(asked) < count:
-        rule = f"must be all {count} owners: the contract goes on without nobody"
+        rule = f"must be all {count} owners: the contract waits for everybody"
         refuse("asked", rule, len(asked))
     if len(asked) < contract.missing.at_least:
         refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
@@ -335,7 +335,7 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
             refuse("answers", rule, query.answers[name][:SHOWN])
     if query.has_expired(now):
         remedy = "Ask the learner whether it goes on without."
-        refuse("until", "must not be over", query.until, remedy)
+        refuse("until", "must not have passed", query.until, remedy)
 
 
 def check_times(contract: Contract, query: Query, now: datetime) -> None:

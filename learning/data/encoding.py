@@ -194,6 +194,11 @@ class Target:
         """Public bound on the encoded |y|."""
         return max(self.high - self.centre, self.centre - self.low)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Public range of the encoded target, to which predictions of numbers are held."""
+        return self.low - self.centre, self.high - self.centre
+
     def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
         """Target (n,) of the given rows, and numbers of clipped cells, (n,)."""
         y = columns[self.name][rows].astype(float)

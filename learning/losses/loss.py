@@ -30,6 +30,7 @@ from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
+UNBOUNDED = (-np.inf, np.inf)  # a range that holds no prediction back
 
 
 class TrainingCost(Protocol):
@@ -123,15 +124,21 @@ class Loss(Slopes, Declaration):
 
         return sum(over_blocks(block_sum, row_blocks(len(y), BLOCK)), np.zeros(theta.shape))
 
-    def error(self, x: Array, y: Array, theta: Array) -> float:
-        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p)."""
+    def error(
+        self, x: Array, y: Array, theta: Array, ends: tuple[float, float] = UNBOUNDED
+    ) -> float:
+        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p).
+
+        Predicted numbers are held to the range ``ends``.
+        """
         total = 0.0
         for rows in row_blocks(len(y)):
             if self.labels:
                 signs = np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0)
                 total += float((signs != y[rows]).sum())
             else:
-                total += float(((y[rows, None] - x[rows] @ theta.T) ** 2).sum())
+                said = np.clip(x[rows] @ theta.T, *ends)
+                total += float(((y[rows, None] - said) ** 2).sum())
         return total / (len(y) * len(theta))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
@@ -283,10 +290,17 @@ class RecordFitness:
 
 @dataclass(frozen=True)
 class FreshRecords:
-    """Rows that are not trained on, x (n, p) and y (n,), in memory."""
+    """Rows that are not trained on, in memory.
+
+    Parameters
+    ----------
+    x, y : arrays (n, p) and (n,).
+    ends : range of the encoded target, to which predicted numbers are held.
+    """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
+    ends: tuple[float, float] = UNBOUNDED
 
     @property
     def n_records(self) -> int:
@@ -294,7 +308,7 @@ class FreshRecords:
 
     def error(self, loss: Loss, theta: Array) -> float:
         """`Loss.error` of models theta (runs, p) on the rows."""
-        return loss.error(self.x, self.y, theta)
+        return loss.error(self.x, self.y, theta, self.ends)
 
     def baseline_error(self, loss: Loss) -> float:
         """Error of the best constant: the smaller share of a label, or the variance of a number."""
@@ -306,6 +320,8 @@ class FreshRecords:
 @dataclass(frozen=True)
 class FreshSums:
     """Rows that are not trained on, as sums under squared loss.
+
+    Sums cannot hold predictions to a range: the error of a model that does is at most as large.
 
     Parameters
     ----------

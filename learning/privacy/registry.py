@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.privacy.ledger import visible_name
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
@@ -214,7 +214,7 @@ class Registry:
                 f"must be a folder for the registry of accepted records, or {VARIABLE} must "
                 "name one"
             )
-            raise InputError(str(folder), rule, error.strerror or "an error") from None
+            raise InputError(str(folder), rule, describe_system_error(error)) from None
         with locked_file(self.path, NOUN):
             if not self.path.exists():
                 self.replace_entries(secrets.token_bytes(KEY), [])

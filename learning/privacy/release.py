@@ -282,7 +282,7 @@ def _surplus_rows(persons: ArrayLike | None, n_records: int, most: int) -> NDArr
         return np.zeros(n_records, dtype=bool)
     whose = np.asarray([] if persons is None else persons, dtype=object)
     if whose.shape != (n_records,):
-        rule = f"must say whose each of the {n_records} records is, nobody having more than {most}"
+        rule = f"must name the person of each of the {n_records} records, at most {most} of one"
         raise InputError("release.persons", rule)
     codes: dict[str, int] = {}
     of_row = np.array([codes.setdefault(str(name), len(codes)) for name in whose])

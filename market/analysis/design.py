@@ -197,8 +197,6 @@ def explore_policies(
     rng: np.random.Generator,
     points: int = 25,
     precision: float = PRECISE,
-    enough: float = -np.inf,
-    least: float = -np.inf,
     **search: Any,
 ) -> Study:
     """Search a family for the feasible policy that is best for the learner, ``Study.best``.
@@ -215,8 +213,6 @@ def explore_policies(
     rng : numpy.random.Generator, drawn from once, so that all policies have the same starts
     points : int, grid points
     precision : float, relative precision of the parameter
-    enough : float, money; a survey that gains less is not narrowed down
-    least : float, money; a policy that gains less is found within `COARSE` alone
     **search : budget, starts, optimistic and bound, as in `evaluate_policy`
 
     Raises
@@ -244,17 +240,25 @@ def explore_policies(
     >>> round(float(best.parameters[0]), 5), best.feasible
     (2.0, True)
     """
+    study = survey_family(game, family, rng=rng, points=points, precision=precision, **search)
+    study.narrow_down()
+    return study
+
+
+def survey_family(
+    game: Game,
+    family: Family,
+    *,
+    rng: np.random.Generator,
+    points: int = 25,
+    precision: float = PRECISE,
+    **search: Any,
+) -> Study:
+    """Survey a family on the grid of `explore_policies`, whose parameters these are."""
     if points < 3:
         raise ValueError(f"points must be at least 3; found {points}")
     study = Study(game, family.make, int(rng.integers(2**63)), search, precision=precision)
     study.survey_policies(np.geomspace(family.low, family.high, points).tolist())
-    gained = [one.surplus for one in study.surveyed if one.feasible]
-    if max(gained, default=-np.inf) < enough:
-        return study
-    for _ in range(CHECKS):
-        _narrow_peaks(study, least)
-        if study.best_is_confirmed():
-            break
     return study
 
 
@@ -299,6 +303,13 @@ class Study:
                 near = [*here.equilibria, *after.equilibria]
                 self.surveyed[at] = self._evaluate_from(_parameter_of(here), near, starts=0)
         self.tried = list(self.surveyed)
+
+    def narrow_down(self, least: float = -np.inf) -> None:
+        """Narrow the best cells of the survey; a gain below ``least`` within `COARSE` alone."""
+        for _ in range(CHECKS):
+            _narrow_peaks(self, least)
+            if self.best_is_confirmed():
+                break
 
     def best_is_confirmed(self) -> bool:
         """True if the best policy tried is as good from everywhere; it counts as surveyed then.

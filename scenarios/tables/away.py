@@ -127,7 +127,8 @@ class Away:
             OwnerData(name, x[i:j], y[i:j])
             for name, i, j in zip(self.division.owners, starts, ends, strict=False)
         )
-        fresh = FreshRecords(x[all_owners : ends[count]], y[all_owners : ends[count]])
+        rest = slice(all_owners, ends[count])
+        fresh = FreshRecords(x[rest], y[rest], self.encoder.target.ends)
         return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh
 
     def readers(self) -> Iterator[ReadBlocks]:

@@ -17,9 +17,9 @@ from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
 from learning.data.rows import RowLabels
 from learning.errors import InputError
-from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, check_imperfect
+from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, PooledSums, check_imperfect
 from learning.forecast.public_sample import PublicSample
-from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
+from learning.losses.loss import UNBOUNDED, Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
@@ -190,10 +190,13 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     whose = None
     if holders is not None:
         whose = holders.texts(division.public).astype(str)
+    sample = learner_sample(scenario, table, encoder, own, whose, features.other_kind)
+    if sample is not None and isinstance(pooled, PooledSums):
+        sample = replace(sample, ends=UNBOUNDED)  # sums are of predictions as they are
     read = partial(pool_records, scenario, raw, table, division=division)
     return MarketData(
         pooled=pooled,
-        public=learner_sample(scenario, table, encoder, own, whose, features.other_kind),
+        public=sample,
         fresh=fresh,
         encoder=encoder,
         division=division,
@@ -319,7 +322,7 @@ def pool_records(
     # No owner holds the held-out rows, and a model is not to be tested on a fill.
     fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
     x, y, _ = encoder.records(columns, fresh)
-    return PooledRecords(owners, fitness, filled), FreshRecords(x, y)
+    return PooledRecords(owners, fitness, filled), FreshRecords(x, y, encoder.target.ends)
 
 
 def label_owners(scenario: Scenario, raw: Table | Parts) -> RowLabels | None:

@@ -73,7 +73,8 @@ class Features:
         best = self.tried[0]
         (same,) = (one for one in self.tried if one.kind == self.kind)
         scores = np.stack([best.scores[0], same.scores[1]])
-        return OtherKind(np.stack([best.lost, same.stated]), scores)
+        held = np.stack([best.held[0], same.held[1]])
+        return OtherKind(np.stack([best.lost, same.stated]), scores, held)
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,7 @@ def learner_sample(
         shrinks=learning.start == "shrunk",
         other_kind=other_kind,
         made=encoder.expansion is not None,
+        ends=encoder.target.ends,
     )
 
 

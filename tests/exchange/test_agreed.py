@@ -292,7 +292,7 @@ def test_a_protocol_says_why_and_no_more_where_it_cannot_be_exchanged(plain, tmp
     assert set(result.protocol) == {"format", "program", "title", "scenario_sha256", "unsupported"}
     save_result(result, tmp_path / "r", lambda _: None)
     with pytest.raises(
-        InputError, match="^learning.aggregation: must be a mean.*in the way: learning.accounting.$"
+        InputError, match="^learning.aggregation: must be a mean.*Change these, too: learning.accounting.$"
     ) as caught:
         contract_from_result(tmp_path / "r")
     assert [one.key for one in caught.value.all] == ["learning.aggregation", "learning.accounting"]
@@ -391,7 +391,7 @@ def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name)
     (folder / "report.html").write_text("nobody signs this")
     contract_from_result(folder)
     (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match=r"found no manifest.json, which tells"):
+    with pytest.raises(InputError, match=r"found no manifest.json, which shows changes"):
         contract_from_result(folder)
 
 

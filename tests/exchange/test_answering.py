@@ -303,6 +303,6 @@ def test_who_was_gone_on_without_is_told_so_and_spends_nothing(tmp_path, shared)
     check_still_open(party, first, shared)
     with pytest.raises(
         InputError,
-        match="which answered question 1; found others alone. The learner went on without it",
+        match="which answered question 1; found only others. The learner went on without it",
     ):
         write_answer(party, later, shared / answer_name(2, NAME))

@@ -194,7 +194,7 @@ def timed(tmp_path):
 @pytest.mark.parametrize(
     ("times", "after", "said"),
     [
-        (AGREED, 24.001, "query.until: must not be over; found 2030-01-02T12:00:00"),
+        (AGREED, 24.001, "query.until: must not have passed; found 2030-01-02T12:00:00"),
         (
             {},
             0,
@@ -379,7 +379,7 @@ def test_a_ledger_that_another_program_holds_is_waited_for_and_then_refused(hous
         ledger = house.ledger
         with (
             sealed.locked_file(path),
-            pytest.raises(InputError, match="another program holding it"),
+            pytest.raises(InputError, match="locked by another program"),
         ):
             house.answer(house.query(), ledger=ledger)
     assert house.answered == 0

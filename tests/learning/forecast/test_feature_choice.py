@@ -24,6 +24,7 @@ def own_of(kind, lost, width):
         lost,
         lost,
         np.stack([lost, lost]),
+        np.stack([lost, lost]),
         float(lost.mean()),
         (lost, lost),
     )

@@ -47,7 +47,7 @@ def test_no_other_amount_of_money_is_better(found):
     prepared = Prepared(found.run.data, found.run.planner)
 
     def gain(factor):
-        offered = scale_money(best.scenario, factor)
+        offered = scale_money(best.stated, factor * best.best.parameters[0])
         game = market_game(offered, *prepared)
         known = best.best.equilibria  # of several the learner counts on the worst
         return evaluate_policy(
