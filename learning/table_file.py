@@ -146,9 +146,14 @@ def read_parquet(content: bytes, key: str) -> Any:
     Raises an InputError if it is damaged, or its columns have no names or hold something else than
     values.
     """
-    import pyarrow as pa  # loads file systems and their network: a tenth of a second
-    import pyarrow.parquet as pq
-
+    try:
+        import pyarrow as pa  # loads file systems and their network: a tenth of a second
+        import pyarrow.parquet as pq
+    except ImportError:
+        remedy = "Install pyarrow, or export the table as CSV."
+        raise InputError(
+            key, "must be CSV where pyarrow is not installed", "Parquet", remedy
+        ) from None
     try:
         table = pq.ParquetFile(pa.BufferReader(content)).read()
     except (pa.ArrowException, OSError) as error:

@@ -329,3 +329,11 @@ def f():
     tree = ast.parse(text)
     assert set(imports(tree)) == {"market.game.game", "agents", "pandas.core"}
     assert set(named_types(tree)) == {"learning.losses.squared"}
+
+
+def test_every_test_that_is_listed_as_slow_is_there():
+    """By its name alone: a line with a case in brackets marks nothing."""
+    for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines():
+        file, _, name = line.partition("::")
+        code = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^\s*(def|class) {re.escape(name.split('.')[-1])}\b[(:]", code, re.M), line

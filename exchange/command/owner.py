@@ -22,7 +22,7 @@ from exchange.command.options import (
 from learning.errors import InputError
 from learning.program import declare_command, make_app, run_program
 
-app = make_app()
+app = make_app(add_completion=False)
 
 
 @app.command()

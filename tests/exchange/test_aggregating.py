@@ -1,6 +1,5 @@
 """Secure aggregation between owners and learner: totals, drop-outs at every question, refusals, what nobody sees."""
 
-import os
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -47,6 +46,8 @@ from learning.privacy.release_sums import flatten_moments
 from learning.privacy.wrapped import SharedNoise
 from learning.training.adassp import release_statistics
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 STEPS = (1, 2, 3, 4, 5)
 LOST = [
     pytest.param(3, 1, 0, {}, id="3-none"),
@@ -59,11 +60,6 @@ LOST = [
     pytest.param(5, 0, 2, {3: ["Epsilon"], 4: ["Alpha"]}, id="5-at-3-and-4"),
 ]
 assert len(LOST) == 20
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def words_under_masks(house, shared):

@@ -1,6 +1,5 @@
 """An owner's program over the exchange's folder: every question once, whatever lies there already or comes meanwhile."""
 
-import os
 from collections import Counter
 
 import numpy as np
@@ -25,13 +24,10 @@ from learning.canonical import sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.privacy.registry import Registry
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 ROUNDS = 3
 NAME = "Alpha"
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture

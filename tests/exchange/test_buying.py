@@ -1,6 +1,5 @@
 """Exchanges whose model is not handed over: by the contract's rule of buying, or by the learner's own rows."""
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -28,6 +27,8 @@ from learning.phrases import HARD_SPACE
 from scenarios.model_file import from_json, to_json
 from scenarios.report.figure_settlement import settlement_page
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 __all__ = ["dpmarket"]
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 RICH = [
@@ -35,11 +36,6 @@ RICH = [
     for name in ("Alpha", "Beta", "Gamma")
 ]
 GO = {"worth": 40.0, "margin": 0.1, "forecast": 0.3, "deviation": 0.1, "otherwise": 0.25}
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def buying_contract(owners=RICH, **changes):

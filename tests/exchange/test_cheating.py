@@ -17,6 +17,7 @@ from exchange.folder import (
     CLOSING,
     CONTRACT,
     MODEL,
+    acceptance_name,
     answer_name,
     has_ended,
     latest_query,
@@ -25,6 +26,7 @@ from exchange.folder import (
 from exchange.learner.opening import read_opened
 from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
 from exchange.messages import (
+    Acceptance,
     Closing,
     Query,
     open_for,
@@ -35,16 +37,13 @@ from exchange.messages import (
 from exchange.owner.answering import follow_questions
 from exchange.owner.kept import kept_folder
 from exchange.signing import BadSignature, check_signature
-from exchange.statement import make_statement, read_statement
+from exchange.statement import Statement, make_statement, read_statement
 from learning.canonical import encode_canonical, sha256_digest
 from learning.errors import InputError
 from learning.privacy.ledger_file import KEYED, LedgerFile
 from learning.privacy.sealed import write_sealed
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture
@@ -61,6 +60,12 @@ def played(tmp_path_factory):
         patch.setattr(os, "fsync", lambda handle: None)
         made = Parties(signed_contract(2), tmp_path_factory.mktemp("played"))
         made.play()
+    for name, party in made.owners.items():
+        said = Acceptance(made.contract.digest, name)
+        stated = make_statement(made.contract, name, party.ledger)
+        for one, place in ((said, acceptance_name(name)), (stated, f"{name}.statement.json")):
+            raw = sign_message(one, made.contract, party.key).raw
+            (made.shared / place).write_bytes(raw)
     return made
 
 
@@ -322,6 +327,14 @@ def test_a_settlement_is_signed_by_the_learner(played):
     assert "signature" not in sign_settlement(content, None)
 
 
+FORMS = {
+    CLOSING: Closing,
+    ".query.json": Query,
+    ".acceptance.json": Acceptance,
+    ".statement.json": Statement,
+}
+
+
 def found_in(played, name, raw):
     """Whether a file of a finished exchange with other bytes is refused, or seen by the settlement."""
     place = played.shared / name
@@ -336,7 +349,7 @@ def found_in(played, name, raw):
             return False
         if name == MODEL:
             return not has_ended(played.shared, played.contract)
-        form = Closing if name == CLOSING else Query
+        form = next(form for ending, form in FORMS.items() if name.endswith(ending))
         parse_signed(form, raw, name, played.contract)
         return False
     except InputError:
@@ -347,7 +360,9 @@ def found_in(played, name, raw):
 
 def alter_bytes(played, step):
     missed = []
-    for path in sorted(played.shared.glob("*.json")):
+    files = sorted(played.shared.glob("*.json"))
+    assert len(files) == 5 + 4 * 3  # of the learner, and of each owner
+    for path in files:
         raw = path.read_bytes()
         for at in range(0, len(raw), step):
             other = bytes([raw[at] ^ (1 + random.randrange(255))])

@@ -33,10 +33,7 @@ from learning.canonical import sha256_digest
 from learning.errors import InputError
 from scenarios.model_file import to_json
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture

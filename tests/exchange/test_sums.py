@@ -1,6 +1,5 @@
 """Exchanges of sums: one question, one answer, one charge; what the learner makes of them, suspects, and solves again."""
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
@@ -39,6 +38,8 @@ from learning.privacy.release_sums import flatten_moments
 from learning.training.engine import train
 from scenarios.model_file import from_json, to_json
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 __all__ = ["dpmarket"]
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 KINDS = [
@@ -58,11 +59,6 @@ def sums_contract(**given):
 
 def question(contract):
     return collect_answers(contract, [], []).query
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def house(contract, folder, name="Alpha"):
