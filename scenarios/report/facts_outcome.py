@@ -187,7 +187,7 @@ def gains_more(result: Content) -> bool:
     promised = result["learner"]["surplus"]
     if money is None:
         return False
-    found = money["break_even"]
+    found = money.get("break_even")
     if found is not None:  # the worth is unknown
         return bool(found["fall"] > result["learner"]["break_even"]["fall_interval"][1])
     if promised is None or money["learner_surplus"] is None:
