@@ -130,6 +130,7 @@ ROOMS = (
     "reproduction.rivals",
     "reproduction.errata",
     "reproduction.calibration",
+    "reproduction.differing",
     "reproduction.intervals",
     "reproduction.protocol",
     "reproduction.items",
