@@ -49,7 +49,8 @@ def settle(
     out PATH : Folder of settlement.json and settlement.html [default: FOLDER].
     """
     from exchange.contract import open_key, read_contract
-    from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
+    from exchange.learner.exchange_files import read_exchange
+    from exchange.learner.settling import settle_exchange, sign_settlement
 
     agreed = read_contract(contract)
     own_key = None if key is None else open_key(key, agreed, None)

@@ -104,9 +104,7 @@ def contract_from_result(
     """
     protocol = read_protocol(folder)
     place = str(folder / PROTOCOL)
-    if records is not None and not (visible_name(records) and len(records) <= LONGEST_NAME):
-        rule = f"must be a name with visible characters, at most {LONGEST_NAME} characters"
-        raise InputError("--records", rule, f"{len(records)} characters")
+    _check_name(records)
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
     terms["records"] = protocol.get("records") if records is None else records
@@ -133,6 +131,13 @@ def contract_from_result(
         raise
     except DAMAGE:
         raise _damaged(place) from None
+
+
+def _check_name(records: str | None) -> None:
+    """Refuse a name of records that cannot be shown."""
+    if records is not None and not (visible_name(records) and len(records) <= LONGEST_NAME):
+        rule = f"must be a name with visible characters, at most {LONGEST_NAME} characters"
+        raise InputError("--records", rule, f"{len(records)} characters")
 
 
 def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationTerms:

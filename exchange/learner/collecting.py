@@ -222,15 +222,22 @@ def take_step(
         return Step(found, MODEL, None, unused, kept)
     if found.query.round <= len(queries):
         return Step(found, None, found.query, unused)
-    query = found.query
+    query = _ask_question(contract, folder, found.query, now, key)
+    return Step(found, query_name(query.round), query, unused)
+
+
+def _ask_question(
+    contract: Contract, folder: Path, query: Query, now: datetime, key: PartyKey | None
+) -> Query:
+    """Date, sign and write a question."""
     if contract.missing.hours is not None:
         times = open_for(contract.missing.hours, now)
         query = replace(query, issued=times["issued"], until=times["until"])
-    query = sign_message(query, contract, key)
-    name = query_name(query.round)
-    if not write_new(folder / name, query.raw):
-        raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
-    return Step(found, name, query, unused)
+    asked = sign_message(query, contract, key)
+    path = folder / query_name(asked.round)
+    if not write_new(path, asked.raw):
+        raise InputError(str(path), NOT_YET, AT_WORK, "Try again.")
+    return asked
 
 
 def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | None) -> None:

@@ -114,7 +114,8 @@ def write_answer(
 ) -> WrittenAnswer:
     """Answer a question into a file; where the same answer lies there, it stays.
 
-    In a signed exchange, a file in the answer's place that the owner has not signed is replaced.
+    In a signed exchange, a file in its place that the owner has not signed for this question is
+    replaced.
 
     Parameters
     ----------
@@ -152,10 +153,10 @@ def _is_planted(party: Party, query: Query, path: Path) -> bool:
     if not party.contract.is_signed or path.name != answer_name(query.round, party.name):
         return False
     try:
-        read_answer(path, party.contract)
+        there = read_answer(path, party.contract)
     except InputError:
         return True
-    return False
+    return (there.owner, there.query) != (party.name, query.digest)
 
 
 def check_still_open(party: Party, query: Query, folder: Path) -> None:

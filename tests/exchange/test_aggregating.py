@@ -23,8 +23,9 @@ from exchange.contract import compute_claims, parse_contract
 from exchange.flower.relay import Relay
 from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.aggregation import price_part
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.noise import noise_of
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.settling import settle_exchange
 from exchange.learner.unmasking import gather_total, total_deviations, total_noise, unmask_total
 from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign_message

@@ -14,7 +14,8 @@ from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
 from exchange.learner.buying import decide_by_contract, fails_on_rows
 from exchange.learner.collecting import ROWS, RULE, own_model, take_step
 from exchange.learner.collector import collect_answers
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.exchange_files import read_exchange
+from exchange.learner.settling import settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Sums

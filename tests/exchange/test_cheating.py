@@ -23,8 +23,9 @@ from exchange.folder import (
     latest_query,
     query_name,
 )
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.opening import read_opened
-from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
+from exchange.learner.settling import settle_exchange, sign_settlement
 from exchange.messages import (
     Acceptance,
     Closing,
@@ -127,6 +128,23 @@ def test_a_forged_answer_is_not_used_and_its_owner_writes_its_own_over_it(partie
     assert step.found.missing == ("Beta", "Gamma") and charged(parties) == [1, 0, 0]
     assert parties.answer("Beta").is_new and read_answer(place, parties.contract).owner == "Beta"
     assert parties.collect().unreadable == () and charged(parties) == [1, 1, 0]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_an_answer_with_a_good_signature_in_anothers_place_is_written_over(parties, before):
+    """A copy of Alpha's, or of Beta's own earlier answer: signed, and not Beta's to this question."""
+    for name in parties.owners if before else ("Alpha",):
+        parties.answer(name)
+    if before:
+        parties.collect()
+    round = 1 + before
+    copied = answer_name(1, "Beta" if before else "Alpha")
+    place = parties.shared / answer_name(round, "Beta")
+    shutil.copy(parties.shared / copied, place)
+    assert parties.collect().unreadable[0].name == place.name
+    assert parties.answer("Beta").is_new
+    assert read_answer(place, parties.contract).round == round
+    assert parties.collect().unreadable == ()
 
 
 def test_a_forged_statement_is_refused_by_the_settlement(played, tmp_path):

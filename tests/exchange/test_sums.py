@@ -18,8 +18,9 @@ from exchange.learner import sums_suspicions, suspicions
 from exchange.learner.collecting import take_step
 from exchange.learner.collector import collect_answers
 from exchange.learner.comparison import compare_statement
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.noise import noise_of
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.settling import settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
 from exchange.learner.withdrawing import withdraw_owners

@@ -9,8 +9,9 @@ from reports import Balanced, left_end, plain
 from settlements import played
 from told import differing
 
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.seen import OwnRows
-from exchange.learner.settling import own_rows_part, read_exchange, settle_exchange
+from exchange.learner.settling import own_rows_part, settle_exchange
 from learning.canonical import encode_canonical
 from learning.forecast.own_check import Seen
 from scenarios.report.figure_settlement import (
