@@ -23,19 +23,17 @@ from exchange.folder import (
     latest_query,
     query_name,
 )
+from exchange.learner.agreed import read_public
 from exchange.learner.opening import find_accepted, read_folder
 from exchange.learner.withdrawing import close_without, withdraw_owners
 from exchange.messages import Acceptance, Closing, Query, parse_query, parse_signed, sign_message
 from exchange.sealing import SUITE
-from exchange.signing import BadSignature, make_key_file, public_place, read_key, read_public
+from exchange.signing import BadSignature, make_key_file, public_place, read_key
 from learning.canonical import sha256_digest
 from learning.errors import InputError
 from scenarios.model_file import to_json
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture
@@ -61,7 +59,9 @@ def test_the_digest_is_that_of_the_content_without_the_signature(parties):
     assert made.raw == sign_message(made, parties.contract, key_of("learner")).raw
     assert parse_query(made.raw, "q", parties.contract).raw == made.raw
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key_of("learner").public))
-    covered = b"dpmarket exchange\ndpmarket query 1\n" + query.raw  # the bytes that the reference states
+    covered = (
+        b"dpmarket exchange\ndpmarket query 1\n" + query.raw
+    )  # the bytes that the reference states
     public.verify(bytes.fromhex(made.signature), covered)
 
 
