@@ -4,7 +4,6 @@ Its source is the folder above, so that links between pages hold here and in the
 """
 
 import re
-from itertools import pairwise
 
 project = "dpmarket"
 copyright = "The dpmarket developers"
@@ -64,6 +63,7 @@ suppress_warnings = [
     "ref.python",  # a type in a docstring is a word, of which several classes may have one
 ]
 myst_heading_anchors = 4
+exclude_patterns = ["docs/gallery/*.ipynb"]  # beside the pages made of the same scripts
 nb_execution_mode = "off"  # notebooks keep their outputs, and `make notebooks` runs them
 
 PACKAGES = "learning", "market", "agents"
@@ -96,13 +96,13 @@ def rewrite_docstring(app, what, name, item, options, lines):
     """Put the descriptions of parameters, which stand beside their names, below them."""
     section = ""
     written = []
-    for line, below in pairwise([*lines, ""]):
+    for line, below, next_but_one in zip(lines, [*lines[1:], ""], [*lines[2:], "", ""], strict=False):
         if below.startswith("---"):
             section = line
         field = FIELD.fullmatch(line)
         if section in ("Parameters", "Attributes") and field and not line.startswith(" "):
             written += [field["names"], f"    {escape(field['text'])}"]
-        elif not section and line.endswith(":") and not below:
+        elif line.endswith(":") and not below and next_but_one.startswith(" "):
             written.append(f"{escape(line)}:")  # what follows, indented, stands as it is
         elif line.lstrip().startswith((">>>", "...", "---")):
             written.append(line)

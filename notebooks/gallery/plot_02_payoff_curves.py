@@ -15,5 +15,5 @@ for owner, curve in market.payoff_curves.groupby("owner"):
     (line,) = axes.plot(curve["epsilon"], curve["payoff"], label=owner)
     at = market.owners.loc[owner]
     axes.plot(at["epsilon"], at["surplus"], "o", color=line.get_color())
-axes.set(xscale="log", xlabel="own ε", ylabel="payoff")
+axes.set(xlim=(0, 4), ylim=(-300, 700), xlabel="own ε", ylabel="payoff")
 axes.legend()

@@ -2,7 +2,8 @@
 Many answers from one budget
 ============================
 
-The noise of each of T answers at ε = 1 and δ = 1e-6, by the way in which their cost is counted.
+The noise of each of T answers, a number each, at ε = 1 in all and δ = 1e-6: by the noise, and by
+how the cost of all answers is counted.
 """
 
 import matplotlib.pyplot as plt
@@ -19,5 +20,5 @@ ways = {
 for name, law in ways.items():
     deviation = [float(law.variance(1.0, 1000, 1.0, many)) ** 0.5 for many in rounds]
     plt.loglog(rounds, deviation, "o-", label=name)
-plt.gca().set(xlabel="answers T", ylabel="standard deviation of the noise on one number")
+plt.gca().set(xlabel="answers T", ylabel="standard deviation of the noise")
 plt.legend()

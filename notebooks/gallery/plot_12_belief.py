@@ -8,7 +8,7 @@ How sure an observer can become of one of two versions of a record, if it held b
 import matplotlib.pyplot as plt
 import numpy as np
 
-from learning.privacy.gaussian import gaussian_belief, zcdp_distance
+from learning.privacy.accounting import gaussian_belief, zcdp_distance
 
 epsilon = np.linspace(0, 6, 120)
 pure = 1 / (1 + np.exp(-epsilon))

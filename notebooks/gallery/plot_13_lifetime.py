@@ -2,7 +2,8 @@
 A budget for life
 =================
 
-Two owners share 12 each period. The first has ε = 5 to spend in its life.
+Two owners share 12 each period. A has ε = 5 to spend in its life, and in the third period nothing
+is left. Then B alone earns all for next to nothing.
 """
 
 import matplotlib.pyplot as plt

@@ -11,12 +11,12 @@ import pandas as pd
 
 import dpmarket
 
-money = np.geomspace(200, 8000, 8)
+money = np.linspace(200, 6000, 8)
 rows = {}
 for budget in money:
     market = dpmarket.run("three_insurers", {"policy.budget": float(budget)}, training=False)
     gain = market["learner"]["surplus"]
     rows[budget] = {"gain": gain, "forecast error": market["forecast"]["relative_fitness"]}
 table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("money offered")
-table.plot(subplots=True, logx=True, marker="o", layout=(1, 2), figsize=(9, 3.2))
+table.plot(subplots=True, marker="o", layout=(1, 2), figsize=(9, 3.2))
 plt.tight_layout()
