@@ -96,7 +96,8 @@ def rewrite_docstring(app, what, name, item, options, lines):
     """Put the descriptions of parameters, which stand beside their names, below them."""
     section = ""
     written = []
-    for line, below, next_but_one in zip(lines, [*lines[1:], ""], [*lines[2:], "", ""], strict=False):
+    ahead = [*lines[1:], "", ""]
+    for line, below, next_but_one in zip(lines, ahead, ahead[1:], strict=False):
         if below.startswith("---"):
             section = line
         field = FIELD.fullmatch(line)
