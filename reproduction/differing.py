@@ -24,9 +24,11 @@ from learning.threads import one_blas_thread
 from reproduction.calibration import Outcome, compare_run
 from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
 from scenarios.planning import Prepared, prepare
+from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import Scenario
+from scenarios.summary.validation import error_seen
 
 TEXT = TEXTS["differing"]
 INSURERS = "insurers in file order"
@@ -46,7 +48,11 @@ PAID = 1000.0
 COVERED = 0.9  # share of intervals that hold, at least
 PREVENTED = 0.9  # share of losses
 LIKELY = 0.5  # chance of gaining above which a loss is counted
-COLUMNS = ("markets", "trained", "own", "forecast", "hold", "hi/lo", "likely, lost", "prevented")
+SEEN = 10  # trainings whose interval after the answers is compared
+COLUMNS = (
+    *("markets", "trained", "own", "forecast", "hold", "hi/lo", "after: hold", "after: hi/lo"),
+    *("likely, lost", "prevented"),
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,9 @@ class Purchase(Outcome):
     lost: share of their trainings in which buying loses money.
     prevented: share of all trainings in which it would, and nothing is bought.
     missed: share of all trainings in which buying would pay, and nothing is bought.
+    seen: share of the default's first trainings inside the interval after the answers; nan where
+        these are no sums.
+    seen_low, seen_high: medians of its ends.
     """
 
     algorithm: str
@@ -67,6 +76,9 @@ class Purchase(Outcome):
     lost: float
     prevented: float
     missed: float
+    seen: float
+    seen_low: float
+    seen_high: float
 
 
 def run_differing(options: Options, progress: Progress) -> Study:
@@ -116,6 +128,10 @@ def _measure_one(market: str, seed: int, data: Path | None) -> list[Purchase]:
         ruled = carry_out(price_model(scenario, prepared), prepared, others=False)
     gains = ruled.game.value * (ruled.own_error - ruled.trained_fitness) - PAID
     bought = np.ones(len(gains), dtype=bool) if ruled.decision is None else ruled.decision.bought
+    ends = ends_after(done)
+    errors = done.trained_fitness[: len(ends)]
+    inside = (ends[:, 0] <= errors) & (errors <= ends[:, 1])
+    low, high = np.median(ends, axis=0)
     return [
         Purchase(
             **vars(compare_run(market, done)),
@@ -124,8 +140,20 @@ def _measure_one(market: str, seed: int, data: Path | None) -> list[Purchase]:
             lost=float(np.mean(gains < 0)),
             prevented=float(np.mean((gains < 0) & ~bought)),
             missed=float(np.mean((gains >= 0) & ~bought)),
+            seen=float(np.mean(inside)) if np.isfinite(low) else np.nan,
+            seen_low=float(low),
+            seen_high=float(high),
         )
     ]
+
+
+def ends_after(run: Run) -> Array:
+    """Intervals of the first trainings' errors after the answers; nan where none are known."""
+    task = run.trained.task if run.trained else None
+    public = run.data.public
+    if task is None or task.coordinates.scores is None or public is None:
+        return np.full((SEEN, 2), np.nan)
+    return error_seen(run, task, public, range(SEEN))
 
 
 def price_model(scenario: Scenario, prepared: Prepared) -> Scenario:
@@ -152,7 +180,13 @@ def _make_row(name: str, found: Sequence[Purchase]) -> Row:
         for field in ("trained", "own", "forecast")
     ]
     stopped = f"{prevented / lost:.0%}" if lost else "-"
-    values = (str(len(found)), *means, f"{held:.0%}", f"{wide:.1f}", str(likely), stopped)
+    after = [one for one in found if one.seen == one.seen]
+    seen = narrow = "-"
+    if after:
+        seen = f"{np.mean([one.seen for one in after]):.0%}"
+        narrow = f"{np.median([one.seen_high / one.seen_low for one in after]):.1f}"
+    intervals = (f"{held:.0%}", f"{wide:.1f}", seen, narrow)
+    values = (str(len(found)), *means, *intervals, str(likely), stopped)
     holds = held >= COVERED and not likely and prevented >= PREVENTED * lost
     return Row(name, values, "", holds)
 
@@ -173,7 +207,7 @@ def open_differing(
     else:
         frame, sizes = draw_owners(market, rng)
         public = PUBLIC
-    stated += [f"data.split={list(sizes)}", f"data.public_rows={public}"]
+    stated += [f"data.split={sizes}", f"data.public_rows={public}"]
     with TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "table.csv", index=False)
         file = Path(folder) / "table.toml"
@@ -196,7 +230,7 @@ def divide_table(
     return pd.concat([frame.iloc[public:].iloc[order], frame.iloc[:public]]), sizes, public
 
 
-def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, tuple[int, ...]]:
+def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, list[int]]:
     """Draw records of owners that differ as ``kind`` of `KINDS` says, then public ones."""
     sizes = UNEQUAL if kind == "sizes" else RECORDS
     theta = 0.4 * rng.standard_normal(WIDTH)
@@ -211,7 +245,7 @@ def draw_owners(kind: str, rng: Generator) -> tuple[pd.DataFrame, tuple[int, ...
         own.append(rows[:size])
         public.append(rows[size:])
     names = [*(f"x{i}" for i in range(WIDTH)), "y"]
-    return pd.DataFrame(np.concatenate(own + public), columns=names), sizes
+    return pd.DataFrame(np.concatenate(own + public), columns=names), list(sizes)
 
 
 def draw_owner(kind: str, number: int, theta: Array, rows: int, rng: Generator) -> Array:

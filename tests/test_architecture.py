@@ -130,6 +130,7 @@ ROOMS = (
     "reproduction.rivals",
     "reproduction.errata",
     "reproduction.calibration",
+    "reproduction.differing",
     "reproduction.intervals",
     "reproduction.protocol",
     "reproduction.items",
@@ -200,7 +201,7 @@ def nodes_that_run(tree: ast.AST) -> Iterator[ast.AST]:
 
 def is_for_types(node: ast.AST) -> bool:
     """Whether a node is a block for type checkers alone."""
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
 
 
 def named_types(tree: ast.AST) -> Iterator[str]:

@@ -115,7 +115,6 @@ class Design:
 
 def evaluate_policy(
     game: Game,
-    policy: Any,
     *,
     rng: np.random.Generator,
     budget: float = np.inf,
@@ -125,12 +124,11 @@ def evaluate_policy(
     also: Sequence[Array] = (),
     near: Sequence[Array] = (),
 ) -> Design:
-    """Outcome of a policy in the owners' equilibrium.
+    """Outcome of a game's policy in the owners' equilibrium.
 
     Parameters
     ----------
-    game : Game, its own policy set aside
-    policy : the policy posted
+    game : Game, under the policy posted
     budget : float, money
     starts : int, starts of the equilibrium search
     optimistic : bool, whether the learner expects the best of several equilibria; otherwise the
@@ -140,38 +138,48 @@ def evaluate_policy(
     near : equilibria of policies like it, which are followed where whole profiles are settled;
         what cannot be followed is started from, without ``starts`` only if none can
     """
-    offered = replace(game, policy=policy)
-    searches = []
-    if starts == 1:
-        searches = [solve_quickly(offered, rng=rng)]
-    elif starts:
-        searches = [solve(offered, rng=rng, starts=starts)]
-    searches += [solve_quickly(offered, rng=rng, start=origin) for origin in also]
-    lost = list(near)
-    if not offered.additive:
-        followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
-        searches += [one for _, one in followed if one is not None]
-        lost = [origin for origin, one in followed if one is None]
-    if starts or not searches:
-        searches += [solve_quickly(offered, rng=rng, start=origin) for origin in lost]
-    every = [one for search in searches for one in (search, *search.others)]
-    merged = merge_equilibria(every, upper_ends(game.owners))
-    choices = [_refine_equilibrium(offered, one) for one in (merged, *merged.others)]
-    surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
+    found = _search_equilibria(game, rng, starts, also, near)
+    choices = [_refine_equilibrium(game, one) for one in (found, *found.others)]
+    surpluses = [learner_surplus(game, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if optimistic else np.argmin(surpluses))
     epsilon = choices[at].epsilon
-    part = participation(offered, epsilon, budget=budget)
+    part = participation(game, epsilon, budget=budget)
     return Design(
-        policy=policy,
+        policy=game.policy,
         equilibrium=choices[at],
-        fitness=offered.fitness(epsilon),
+        fitness=game.fitness(epsilon),
         spending=part.spending,
         surplus=surpluses[at],
         participation=part,
         equilibria=tuple(one.epsilon for one in choices),
         bound=bound,
-        at_refusal=at_refusal(offered, epsilon),
+        at_refusal=at_refusal(game, epsilon),
     )
+
+
+def _search_equilibria(
+    game: Game,
+    rng: np.random.Generator,
+    starts: int,
+    also: Sequence[Array],
+    near: Sequence[Array],
+) -> Equilibrium:
+    """Search from starts, from further profiles and along equilibria of policies like it."""
+    searches = []
+    if starts == 1:
+        searches = [solve_quickly(game, rng=rng)]
+    elif starts:
+        searches = [solve(game, rng=rng, starts=starts)]
+    searches += [solve_quickly(game, rng=rng, start=origin) for origin in also]
+    lost = list(near)
+    if not game.additive:
+        followed = [(origin, follow_equilibrium(game, origin)) for origin in near]
+        searches += [one for _, one in followed if one is not None]
+        lost = [origin for origin, one in followed if one is None]
+    if starts or not searches:
+        searches += [solve_quickly(game, rng=rng, start=origin) for origin in lost]
+    every = [one for search in searches for one in (search, *search.others)]
+    return merge_equilibria(every, upper_ends(game.owners))
 
 
 def _refine_equilibrium(game: Game, found: Equilibrium) -> Equilibrium:
@@ -356,7 +364,8 @@ class Study:
     def _evaluate_from(self, parameter: float, near: Sequence[Array], **changes: Any) -> Design:
         options = {**self.search, **changes, "near": near}
         rng = np.random.default_rng(self.seed)
-        found = evaluate_policy(self.game, self.make(parameter), rng=rng, **options)
+        posted = replace(self.game, policy=self.make(parameter))
+        found = evaluate_policy(posted, rng=rng, **options)
         design = replace(found, parameters=np.array([parameter]))
         self.tried.append(design)
         return design

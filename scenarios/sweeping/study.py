@@ -273,15 +273,17 @@ def _open_study(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict
         raw = _with_text_keys(source)
         return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
     path = home_expanded(source)
+    name = str(path)
     known = studies()
     if not path.is_file():
         if str(source) not in known:
             rule = "must be a study file or a name of the library"
             raise InputError(str(source), rule, "neither", suggest_name(path.stem, list(known)))
         path = known[str(source)]
+        name = str(source)
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        return str(path), path.resolve().parent, tomllib.loads(text), text
+        return name, path.resolve().parent, tomllib.loads(text), text
     except OSError as error:
         raise InputError(str(path), "must be readable", describe_system_error(error)) from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or too deep a nesting

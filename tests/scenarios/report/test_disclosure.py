@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from quick import quick_module
 
 from learning.errors import InputError
 from scenarios.report.disclosure import (
@@ -30,6 +31,8 @@ from scenarios.report.disclosure import (
 from scenarios.report.document_formats import render_document
 from scenarios.runner import run
 from scenarios.schema.loading import load
+
+__all__ = ["quick_module"]
 
 DAY = dt.date(2026, 3, 31)
 # The published schema, MIT License, Copyright (c) 2025 OpenDP, without its descriptions.
