@@ -76,7 +76,9 @@ def accept_and_print(own: OwnFiles, out: Path) -> None:
     out: the acceptance's file; none is written where the exchange is not signed.
     """
     contract = own.contract
-    contract.check_key(own.key, own.owner)
+    made = sign_message(Acceptance(contract.digest, own.owner), contract, own.key)
+    if own.key is not None and out.exists() and read_bytes(out) != made.raw:
+        raise InputError("--out", "must be a new file", f"another file: {out}", "Name another one.")
     table = own.read_table()
     preview_contract(contract, own.owner, table.records, None)  # refuses what cannot be answered
     is_new = not own.ledger.exists()
@@ -92,9 +94,7 @@ def accept_and_print(own: OwnFiles, out: Path) -> None:
     if own.key is None:
         Terminal().say(titled("warning", UNSIGNED))
         return
-    made = sign_message(Acceptance(contract.digest, own.owner), contract, own.key)
-    if not write_new(out, made.raw) and read_bytes(out) != made.raw:
-        raise InputError("--out", "must be a new file", f"another file: {out}", "Name another one.")
+    write_new(out, made.raw)
     Terminal().say(titled("acceptance", f"{out}, signed: send it to the learner"))
 
 

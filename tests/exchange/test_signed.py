@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from exchanges import SUMS, key_of, signed_contract, small_contract
+from exchanges import SUMS, key_of, signed_contract, small_contract, table
 from signed import Parties
 
 from exchange.contract import open_key, parse_contract
@@ -27,10 +27,13 @@ from exchange.learner.agreed import read_public
 from exchange.learner.opening import find_accepted, read_folder
 from exchange.learner.withdrawing import close_without, withdraw_owners
 from exchange.messages import Acceptance, Closing, Query, parse_query, parse_signed, sign_message
+from exchange.owner.accepting import Permissions
+from exchange.owner.program import OwnFiles, accept_and_print
 from exchange.sealing import SUITE
 from exchange.signing import BadSignature, make_key_file, public_place, read_key
 from learning.canonical import sha256_digest
 from learning.errors import InputError
+from learning.privacy.registry import Registry
 from scenarios.model_file import to_json
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -63,6 +66,21 @@ def test_the_digest_is_that_of_the_content_without_the_signature(parties):
         b"dpmarket exchange\ndpmarket query 1\n" + query.raw
     )  # the bytes that the reference states
     public.verify(bytes.fromhex(made.signature), covered)
+
+
+def test_no_account_is_opened_where_the_acceptance_cannot_be_written(tmp_path):
+    contract = signed_contract()
+    (tmp_path / "own.csv").write_text(table(contract, "Alpha"))
+    (tmp_path / "other").write_text("somebody else's")
+    permissions = Permissions(9.0, 0.1, registry=Registry(tmp_path / "registry"))
+    paths = tmp_path / "own.csv", tmp_path / "ledger"
+    own = OwnFiles(contract, "Alpha", *paths, key_of("Alpha"), permissions)
+    with pytest.raises(InputError, match="--out: must be a new file"):
+        accept_and_print(own, tmp_path / "other")
+    assert not paths[1].exists()
+    for _ in range(2):
+        accept_and_print(own, tmp_path / "acceptance")
+    assert paths[1].exists() and (tmp_path / "other").read_text() == "somebody else's"
 
 
 def test_an_acceptance_counts_where_its_owner_has_signed_it_for_this_contract(parties):

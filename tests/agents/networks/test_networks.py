@@ -211,7 +211,7 @@ def test_names_of_owners_left_out_and_edges_of_another_use_are_passed_over(tmp_p
         (
             SIGHT,
             File("nowhere.txt"),
-            r"network\.sight\.path: must be a file that can be read; found nowhere.txt: No such",
+            r'network\.sight\.path: must be a file that can be read; found nowhere.txt: the system error "No such',
         ),
     ],
 )
