@@ -16,13 +16,13 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
-from learning.forecast.one_step import design_one_step
+from learning.forecast.one_step import design_one_step, price_first_moments
 from learning.forecast.planner import bootstrap_in_doubt
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import best_radius
 from learning.forecast.weighting import Answers, SizeWeighting
-from learning.losses.clipping import RECORD, squared_gradient_bound
+from learning.losses.clipping import RECORD, Moments, squared_gradient_bound
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import count_progress
@@ -43,6 +43,8 @@ REHEARSED_RESAMPLES = 6
 REHEARSED_HORIZONS = (2, 3, 9, 33)
 ROUNDS = 3  # that a radius is chosen for where they are open
 GROWTH = 2.0
+MOMENTS_RADIUS = 1.6  # bound on a record, over the root mean square length
+MOMENTS_SHARE = 0.5  # of the noise on the first gradient
 BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose noise grows with it and whose solution does not wander
 BALL_OF_STEP = 2.0  # of scores, whose noise does not: one start in 25 is further than all 24
@@ -76,10 +78,13 @@ def design_protocol(
     ball = settings.theta_max or _furthest_start(moved or bootstrap, whole) * wide
     if algorithm.scores:
         return design_one_step(inputs, mechanism, bootstrap, moved, whole, ball)
+    if algorithm.moments:
+        mechanism = price_first_moments(mechanism, MOMENTS_SHARE, whole.rows_per_person)
     by_record = whole.clipping == RECORD and settings.clip is None
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
-        return whole.bounded(radius, np.inf, ball)
+        bounded = whole.bounded(radius, np.inf, ball)
+        return bound_moments(inputs, bounded) if algorithm.moments else bounded
     bounds = product(*_bounds_to_rehearse(inputs, whole))
     choices = [whole.bounded(radius, target, ball) for radius, target in bounds]
     if len(choices) == 1:
@@ -276,6 +281,14 @@ def _rehearse_bounds(
     return min(lowest)
 
 
+def bound_moments(inputs: PlanningInputs, bounded: Coordinates) -> Coordinates:
+    """Bound second moments that owners release with their first gradient."""
+    squares = (inputs.public.x @ bounded.transform) ** 2
+    radius = MOMENTS_RADIUS * float(np.sqrt(squares.sum(axis=1).mean()))
+    spread = float(np.sqrt(squares.var(axis=0).mean() / len(squares)))
+    return replace(bounded, moments=Moments(radius, MOMENTS_SHARE, spread))
+
+
 def _furthest_start(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
     """Distance of the optimum from the furthest start, in phi."""
     starts = bootstrap.models if bootstrap.start != "zero" else np.zeros_like(bootstrap.models)
@@ -290,7 +303,7 @@ def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     model together, which lowers the variance.
     """
     settings = inputs.settings
-    rounds = settings.horizon or mechanism.horizon or ROUNDS
+    rounds = settings.horizon or mechanism.horizon or min(ROUNDS, settings.trains_by.rounds[1])
     growth = 1.0
     if settings.trains_by.shares_may_grow:
         growth = mechanism.growth or settings.growth or GROWTH

@@ -292,6 +292,24 @@ class Scores:
         return x * short[..., None], left
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Bounds of second moments that owners release once, beside their first clipped gradient.
+
+    Parameters
+    ----------
+    radius : R, of |x|_2 in sum xx', above 0; longer records are shortened.
+    share : t > 0, of the noise: that on sum xx' has R^2/(c t) times the deviation of that on the
+        sum of half gradients, c their radius.
+    spread : standard deviation of a diagonal entry of the learner's own moments, known from its
+        rows; released and own moments are averaged by their precision.
+    """
+
+    radius: float
+    share: float
+    spread: float
+
+
 def noise_stretch(share: float) -> float:
     """Factor on Gaussian noise on scores for second moments released in the same query.
 
@@ -360,6 +378,7 @@ class PublicCoordinates:
         query.
     scores: bounds of a release of second moments and scores, in place of a bound on targets; None
         elsewhere.
+    moments: bounds of second moments released beside the first gradient; None elsewhere.
     """
 
     centre: Array
@@ -373,6 +392,7 @@ class PublicCoordinates:
     given_bound: float | None = None
     clipping: ClippedBy = PARTS
     scores: Scores | None = None
+    moments: Moments | None = None
 
     @property
     def clips_gradients(self) -> bool:

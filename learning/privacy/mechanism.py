@@ -79,6 +79,7 @@ class Mechanism(PricedNoise):
     in_published_bounds: whether the convergence theorems of The Value of Collaboration are about
     it.
     profile_known: whether delta is known at every epsilon.
+    apart: whether second moments have noise of their own beside that of the gradient.
     delta: the failure probability over all answers.
     overlap: kappa, the owners that one record may sit with.
     single_record: whether answers are gradients of one record.
@@ -90,6 +91,7 @@ class Mechanism(PricedNoise):
     announced_horizons: ClassVar[tuple[int, ...]] = ()
     in_published_bounds: ClassVar[bool] = False
     profile_known: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
     delta: float = 0.0
     overlap: int = 1
     single_record: bool = False
@@ -107,8 +109,11 @@ class Mechanism(PricedNoise):
         """Part of budgets that training spends: all, unless something was spent before."""
         return np.asarray(epsilon, dtype=float)
 
-    def with_moments(self, share: float, rows: int = 1) -> Mechanism:
-        """Reprice for second moments released with scores, ``rows`` to a person."""
+    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Mechanism:
+        """Reprice for second moments released with scores, ``rows`` to a person.
+
+        ``part`` is the part of the budget that this answer gets: 1 where it is the only one.
+        """
         return self
 
     def made_by(self, owners: int) -> Mechanism:

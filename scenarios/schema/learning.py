@@ -267,7 +267,7 @@ class Learning(Section):
         for name in algorithms:
             one = ALGORITHMS[name]
             even = self.growth == OPTIMAL and not one.shares_may_grow
-            growth = 1.0 if even else self.growth
+            growth = one.growth or (1.0 if even else self.growth)
             for how, decline in product(self._list_clippings(one), self._list_declines(one)):
                 changes = {"growth": growth, "step_decline": decline}
                 yield {"algorithm": name, "clipping": how, **changes}
@@ -616,11 +616,13 @@ def noise_for(algorithm: Algorithm) -> list[str]:
 
     "best" where one that is compared is among them.
     """
-    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=algorithm.scores)
+    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=algorithm.scores or algorithm.moments)
     able = []
     compared = False
     for name, kinds in MECHANISMS.items():
         fitting = [kind for kind in kinds if kind.suits_settings(asked)]
+        if algorithm.moments:
+            fitting = [kind for kind in fitting if kind.apart]
         if fitting and algorithm.noise_norm in (None, norm_of(name)):
             able.append(name)
             compared |= any(kind.compared for kind in fitting)
