@@ -495,7 +495,10 @@ def least_noisy(ways: Sequence[Way]) -> list[Way]:
         settings = rivals[0].inputs.settings
         rounds: Sequence[int] = (1,)
         if settings.trains_by.takes_steps:
-            rounds = ROUNDS if settings.horizon is None else (settings.horizon,)
+            least, most = settings.trains_by.rounds
+            rounds = [one for one in ROUNDS if least <= one <= most]
+            if settings.horizon is not None:
+                rounds = (settings.horizon,)
         places = [(one, growth) for one in rounds for growth in open_growths(settings.growth, one)]
         levels = np.array([[way.noise_level(*place) for place in places] for way in rivals])
         left += [rivals[i] for i in dict.fromkeys(levels.argmin(axis=0).tolist())]

@@ -275,8 +275,12 @@ class Rehearsal:
         residuals = moved @ optimum - (self.y - self.x @ coordinates.centre)
         whole = self.loss.derivative(residuals)[:, None] * moved
         if coordinates.scores is None:
-            kept = coordinates.within(whole, coordinates.radius)
-            free = float(np.mean((whole == kept).all(axis=1)))
+            held_to = whole
+            if coordinates.moments is not None:
+                weights = coordinates.moments.weights(coordinates.lengths(moved))
+                held_to = whole * weights[:, None]
+            kept = coordinates.within(held_to, coordinates.radius)
+            free = float(np.mean((held_to == kept).all(axis=1)))
             moves = kept / max(free, 1 / len(whole))
         else:
             short, target = coordinates.records(self.x, self.y)

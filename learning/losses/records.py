@@ -230,8 +230,7 @@ class ClippedRecords(LinearRecords):
         total = np.zeros((self.n_parameters, self.n_parameters))
         for rows in row_blocks(self.n_records):
             short = self.lines[rows, :-1].astype(np.float64)
-            lengths = np.linalg.norm(short, axis=1)
-            short *= (radius / np.maximum(lengths, radius))[:, None]
+            short *= (radius / np.maximum(np.linalg.norm(short, axis=1), radius))[:, None]
             total += short.T @ short
         return total / self.n_records
 

@@ -275,7 +275,7 @@ class Learning(Section):
     def _list_declines(self, algorithm: Algorithm) -> Sequence[float | None]:
         """Declines of the step size to compare."""
         grows = self.algorithm == BEST and self.growth == OPTIMAL and algorithm.shares_may_grow
-        if grows and self.step_decline is None and not algorithm.stops_short:
+        if algorithm.growth is None and grows and self.step_decline is None and not algorithm.stops_short:
             return (None, 0.0)
         return (self.step_decline,)
 
@@ -481,6 +481,11 @@ class Learning(Section):
 
     def _check_growth(self) -> None:
         """Refuse shares that grow where answers must be equal, or that grow too fast."""
+        own = self.trains_by.growth
+        if own is not None:
+            if "growth" in self.model_fields_set and self.growth not in (own, OPTIMAL):
+                raise self._must_be("growth", f"{own:g}", self._says("algorithm"))
+            self.__dict__["growth"] = own
         if self.growth == 1:
             return
         if not self.trains_by.shares_may_grow:
