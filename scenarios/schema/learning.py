@@ -274,8 +274,9 @@ class Learning(Section):
 
     def _list_declines(self, algorithm: Algorithm) -> Sequence[float | None]:
         """Declines of the step size to compare."""
-        grows = self.algorithm == BEST and self.growth == OPTIMAL and algorithm.shares_may_grow
-        if algorithm.growth is None and grows and self.step_decline is None and not algorithm.stops_short:
+        grows = algorithm.shares_may_grow and algorithm.growth is None
+        left = self.algorithm == BEST and self.growth == OPTIMAL and self.step_decline is None
+        if grows and left and not algorithm.stops_short:
             return (None, 0.0)
         return (self.step_decline,)
 
