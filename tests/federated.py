@@ -65,7 +65,11 @@ class Parties:
                 if self.over.wait(LOOK):
                     return
             given = answer_query(
-                self.contract, name, read_query(box / query_name(k), self.contract), held, self.ledgers[name]
+                self.contract,
+                name,
+                read_query(box / query_name(k), self.contract),
+                held,
+                self.ledgers[name],
             )
             write_atomically(box / answer_name(k, name), given.answer.raw)
 
@@ -82,7 +86,9 @@ class Parties:
                 if self.over.wait(LOOK):
                     return
             before = query.digest
-            answers = {name: read_answer(place, self.contract).digest for name, place in places.items()}
+            answers = {
+                name: read_answer(place, self.contract).digest for name, place in places.items()
+            }
         write_atomically(self.folder / MODEL, b"{}\n")
 
     def watch(self) -> None:

@@ -33,7 +33,7 @@ from learning.forecast.planner import (
     bootstrap_in_doubt,
     bootstrap_of,
 )
-from learning.forecast.protocol import MOMENTS_SHARE, design_protocol
+from learning.forecast.protocol import MOMENTS_SHARES, design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
 from learning.losses.clipping import PARTS, RECORD
@@ -89,7 +89,7 @@ class Way:
             widened = mechanism.beside_moments(TYPICAL) ** 2
         if self.inputs.settings.trains_by.moments:
             rows = self.inputs.owners.rows_per_person
-            mechanism = price_first_moments(mechanism, MOMENTS_SHARE, rows)
+            mechanism = price_first_moments(mechanism, MOMENTS_SHARES[0], rows)
         even = widened * float(mechanism.horizon_factor(horizon)) * self._noise_of(mechanism)
         return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2
 

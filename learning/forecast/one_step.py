@@ -39,7 +39,8 @@ Mean = Callable[..., Any]
 def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
     """Mechanism with the price of second moments, where records give them with scores."""
     if coordinates.moments is not None:
-        return price_first_moments(mechanism, coordinates.moments.share, coordinates.rows_per_person)
+        rows = coordinates.rows_per_person
+        return price_first_moments(mechanism, coordinates.moments.share, rows)
     if coordinates.scores is None:
         return mechanism
     return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)

@@ -16,7 +16,11 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
-from learning.forecast.one_step import design_one_step, price_first_moments
+from learning.forecast.one_step import (
+    design_one_step,
+    price_first_moments,
+    price_moments,
+)
 from learning.forecast.planner import bootstrap_in_doubt
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
@@ -45,7 +49,7 @@ ROUNDS = 3  # that a radius is chosen for where they are open
 GROWTH = 2.0
 # bounds on a record over the root mean square length, and whether its gradient is shortened alike
 MOMENTS_BOUNDS = ((1.5, True), (2.0, True), (2.5, True), (1.5, False), (2.0, False))
-MOMENTS_SHARE = 0.5
+MOMENTS_SHARES = (0.3, 0.8)  # of the noise on the first gradient
 BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose noise grows with it and whose solution does not wander
 BALL_OF_STEP = 2.0  # of scores, whose noise does not: one start in 25 is further than all 24
@@ -81,7 +85,7 @@ def design_protocol(
     if algorithm.scores:
         return design_one_step(inputs, mechanism, bootstrap, moved, whole, ball)
     if algorithm.moments:
-        mechanism = price_first_moments(mechanism, MOMENTS_SHARE, whole.rows_per_person)
+        mechanism = price_first_moments(mechanism, MOMENTS_SHARES[0], whole.rows_per_person)
     by_record = whole.clipping == RECORD and settings.clip is None
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
@@ -271,7 +275,9 @@ def _rehearse_bounds(
     sizes = inputs.owners.sizes.astype(float)
     takes_steps = trains_by.takes_steps and not trains_by.moments
     algorithm = STAND_IN if takes_steps else inputs.settings.algorithm
-    starts = bootstrap.first_samples(REHEARSED_RESAMPLES).start_coordinates(choice)
+    mechanism = price_moments(mechanism, choice)
+    count = DESIGN_RESAMPLES if trains_by.moments else REHEARSED_RESAMPLES
+    starts = bootstrap.first_samples(count).start_coordinates(choice)
     made = sample, starts, sizes, mechanism, algorithm
     rehearsal = Rehearsal.from_sample(*made, seed=inputs.seed)
     level = np.array([reference_noise(inputs, mechanism)])
@@ -292,8 +298,8 @@ def bound_moments(inputs: PlanningInputs, bounded: Coordinates) -> list[Coordina
     size = float(np.sqrt(squares.sum(axis=1).mean()))
     spread = float(np.sqrt(squares.var(axis=0).mean() / len(squares)))
     return [
-        replace(bounded, moments=Moments(reach * size, MOMENTS_SHARE, spread, alike))
-        for reach, alike in MOMENTS_BOUNDS
+        replace(bounded, moments=Moments(reach * size, share, spread, alike))
+        for share, (reach, alike) in product(MOMENTS_SHARES, MOMENTS_BOUNDS)
     ]
 
 

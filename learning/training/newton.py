@@ -12,19 +12,22 @@ The moments multiply what is left of the distance, and no more than a rough esti
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from learning.arrays import Array
 from learning.losses.clipping import RECORD, ClippedBy, Slopes
 from learning.training.adassp import draw_release_noise, invert_held
+from learning.training.algorithms import Algorithm
 from learning.training.client import Client
-from learning.training.descent import SGD2, GrowthCheck, Walk, iterate_noise, noise_in_gradients
+from learning.training.descent import GrowthCheck, Walk, iterate_noise, noise_in_gradients
 from learning.training.task import Task, Trajectory
 
 GROWTH = 5.0  # of the second answer's share of a budget over the first
 
 
-class Newton(SGD2):
+class Newton(Algorithm):
     """Two steps c, in the metric of second moments that owners release with the first answer.
 
     Source: ours; public curvature in place of released one: Ganesh et al., Faster Differentially
@@ -32,11 +35,9 @@ class Newton(SGD2):
     """
 
     name = "newton"
-    exact = False
+    compared = True
     sums_answers = True
     shares_may_grow = True
-    published_formulas = False
-    theorem = None
     moments = True
     growth = GROWTH
     decline = 0
@@ -84,7 +85,8 @@ def release_moments(task: Task, owner: Client) -> tuple[Array, Array]:
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))
     half = scale * float(task.relative_scales[0]) * np.sqrt(task.mechanism.unit_variance) / 2
     deviation = moments.radius**2 / (coordinates.radius * moments.share) * half
-    released = np.tile(owner.records.second_moments(moments.radius), (task.runs, 1, 1))
+    records: Any = owner.records
+    released = np.tile(records.second_moments(moments.radius), (task.runs, 1, 1))
     if not owner.silent:
         on_matrix = draw_release_noise(task, owner, range(task.runs))[1]
         released += owner.conduct.noise * deviation[:, None, None] * on_matrix

@@ -622,7 +622,8 @@ def noise_for(algorithm: Algorithm) -> list[str]:
 
     "best" where one that is compared is among them.
     """
-    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=algorithm.scores or algorithm.moments)
+    moments = algorithm.scores or algorithm.moments
+    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=moments)
     able = []
     compared = False
     for name, kinds in MECHANISMS.items():

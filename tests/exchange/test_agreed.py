@@ -250,11 +250,14 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
         "owners.report"
     ]
     assert told(replace(run, answering=object())) == ["behaviours"]
-    assert told(
-        replace(
-            run, planner=replace(planner, inputs=replace(planner.inputs, trust=Trust("secure")))
-        )
-    )[0] == "learning.algorithm"
+    assert (
+        told(
+            replace(
+                run, planner=replace(planner, inputs=replace(planner.inputs, trust=Trust("secure")))
+            )
+        )[0]
+        == "learning.algorithm"
+    )
     free = replace(run.equilibrium, epsilon=np.array([np.inf, 1.0]))
     assert "owners.epsilon" in told(replace(run, equilibrium=free))
     assert told(

@@ -119,7 +119,10 @@ def test_it_ends_when_the_model_is_there_and_when_the_learner_goes_on_without(tm
     (shared / MODEL).write_text("{}")  # anybody may have put it there
     assert followed(party, shared)[0] == "left out"
     model = sha256_digest(b"{}")
-    for named, ended in (("0" * 64, "left out"), (model, "finished")):  # the model is another, or it
+    for named, ended in (
+        ("0" * 64, "left out"),
+        (model, "finished"),
+    ):  # the model is another, or it
         closing = Closing(party.contract.digest, "0" * 64, {}, named)
         (shared / CLOSING).write_bytes(closing.raw)
         assert followed(party, shared)[0] == ended

@@ -164,7 +164,9 @@ def test_a_contract_says_the_rule_in_one_sentence_and_has_no_key_without_it():
         contract_lines(plain)
     )
     assert parse_contract(buying_contract().raw, "c").go.margin == 0.1
-    with pytest.raises(InputError, match="c: go: must be left out unless the learner sees the sums"):
+    with pytest.raises(
+        InputError, match="c: go: must be left out unless the learner sees the sums"
+    ):
         parse_contract(small_contract(1, go=GO).raw, "c")
 
 

@@ -108,7 +108,10 @@ def test_every_round_is_answered_once_and_charged(house):
         given = house.answer(query)
         made = given.answer
         assert (given.again, given.account.answered, house.answered) == (False, number, number)
-        assert parse_answer(made.raw, "answer", house.contract).gradient.tobytes() == made.gradient.tobytes()
+        assert (
+            parse_answer(made.raw, "answer", house.contract).gradient.tobytes()
+            == made.gradient.tobytes()
+        )
         assert given.account.entries[-1].purpose == owner.ledger_purpose(made)
     assert given.account.remaining == 0
 

@@ -64,7 +64,9 @@ def test_no_value_of_a_record_is_on_the_wire_and_all_that_was_is_kept(done):
         assert one["wire"]["found"] == [] and one["wire"]["values"] > 5_000
         kept = {path.name for path in (done[0] / one["folder"] / "wire").iterdir()}
         assert kept >= {"round-001.query.json", "model.json"}
-        opened = sum(name.endswith(".answer.json") for name in kept)  # read as they are sealed, and opened
+        opened = sum(
+            name.endswith(".answer.json") for name in kept
+        )  # read as they are sealed, and opened
         assert opened and one["wire"]["files"] == len(kept) + opened
 
 

@@ -61,7 +61,9 @@ def test_the_digest_is_that_of_the_content_without_the_signature(parties):
     assert made.raw == sign_message(made, parties.contract, key_of("learner")).raw
     assert parse_query(made.raw, "q", parties.contract).raw == made.raw
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key_of("learner").public))
-    covered = b"dpmarket exchange\ndpmarket query 1\n" + query.raw  # the bytes that the reference states
+    covered = (
+        b"dpmarket exchange\ndpmarket query 1\n" + query.raw
+    )  # the bytes that the reference states
     public.verify(bytes.fromhex(made.signature), covered)
 
 

@@ -79,7 +79,9 @@ def answers_of(contract, folder):
     """Each owner's sums, and that its ledger has one charge, for these bytes."""
     made = {}
     for name in contract.names:
-        answer = parse_answer((folder / "shared" / answer_name(1, name)).read_bytes(), name, contract)
+        answer = parse_answer(
+            (folder / "shared" / answer_name(1, name)).read_bytes(), name, contract
+        )
         (account,) = LedgerFile(folder / f"{name}.ledger").accounts
         (entry,) = account.entries
         assert account.answered == 1 and entry.purpose.endswith(answer.digest)

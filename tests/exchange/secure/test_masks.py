@@ -52,12 +52,8 @@ def test_hkdf_gives_the_known_answers_of_rfc_5869():
     secret = bytes([0x0B] * 22)
     salt = bytes(range(13))
     info = bytes(range(0xF0, 0xFA))
-    first = (
-        "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
-    )
-    third = (
-        "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
-    )
+    first = "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
+    third = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
     assert HKDF(SHA256(), 42, salt, info).derive(secret).hex() == first
     assert HKDF(SHA256(), 42, None, b"").derive(secret).hex() == third
 

@@ -450,4 +450,6 @@ def test_in_doubt_no_training_counts_as_worse_than_its_start_and_factors_are_ave
     low, high = of.untrained
     found = np.array([[[low / 5, low / 3], [high * 40, np.inf]]])
     assert of.average(found)[0] == np.inf
-    assert replace(of, in_doubt=True).average(found)[0] == pytest.approx(np.sqrt(low * high * 4 / 15))
+    assert replace(of, in_doubt=True).average(found)[0] == pytest.approx(
+        np.sqrt(low * high * 4 / 15)
+    )

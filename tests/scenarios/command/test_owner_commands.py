@@ -102,9 +102,7 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
     (folder / "shared" / MODEL).write_text("{}")
     closing = Closing(contract.digest, "0" * 64, {}, sha256_digest(b"{}"))
     (folder / "shared" / CLOSING).write_bytes(closing.raw)
-    assert (
-        "The model exists" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
-    )
+    assert "The model exists" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
 
 
 def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811

@@ -35,7 +35,9 @@ def ledger_of(shared, contract, name, rounds):
     made.open(budget)
     for number in rounds:
         made.charge(
-            budget, ledger_purpose(read_answer(shared / answer_name(number, name), contract)), first=number
+            budget,
+            ledger_purpose(read_answer(shared / answer_name(number, name), contract)),
+            first=number,
         )
     return made.path
 
