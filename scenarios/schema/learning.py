@@ -267,7 +267,10 @@ class Learning(Section):
         for name in algorithms:
             one = ALGORITHMS[name]
             even = self.growth == OPTIMAL and not one.shares_may_grow
-            growth = one.growth or (1.0 if even else self.growth)
+            growth = 1.0 if even else self.growth
+            left = self.growth == OPTIMAL or "growth" not in self.model_fields_set
+            if one.growth is not None and left:
+                growth = one.growth
             for how, decline in product(self._list_clippings(one), self._list_declines(one)):
                 changes = {"growth": growth, "step_decline": decline}
                 yield {"algorithm": name, "clipping": how, **changes}
@@ -447,7 +450,7 @@ class Learning(Section):
         if self.delta is None and all(needs_delta(name) for name in able):
             return "Set it, and learning.delta."
         goes_with = [name for name, one in ALGORITHMS.items() if self.mechanism in noise_for(one)]
-        if "mechanism" in self.model_fields_set and len(goes_with) == 1:
+        if "mechanism" in self.model_fields_set and len(goes_with) in (1, 2):
             return f"Set it, or algorithm = {quote_choices(goes_with)}."
         return "Set it."
 
