@@ -153,6 +153,10 @@ def list_unseen(
         ),
         "records that move answers further than the worst found, "
         f"which reach {share:.0%} of the bound": share < 0.995,
+        "dependence between noise on second moments and on gradients, and how far the moments "
+        "tell records apart: they are checked, and only gradients attacked": (
+            task.coordinates.moments is not None
+        ),
         "picks that are uneven among few records of an owner": picked,
     }
     return (*(words for words, applies in said.items() if applies), *left_out, *ALWAYS)

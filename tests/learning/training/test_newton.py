@@ -21,6 +21,7 @@ from learning.training.client import make_clients
 from learning.training.engine import train
 from learning.training.plan import Plan
 from learning.training.task import Task
+from scenarios.report.phrases import render_phrase
 
 P = 3
 SIZES = (40, 25)
@@ -137,8 +138,11 @@ def failed(task, tables):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_audit_lets_sound_answers_pass(name):
-    assert failed(*training(mechanism=MECHANISMS[name])) == set()
+def test_the_audit_lets_sound_answers_pass_and_can_say_what_it_checked(name):
+    task, tables = training(mechanism=MECHANISMS[name])
+    checks = check_training(task, records=tables)
+    assert all(one.passed for one in checks) and "moments" in {one.kind for one in checks}
+    assert all(render_phrase("audit", "checked", one.kind) for one in checks)
 
 
 def test_the_audit_lets_noise_of_several_owners_pass():
