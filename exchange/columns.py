@@ -24,10 +24,7 @@ def check_columns(columns: Columns, width: int, where: str) -> None:
     width: p, the number of parameters trained.
     where: where the contract is.
 
-    Raises
-    ------
-    InputError
-        With the part and the rule that it breaks.
+    Raises an InputError with the part and the rule that it breaks.
     """
     where = f"{where}: columns"
     numbers = columns.numbers

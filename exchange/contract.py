@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -40,6 +40,7 @@ from exchange.terms import (
     OwnerTerms,
     Promise,
     PublicKeys,
+    Signable,
     SumsTerms,
     Text,
     TrainingTerms,
@@ -51,26 +52,32 @@ from learning.data.encoding import Encoder, read_encoder
 from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
 from learning.losses.clipping import SLOPES, PublicCoordinates, Scores
+from learning.privacy.accounting import (
+    Accounting,
+    GaussianAccounting,
+    L2Accounting,
+    LaplaceAccounting,
+)
 from learning.privacy.claims import REPLACE
-from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2
-from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import visible_name
-from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.promises import make_claims
 from learning.privacy.release_sums import WIDEST_MODEL
 from learning.privacy.release_terms import ReleaseTerms
 
 CONTRACT = "dpmarket contract 3"
 OLDER = ("dpmarket contract 1", "dpmarket contract 2")
-MECHANISMS: dict[str, type[Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian, "l2": L2}
+MECHANISMS: dict[str, type[Accounting]] = {
+    "laplace": LaplaceAccounting,
+    "gaussian": GaussianAccounting,
+    "l2": L2Accounting,
+}
 # The algorithms of `learning.training.algorithms` that step along a weighted mean of answers.
 ALGORITHMS = ("synchronous", "averaged", "sgd2")
 SUMS = "one_step"  # the algorithm that solves sums which owners release once
 TOLERANCE = 1e-7  # relative, of claims: processors differ in the last digits
 
 
-class Contract(Form):
+class Contract(Form, Signable):
     """The terms of an exchange.
 
     Parameters
@@ -157,23 +164,6 @@ class Contract(Form):
             unused["columns"] = {"expansion"}
         return self.model_dump(exclude=unused)
 
-    @cached_property
-    def body(self) -> bytes:
-        """The bytes that parties sign."""
-        return encode_canonical(self.content)
-
-    @cached_property
-    def raw(self) -> bytes:
-        """The bytes of the file, with the learner's signature if there is one."""
-        if self.signature is None:
-            return self.body
-        return encode_canonical(self.content | {"signature": self.signature})
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the bytes that parties sign, the name of the contract."""
-        return sha256_digest(self.body)
-
     @property
     def unsigned_digest(self) -> str:
         """SHA-256 of all that is agreed but for the keys."""
@@ -187,10 +177,7 @@ class Contract(Form):
     def public_key(self, owner: str | None, where: str = "owner") -> str | None:
         """Public key of an owner, or of the learner; None where nothing is signed.
 
-        Raises
-        ------
-        InputError
-            If the exchange is signed, and there is no owner of that name.
+        Raises an InputError if the exchange is signed, and there is no owner of that name.
         """
         if self.public_keys is None:
             return None
@@ -218,22 +205,18 @@ class Contract(Form):
         )
 
     @cached_property
-    def mechanism(self) -> Mechanism:
-        """The mechanism of the answers."""
-        agreed = self.noise
-        settings = NoiseSettings(
-            tuple(owner.records for owner in self.owners),
-            agreed.delta or None,
-            agreed.accounting,
-            agreed.overlap,
-            horizon=self.training.answers,
-            width=len(self.bounds.start),
-            growth=self.training.growth,
-        )
-        made = MECHANISMS[agreed.name].make_candidates(settings)[0]
+    def mechanism(self) -> Accounting:
+        """The mechanism of the answers; an InputError if it needs a delta and has none."""
+        kind: Any = MECHANISMS[self.noise.name]
+        known = self.noise.model_dump() | {"width": len(self.bounds.start)}
+        facts = {one.name: known[one.name] for one in fields(kind) if one.name in known}
+        if facts.get("delta") == 0:
+            raise InputError("noise.delta", "must be a number above 0 and below 1", 0)
+        made: Accounting = kind(**facts)
         if self.sums is None:
             return made
-        return made.with_moments(self.sums.share, self.bounds.rows_per_person)
+        repriced: Accounting = made.with_moments(self.sums.share, self.bounds.rows_per_person)
+        return repriced
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -354,10 +337,8 @@ def _aggregation_claims(contract: Contract, agreed: AggregationTerms) -> list[di
 def parse_contract(raw: bytes, where: str) -> Contract:
     """Parse a contract that this program can carry out.
 
-    Raises
-    ------
-    InputError
-        If the bytes are of another form, or the claims do not follow from the rest.
+    Raises an InputError if the bytes are of another form, or the claims do not follow from the
+    rest.
     """
     content = parse_canonical(raw, where)
     if content.get("format") in OLDER:
@@ -384,10 +365,7 @@ def read_contract(path: Path) -> Contract:
 def open_key(path: Path | None, contract: Contract, owner: str | None) -> PartyKey | None:
     """Read the key of an owner, or of the learner; None where the contract has no keys.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is not the key that the contract names.
+    Raises an InputError if it cannot be read, or is not the key that the contract names.
     """
     key = None if path is None else read_key(path)
     contract.check_key(key, owner)

@@ -18,7 +18,7 @@ from exchange.contract import Contract
 from exchange.messages import Closing, Query, read_closing, read_query
 from exchange.signing import BadSignature
 from learning.canonical import read_bytes, sha256_digest, sync_folder, write_atomically
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 CONTRACT = "contract.json"
 MODEL = "model.json"
@@ -69,11 +69,8 @@ def latest_query(folder: Path, contract: Contract) -> Query | None:
     Rounds beyond those of the contract play no part. Where the exchange is signed, neither do files
     that are no questions of the contract with the learner's signature. Answers need not be there.
 
-    Raises
-    ------
-    InputError
-        If the folder cannot be read; where nothing is signed also if that question cannot be read,
-        or is of another contract.
+    Raises an InputError if the folder cannot be read; where nothing is signed also if that question
+    cannot be read, or is of another contract.
     """
     planted = InputError if contract.is_signed else BadSignature
     for number in sorted(_rounds_asked(folder, contract), reverse=True):
@@ -118,10 +115,7 @@ def write_new(path: Path, raw: bytes) -> bool:
     -------
     False where a file is there, which stays as it is.
 
-    Raises
-    ------
-    InputError
-        If the disk refuses.
+    Raises an InputError if the disk refuses.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -145,7 +139,7 @@ def list_names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(str(folder), "must be the folder of the exchange", found) from None
 
 

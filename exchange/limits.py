@@ -26,10 +26,7 @@ def limits_for(
     n_records: n, the records of the owner.
     max_epsilon, max_delta: the owner's own limits; the defaults unless given.
 
-    Raises
-    ------
-    InputError
-        If a limit is out of range.
+    Raises an InputError if a limit is out of range.
 
     Source: for delta, Dwork and Roth, The Algorithmic Foundations of Differential Privacy, section
         2.3: a delta of the order of 1/n permits publishing the complete records of a few. For

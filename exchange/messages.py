@@ -19,9 +19,9 @@ from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
 from exchange.signing import PartyKey, check_signature
-from exchange.terms import parse_message
+from exchange.terms import Signable, parse_message
 from learning.arrays import Array
-from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
+from learning.canonical import parse_canonical, read_bytes
 from learning.errors import InputError
 
 LARGEST = 2**20  # bytes of a message: its numbers are one for each parameter
@@ -49,7 +49,7 @@ else:
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
+class Message(Signable):
     """Base of messages: frozen dataclasses with a canonical form.
 
     Parameters
@@ -75,23 +75,6 @@ class Message:
             if isinstance(value, np.ndarray):
                 content[key] = value.tolist()
         return content
-
-    @cached_property
-    def body(self) -> bytes:
-        """Canonical bytes of the content, which the signature covers."""
-        return encode_canonical(self.content)
-
-    @cached_property
-    def raw(self) -> bytes:
-        """Canonical bytes of the file, with the signature if there is one."""
-        if self.signature is None:
-            return self.body
-        return encode_canonical(self.content | {"signature": self.signature})
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the content's bytes, the name of the message."""
-        return sha256_digest(self.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,16 +136,6 @@ class Answer(Message):
         """All numbers of its content."""
         return np.concatenate([*self.parts.values()])
 
-    @property
-    def lengths(self) -> list[int]:
-        """Lengths of its arrays."""
-        return [len(part) for part in self.parts.values()]
-
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        """Lengths of the arrays where a model has so many parameters."""
-        return [width]
-
 
 @dataclass(frozen=True, eq=False)
 class Gradient(Answer):
@@ -185,10 +158,6 @@ class Sums(Answer):
     score: Vector = field(repr=False)
     moments: Vector = field(repr=False)
     format: Literal["dpmarket sums 1"] = "dpmarket sums 1"
-
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        return [width, width * (width + 1) // 2]
 
     @classmethod
     def of(cls, contract: str, query: str, round: int, owner: str, numbers: Array) -> Sums:
@@ -271,10 +240,6 @@ class Sealed(Answer):
     answered: str
     format: Literal["dpmarket sealed answer 1"] = "dpmarket sealed answer 1"
 
-    @classmethod
-    def lengths_for(cls, width: int) -> list[int]:
-        return []
-
 
 SECURE_FORMS: tuple[type[Answer], ...] = (Keys, Shares, Masked, Consent, Unmasking)
 
@@ -288,16 +253,8 @@ def count_parameters(count: int) -> int:
     return (isqrt(9 + 8 * count) - 3) // 2
 
 
-FORMS: dict[str, type[Answer]] = {
-    "dpmarket answer 1": Gradient,
-    "dpmarket sums 1": Sums,
-    "dpmarket keys 1": Keys,
-    "dpmarket shares 1": Shares,
-    "dpmarket masked 1": Masked,
-    "dpmarket consent 1": Consent,
-    "dpmarket unmasking 1": Unmasking,
-    "dpmarket sealed answer 1": Sealed,
-}
+ALL_FORMS: tuple[type[Answer], ...] = (Gradient, Sums, *SECURE_FORMS, Sealed)
+FORMS = {str(vars(one)["format"]): one for one in ALL_FORMS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,10 +289,7 @@ def sign_message(message: Signed, contract: Contract, key: PartyKey | None) -> S
     ----------
     key: of the message's author; None where the contract has no keys.
 
-    Raises
-    ------
-    InputError
-        If it is not the key that the contract names for the author.
+    Raises an InputError if it is not the key that the contract names for the author.
     """
     contract.check_key(key, message.author)
     if key is None:
@@ -346,10 +300,8 @@ def sign_message(message: Signed, contract: Contract, key: PartyKey | None) -> S
 def parse_signed(form: type[Signed], raw: bytes, where: str, contract: Contract) -> Signed:
     """Parse a message, and check that the party of the contract that it names has signed it.
 
-    Raises
-    ------
-    InputError
-        If the bytes are of another form, or the signature is not that party's (`BadSignature`).
+    Raises an InputError if the bytes are of another form, or the signature is not that party's
+    (`BadSignature`).
     """
     message = parse_message(form, raw, where)
     public = contract.public_key(message.author, where)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from math import frexp
-from typing import Any
 
 from exchange.contract import Contract
-from exchange.limits import claimed_budget, exceeded_limits, limits_for
+from exchange.owner_rows import table_words
 from exchange.secure.agreement import noise_part
 from exchange.signing import UNSIGNED
 from exchange.terms import Expansion
-from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.money import format_cents
 from learning.phrases import (
-    NOTHING_PROMISED,
-    belief_of,
-    but_for_words,
     count_noun,
-    format_interval,
     format_number,
     format_percent,
     format_value,
     join_words,
-    strength,
-    sure_words,
 )
-from learning.privacy.noise import answer_shares
-from learning.privacy.promises import weakest_claims
 from learning.privacy.release_sums import count_moments
+from learning.privacy.shares import answer_shares
+from scenarios.report.wording import format_interval
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 ACCOUNTINGS = {"basic": "budgets add up", "zcdp": "counted by zCDP"}
 CATEGORIES = 12  # of one column that are named
-HEADS = ("", "records", "epsilon", "noise", "is paid", "weight", "an even guess rises to")
 UNSEEN = (
     "Nobody can check whether an owner's records are true, whether an owner added more noise than "
     "agreed, or whether the learner shows the model to others."
@@ -108,8 +99,8 @@ def signed_words(contract: Contract) -> str:
     if not contract.is_signed:
         return UNSIGNED
     return (
-        "The learner has signed this contract. Every question, answer, statement and the closing "
-        "is signed by its party; whatever is not is refused."
+        "The learner has signed this contract. Each party signs its questions, answers, statement "
+        "or closing, and the programs refuse a file without its signature."
     )
 
 
@@ -125,78 +116,6 @@ def digest_words() -> str:
     return (
         "Two parties that read the same digest have the same contract. Compare it before you "
         "sign. An owner's ledger stores the digest and answers under no other text."
-    )
-
-
-def owner_rows(
-    contract: Contract, refused: Mapping[str, Sequence[InputError]]
-) -> list[tuple[str, ...]]:
-    """Rows of a table of owners, with the columns of `HEADS`.
-
-    Parameters
-    ----------
-    refused: name -> the limits that its budget exceeds.
-    """
-    beliefs = compute_beliefs(contract)
-    spread = math.sqrt(contract.mechanism.unit_variance)
-    rows: list[tuple[str, ...]] = []
-    for owner, weight in zip(contract.owners, contract.weights, strict=True):
-        belief, _ = beliefs[owner.name]
-        budget = format_number(owner.epsilon) + (" (beyond limits)" if refused[owner.name] else "")
-        noise = format_number(spread * contract.terms(owner.name).scale)
-        paid = format_cents(owner.payment, contract.currency or "")
-        guess = f"{sure_words(belief)} ({strength(belief)})"
-        rows.append(
-            (owner.name, f"{owner.records:,}", budget, noise, paid, format_percent(weight), guess)
-        )
-    return rows
-
-
-def compute_beliefs(contract: Contract) -> dict[str, tuple[float, float]]:
-    """Bound an observer's belief about each owner's records, with the probability of failure."""
-    claims = weakest_claims(contract.claims)
-    return {owner.name: belief_of(claims[owner.name], owner.records) for owner in contract.owners}
-
-
-def find_exceeded(
-    contract: Contract, max_epsilon: float | None = None, max_delta: float | None = None
-) -> dict[str, list[InputError]]:
-    """Find the limits that each owner's budget exceeds, those of `limits_for` unless given."""
-    found = {}
-    for owner in contract.owners:
-        limits = limits_for(owner.records, max_epsilon, max_delta)
-        found[owner.name] = exceeded_limits(limits, claimed_budget(contract, owner.name))
-    return found
-
-
-def limit_words(
-    refused: Mapping[str, Sequence[InputError]], beliefs: Mapping[str, tuple[float, float]]
-) -> list[str]:
-    """Name the options that owners must accept with, and owners whose delta guarantees nothing."""
-    said = [f"{name}: dpmarket accept {one}" for name, found in refused.items() for one in found]
-    hollow = [name for name, (belief, _) in beliefs.items() if belief >= 1]
-    if hollow:
-        owners = f"Delta is not below one over the records of {join_words(hollow)}"
-        said.append(f"{owners}: {NOTHING_PROMISED}.")
-    return said or ["Every budget lies within the limits of the owners' programs."]
-
-
-def table_words(contract: Contract) -> str:
-    """Explain the columns of the table of owners."""
-    delta = contract.noise.delta
-    approximate = f", apart from delta = {format_number(delta)}," if delta else ""
-    chances = [chance for _, chance in compute_beliefs(contract).values()]
-    chance = but_for_words(max(chances, default=0.0))
-    first = "of an answer" if contract.training.growth == 1 else "of its first answer"
-    if contract.sums:
-        first = "of the score"
-    return (
-        f"epsilon limits{approximate} what all answers of an owner together reveal about "
-        f"{contract.unit}. Noise is the standard deviation of the noise on each number {first}. "
-        "The payment is for all answers, before any tax. Weight is the owner's share in the mean "
-        "if everybody answers. The last column is a limit: somebody who first holds two versions "
-        "of a record equally likely, and then sees every answer, is at most this sure which one "
-        f"is true{chance}."
     )
 
 
@@ -246,8 +165,8 @@ def rounds_words(contract: Contract) -> str:
         return f"{said}. The answers spend {spent} of its budget, each more than the one before."
     if priced > asked:
         unspent = format_percent(1 - asked / priced)
-        split = f"The budget covers {priced} answers"
-        return f"{said}. {split}, so {unspent} of it is not spent."
+        split = f"An owner's budget would cover {priced} such answers"
+        return f"{said}. {split}, so {unspent} of the budget is never spent."
     if asked > 1:
         return f"{said}, and each answer spends the same part of its budget."
     return f"{said}."
@@ -258,14 +177,16 @@ def refusal_words(contract: Contract) -> str:
     if contract.sums:
         return (
             "The owner's program refuses a question of another contract, a question at any other "
-            "point than the start, and a second question. No refusal depends on a record."
+            "point than the start, and a second question. No refusal depends on a record, so a "
+            "refusal reveals nothing about records."
         )
     where = " in any coordinate" * (contract.bounds.norm == 1)
     ball = format_number(contract.bounds.theta_max)
     return (
         "The owner's program refuses a question of another contract, a point further than "
         f"{ball} from the start{where}, a round out of turn, a round that it has answered, and any "
-        "further question. No refusal depends on a record."
+        "further question. No refusal depends on a record, so a refusal reveals nothing about "
+        "records."
     )
 
 
@@ -344,7 +265,7 @@ def clipping_words(contract: Contract) -> str:
         if at.target_bound is not None:
             bound = format_number(at.target_bound)
             kept = f", and its target is moved to within {bound} of the start model's prediction"
-        longest = format_number(coordinates.longest_gradient)
+        longest = format_number(Coordinates.of(coordinates).longest_gradient)
         said = f"Each record is {radius}{kept}; so no gradient is longer than {longest}"
     rows = at.rows_per_person
     persons = f" At most {rows} rows of one person count." * (rows > 1)
@@ -501,27 +422,3 @@ def error_words(contract: Contract) -> str:
     """Name the error that the model minimises."""
     loss = LOSSES[contract.loss.name]
     return loss.measure or f"mean {loss.name} loss"
-
-
-def left_out_words(names: Sequence[str]) -> str:
-    """Name the owners that sold nothing; empty where all sold."""
-    if not names:
-        return ""
-    are = "is" if len(names) == 1 else "are"
-    return f"{join_words(names)} sold nothing and {are} not a party to the contract."
-
-
-def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:
-    """Warnings about a result before it becomes a contract."""
-    if not content["equilibrium"]["converged"]:
-        rest = "no equilibrium was certified"
-        yield f"{rest}: some owner may gain by selling another budget"
-    if content["learner"]["buying_pays"] is None:
-        yield "the value of a better model is not stated, so it is unknown whether buying pays"
-    elif not content["learner"]["buying_pays"]:
-        yield "by the forecast, buying does not pay the learner"
-    checked = content["validation"]
-    if checked is None:
-        yield "nothing was trained, so the forecast was not tested"
-    elif not checked["agrees"]:
-        yield "training disagreed with the forecast"

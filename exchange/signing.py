@@ -90,10 +90,8 @@ def check_signature(
     format, body: as `PartyKey.sign` was given them.
     where: the place of the message, for errors.
 
-    Raises
-    ------
-    BadSignature
-        If there is another signature or none; or one where the exchange is not signed.
+    Raises a BadSignature if there is another signature or none; or one where the exchange is not
+    signed.
     """
     if public is None and signature is None:
         return
@@ -112,10 +110,7 @@ def check_signature(
 def make_key_file(path: Path) -> PartyKey:
     """Make a key in a new file that its user alone can read; its public part goes beside it.
 
-    Raises
-    ------
-    InputError
-        If a file is there, or the disk refuses.
+    Raises an InputError if a file is there, or the disk refuses.
     """
     place = check_place(path, "FILE")
     if place.exists():
@@ -135,10 +130,7 @@ def public_place(path: Path) -> Path:
 def read_key(path: Path) -> PartyKey:
     """Read the key in a file.
 
-    Raises
-    ------
-    InputError
-        If there is none, or others can read the file.
+    Raises an InputError if there is none, or others can read the file.
     """
     where = str(path)
     content = parse_canonical(read_bytes(path, private=True), where)
@@ -147,13 +139,3 @@ def read_key(path: Path) -> PartyKey:
     if not known or not HEX.fullmatch(secret):
         raise InputError(where, "must be a key that dpmarket key made", "something else")
     return PartyKey(bytes.fromhex(secret))
-
-
-def read_public(text: str, where: str) -> str:
-    """Read a public key: 64 hexadecimal digits, or a file that holds them."""
-    if HEX.fullmatch(text):
-        return text
-    digits = read_bytes(Path(text), 200).decode("ascii", "replace").strip()
-    if not HEX.fullmatch(digits):
-        raise InputError(where, "must be a public key that dpmarket key shows", "something else")
-    return digits

@@ -17,11 +17,7 @@ from pydantic import ConfigDict, Field, FiniteFloat
 
 from exchange.contract import Contract
 from exchange.messages import Digest, Message, Name, Round, parse_signed
-from exchange.owner.answers import (
-    SHOWN,
-    account_head,
-    find_account,
-)
+from exchange.owner.answers import SHOWN, account_head, find_account
 from exchange.owner.kept import kept_folder, list_sights
 from learning.canonical import read_bytes
 from learning.errors import InputError
@@ -89,10 +85,8 @@ class Statement(Message):
 def make_statement(contract: Contract, owner: str, ledger: LedgerFile) -> Statement:
     """Make the statement of the account that a contract opened for an owner.
 
-    Raises
-    ------
-    InputError
-        If the contract has no such owner, or the ledger no account of this very contract.
+    Raises an InputError if the contract has no such owner, or the ledger no account of this very
+    contract.
     """
     account = find_account(contract, owner, ledger)
     if account is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Annotated, Literal, Protocol, TypeVar
+from functools import cache, cached_property
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,8 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
-from learning.canonical import parse_canonical
-from learning.declaration import LARGEST, SMALLEST
+from learning.arrays import LARGEST, SMALLEST
+from learning.canonical import encode_canonical, parse_canonical, sha256_digest
 from learning.errors import InputError
 from learning.phrases import is_readable
 
@@ -268,24 +269,42 @@ class LossTerms(BaseModel):
     name: str
 
 
-class Encoded(Protocol):
-    """A content with bytes of its own."""
+class Signable(ABC):
+    """Content that a party can sign: its bytes in canonical form, and their digest."""
+
+    signature: str | None
 
     @property
-    def raw(self) -> bytes: ...
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """All of it but the signature."""
+
+    @cached_property
+    def body(self) -> bytes:
+        """The bytes that a signature covers."""
+        return encode_canonical(self.content)
+
+    @cached_property
+    def raw(self) -> bytes:
+        """The bytes of the file, with the signature if there is one."""
+        if self.signature is None:
+            return self.body
+        return encode_canonical(self.content | {"signature": self.signature})
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the bytes that a signature covers, the name of the content."""
+        return sha256_digest(self.body)
 
 
-Parsed = TypeVar("Parsed", bound=Encoded)
+Parsed = TypeVar("Parsed", bound=Signable)
 
 
 def parse_message(form: type[Parsed], raw: bytes, where: str) -> Parsed:
     """Parse canonical bytes as a form; no value of them is shown.
 
-    Raises
-    ------
-    InputError
-        If they are not canonical, or this program would write them otherwise, such as 1.0 for 1; or
-        with the first key that is missing, unknown or of another kind.
+    Raises an InputError if they are not canonical, or this program would write them otherwise, such
+    as 1.0 for 1; or with the first key that is missing, unknown or of another kind.
     """
     parse_canonical(raw, where)
     with naming_fault(where):

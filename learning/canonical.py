@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 REMEDY = "Name another one."
 LARGEST = 2**25  # bytes of a file: a contract of a thousand parameters has some 25 MB
@@ -46,10 +46,8 @@ def sha256_digest(raw: bytes) -> str:
 def parse_canonical(raw: bytes, where: str) -> dict[str, Any]:
     """Decode canonical bytes.
 
-    Raises
-    ------
-    InputError
-        If they are no JSON object, or not the canonical bytes of it. The message shows no content.
+    Raises an InputError if they are no JSON object, or not the canonical bytes of it. The message
+    shows no content.
     """
     try:
         content = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
@@ -77,10 +75,8 @@ def read_bytes(path: Path, largest: int = LARGEST, *, private: bool = False) -> 
     ----------
     private: whether nobody but its user may be able to read it.
 
-    Raises
-    ------
-    InputError
-        If it is no file, larger than any that this program writes, or open to others.
+    Raises an InputError if it is no file, larger than any that this program writes, or open to
+    others.
     """
     where = str(path)
     handle = None
@@ -99,7 +95,7 @@ def read_bytes(path: Path, largest: int = LARGEST, *, private: bool = False) -> 
         with open(handle, "rb", closefd=False) as file:
             raw = b"" if status.st_size > largest else file.read(largest + 1)
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(where, "must be a file that can be read", found) from None
     finally:
         if handle is not None:
@@ -117,10 +113,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
     private: whether only its owner may read it; the system's default unless given.
     room: bytes that the disk must have room for, so that success does not depend on the content.
 
-    Raises
-    ------
-    InputError
-        If the disk refuses; an earlier file then stays.
+    Raises an InputError if the disk refuses; an earlier file then stays.
     """
     # a name that no reader takes for a message, in the same folder, for an atomic replacement
     part = path.with_name(f".{secrets.token_hex(8)}.part")
@@ -137,7 +130,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
         os.replace(part, path)
         sync_folder(path.parent)
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(str(path), "must be a file that can be written", found) from None
     finally:
         with suppress(OSError):
@@ -147,10 +140,7 @@ def write_atomically(path: Path, raw: bytes, *, private: bool = False, room: int
 def lock_file(handle: int) -> bool:
     """Lock an open file until it is closed or its program ends; False where files cannot be locked.
 
-    Raises
-    ------
-    BlockingIOError
-        If another program has locked it.
+    Raises a BlockingIOError if another program has locked it.
     """
     try:
         import fcntl
@@ -171,11 +161,8 @@ def check_place(out: Path, key: str = "--out") -> Path:
     out : what the user named.
     key : how the user named it, for the error.
 
-    Raises
-    ------
-    InputError
-        If the name is too long, passes through something that is no folder or a link to nothing, or
-        lies where one may not write.
+    Raises an InputError if the name is too long, passes through something that is no folder or a
+    link to nothing, or lies where one may not write.
     """
     rule = "must be a place that can be written to"
     try:
@@ -191,7 +178,7 @@ def check_place(out: Path, key: str = "--out") -> Path:
                 os.lstat(above / part)
         tempfile.TemporaryFile(dir=above).close()
     except OSError as error:
-        raise InputError(key, rule, f"{out}: {error.strerror}", REMEDY) from None
+        raise InputError(key, rule, f"{out}: {describe_system_error(error)}", REMEDY) from None
     return place
 
 

@@ -31,6 +31,7 @@ from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import core_schema
 
+from learning.arrays import LARGEST, SMALLEST
 from learning.errors import InputError
 
 PLAIN: dict[Any, str] = {
@@ -42,8 +43,6 @@ PLAIN: dict[Any, str] = {
     Any: "any value",
 }
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
-LARGEST = 1e15  # sizes of numbers but 0: squares of squares of these are still numbers
-SMALLEST = 1e-50
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number
 
 

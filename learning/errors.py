@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -42,67 +40,13 @@ class InputError(ValueError):
         return (self,)
 
 
-class InputErrors(InputError):
-    """Several broken rules of one input; the message is that of the first.
+def describe_system_error(error: OSError) -> str:
+    """Name what the system reported, as the finding of an error.
 
-    Parameters
-    ----------
-    errors : at least one.
+    >>> describe_system_error(OSError(2, "No such file or directory"))
+    'the system error "No such file or directory"'
     """
-
-    def __init__(self, errors: Sequence[InputError]) -> None:
-        first = errors[0]
-        super().__init__(first.key, first.rule, first.found, first.remedy)
-        self._all = tuple(one for error in errors for one in error.all)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return InputErrors, (self._all,)
-
-    @property
-    def all(self) -> tuple[InputError, ...]:
-        """All checked rules that the input breaks."""
-        return self._all
-
-
-def collect_errors(*checks: Callable[[], object]) -> None:
-    """Make all checks and collect their errors.
-
-    Parameters
-    ----------
-    checks : each raises an InputError where its rule is broken.
-
-    Raises
-    ------
-    InputErrors
-        With the error of each failed check.
-    """
-    errors = []
-    for check in checks:
-        try:
-            check()
-        except InputError as error:
-            errors.append(error)
-    if errors:
-        raise InputErrors(errors)
-
-
-def check_extra(key: str, extra: str, *modules: str) -> None:
-    """Refuse work that needs a missing optional extra before it begins.
-
-    Parameters
-    ----------
-    key : the command, option or call that needs it.
-    extra : its name in ``pip install "dpmarket[extra]"``.
-    modules : its modules.
-
-    Raises
-    ------
-    InputError
-    """
-    lacking = [module for module in modules if find_spec(module) is None]
-    if lacking:
-        remedy = f'Install it: pip install "dpmarket[{extra}]".'
-        raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
+    return f'the system error "{error.strerror or error or type(error).__name__}"'
 
 
 def explain_fault(error: Exception) -> InputError | None:
@@ -141,13 +85,3 @@ def check_current_folder() -> None:
         raise InputError(
             "the current folder", "must exist", found, "Change to another folder."
         ) from None
-
-
-def describe_error(error: BaseException) -> str:
-    """Describe what a user's code raised, in one line."""
-    where = ""
-    text = str(error)
-    if isinstance(error, SyntaxError):
-        text = error.msg
-        where = f" in line {error.lineno}" * bool(error.lineno)
-    return " ".join(f"{type(error).__name__}{where}: {text}".split())

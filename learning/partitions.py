@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from learning.data.rows import Rows
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.phrases import format_value
 from learning.table_file import ROW_LABELS, check_kinds, check_names
 
@@ -129,7 +129,7 @@ def _list_files(folder: Path, key: str) -> tuple[Path, ...]:
     try:
         entries = os.listdir(folder)
     except OSError as error:
-        raise InputError(key, "must be readable", error.strerror or "an error") from None
+        raise InputError(key, "must be readable", describe_system_error(error)) from None
     found = sorted(name for name in entries if not name.startswith(IGNORED))
     parts = {path.name for path in folder.glob("*.parquet") if path.is_file()}
     others = [name for name in found if name not in parts]

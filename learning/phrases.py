@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learning.privacy.claims import bound_belief
@@ -54,16 +54,6 @@ def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def format_money(value: float | None, currency: str = "") -> str:
-    """Format an amount of money in its currency; a plain number where there is none.
-
-    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(math.nan, "EUR")
-    ('1,040 EUR', '–')
-    """
-    amount = format_number(value)
-    return amount + HARD_SPACE + currency if currency and amount != UNKNOWN else amount
-
-
 def format_percent(value: float | None, digits: int = 3) -> str:
     """Format a share in percent, to three digits and never finer than a thousandth of a percent.
 
@@ -80,26 +70,6 @@ def format_percent(value: float | None, digits: int = 3) -> str:
     if 0 < value < 1e-5:
         return f"less than 0.001{HARD_SPACE}%"
     return format_number(100 * value, digits) + HARD_SPACE + "%"
-
-
-def format_interval(
-    low: float | None, high: float | None, show: Callable[[float | None], str] = format_number
-) -> str:
-    """Format an interval: "1.8 to 2.6", or one number where both ends read the same.
-
-    >>> format_interval(1.0, 2.5), format_interval(2.0, 2.0001)
-    ('1 to 2.5', '2')
-    >>> format_interval(1.0, 2.5, lambda value: format_money(value, "EUR")).replace(HARD_SPACE, " ")
-    '1 to 2.5 EUR'
-    """
-    first = show(low)
-    last = show(high)
-    if first == last:
-        return first
-    unit = last.rpartition(HARD_SPACE)[1:]
-    if unit[0] and not first.startswith("less") and "×" not in first + last:
-        first = first.removesuffix("".join(unit))  # a unit at the end counts for both
-    return f"{first} to {last}"
 
 
 def read_limit(value: float | None) -> float:

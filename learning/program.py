@@ -19,7 +19,7 @@ from typing import Annotated, Any, NoReturn, get_args, get_origin
 
 import typer
 
-from learning.errors import InputError, check_current_folder, explain_fault
+from learning.errors import InputError, check_current_folder, describe_system_error, explain_fault
 
 UNREAD = 1
 INTERRUPTED = 130
@@ -117,7 +117,8 @@ def run_program(app: typer.Typer, name: str) -> NoReturn:
             fail(name, str(explain_fault(error)))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not printed goes nowhere
         if error.errno != errno.EPIPE:
-            fail(name, f"standard output: must take what is printed; found {error.strerror}.")
+            found = describe_system_error(error)
+            fail(name, f"standard output: must take what is printed; found {found}.")
         status = UNREAD
     except Exception as error:
         fault = explain_fault(error)

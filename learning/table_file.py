@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.cells import EXACT_WHOLE, MISSING_MARKS, Columns, cell_text
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.phrases import format_value
 
 DELIMITERS = (",", ";", "\t")
@@ -40,10 +40,7 @@ def read_content(path: Path, key: str, remedy: str = "") -> bytes:
     key: where the file was named, for errors.
     remedy: what to do where there is none.
 
-    Raises
-    ------
-    InputError
-        If it is no file, cannot be read, or is empty.
+    Raises an InputError if it is no file, cannot be read, or is empty.
     """
     if os.path.isdir(path):
         raise InputError(key, "must be a file", "a folder", "Name the CSV or Parquet file in it.")
@@ -58,7 +55,7 @@ def read_content(path: Path, key: str, remedy: str = "") -> bytes:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(key, "must be a whole gzip file", " ".join(str(error).split())) from None
     except OSError as error:
-        raise InputError(key, "must be readable", error.strerror or "an error") from None
+        raise InputError(key, "must be readable", describe_system_error(error)) from None
     if not content.strip(BYTE_ORDER_MARK + b" \t\r\n"):
         raise InputError(key, "must have rows and columns", "an empty file")
     return content
@@ -70,10 +67,8 @@ def find_dialect(content: bytes, key: str) -> tuple[str, list[str]]:
     The delimiter cuts the first rows into the most fields, evenly where one does: short last rows
     happen in good files too, so an uneven cut into many fields beats no cut at all.
 
-    Raises
-    ------
-    InputError
-        If the content is no text, has no rows, or its first row is not as long as the header.
+    Raises an InputError if the content is no text, has no rows, or its first row is not as long as
+    the header.
     """
     _check_text(content, key)
     text = content.removeprefix(BYTE_ORDER_MARK)
@@ -148,14 +143,17 @@ def check_kinds(kinds: Mapping[str, Any], key: str) -> None:
 def read_parquet(content: bytes, key: str) -> Any:
     """Read Parquet as an Arrow table with plain names, without the row labels of pandas.
 
-    Raises
-    ------
-    InputError
-        If it is damaged, or its columns have no names or hold something else than values.
+    Raises an InputError if it is damaged, or its columns have no names or hold something else than
+    values.
     """
-    import pyarrow as pa  # loads file systems and their network: a tenth of a second
-    import pyarrow.parquet as pq
-
+    try:
+        import pyarrow as pa  # loads file systems and their network: a tenth of a second
+        import pyarrow.parquet as pq
+    except ImportError:
+        remedy = "Install pyarrow, or export the table as CSV."
+        raise InputError(
+            key, "must be CSV where pyarrow is not installed", "Parquet", remedy
+        ) from None
     try:
         table = pq.ParquetFile(pa.BufferReader(content)).read()
     except (pa.ArrowException, OSError) as error:
@@ -207,10 +205,7 @@ def read_as_written(
     names: the columns.
     option: the option that names the file.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, empty or no table, or lacks a column.
+    Raises an InputError if the file is missing, empty or no table, or lacks a column.
     """
     key = f"{path}: {option}"
     content = read_content(Path(path), key)
@@ -258,10 +253,7 @@ def read_csv_rows(content: bytes, delimiter: str, key: str) -> Iterator[list[str
 
     Lines without a field are skipped.
 
-    Raises
-    ------
-    InputError
-        If a row is longer than the header, or a quoted cell has no end.
+    Raises an InputError if a row is longer than the header, or a quoted cell has no end.
     """
     end = f"\0{delimiter}\0"  # two cells that no text holds; one where a quoted cell has no end
     blanks = " \r\n" if delimiter == "\t" else " \t\r\n"

@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from threading import RLock
 from typing import Any, TypeVar
 
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.extras import check_extra
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
@@ -216,8 +217,8 @@ def _result(client: Any, future: Any) -> Any:
                 if not client.nthreads():
                     raise CommClosedError("no worker is left") from None
     except ModuleNotFoundError as error:
-        remedy = "Install the same version of dpmarket there."
-        raise InputError(KEY, "must have this program", error, remedy) from None
+        remedy = "Install it there."
+        raise InputError(KEY, "must have the same version of dpmarket", error, remedy) from None
     except (KilledWorker, CancelledError, CommClosedError):
         rule = "must run until their work is done"
         remedy = "Give them more memory, or start fewer."

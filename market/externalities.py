@@ -95,7 +95,7 @@ def checked_correlation(correlation: Any, n_owners: int) -> float | Array:
         number = float(as_parameter(key, correlation, at_least=-np.inf))
         least = -1 / max(n_owners - 1, 1)
         if not least <= number <= 1:
-            raise InputError(key, f"of {n_owners} owners' data lies in [{least:.3g}, 1]", number)
+            raise InputError(key, f"must lie in [{least:.3g}, 1] for {n_owners} owners", number)
         return number
     try:
         matrix = np.array(correlation, dtype=float)
@@ -313,7 +313,7 @@ def spillover_game(game: Game, common: Externalities) -> Game:
     if not game.policy.additive:
         rule = "cannot be used with a policy that computes all budgets at once"
         remedy = "Take another policy, such as proportional or marginal."
-        raise InputError("externalities", rule, "it", remedy)
+        raise InputError("externalities", rule, remedy=remedy)
     owners = game.owners
     correlation = common.correlation_of(len(owners))
     worth = leak_valuations(owners, common)

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from learning.canonical import check_place
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.progress import Progress, count_progress
 from learning.threads import one_blas_thread
 from reproduction.drawing import render_svg
@@ -129,7 +129,8 @@ def check_folder_of_items(out: Path, items: Iterable[Item]) -> Path:
         for path in (numbers, figure):
             if path.is_dir() or (path.exists() and not facts.exists()):
                 rule = "must be a new folder or an earlier one"
-                raise InputError("--out", rule, f"{path}, not ours", "Name another one.")
+                found = f"{path}, which is of something else"
+                raise InputError("--out", rule, found, "Name another one.")
     return folder
 
 
@@ -191,7 +192,7 @@ def write_text(path: Path, text: str) -> None:
     except OSError as error:
         rule = "must be a place that can be written to"
         remedy = "What is done is kept: start the same command again."
-        raise InputError(str(path), rule, error.strerror or error, remedy) from None
+        raise InputError(str(path), rule, describe_system_error(error), remedy) from None
 
 
 def _describe_data(item: Item, setting: Setting) -> Facts:

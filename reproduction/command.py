@@ -45,7 +45,7 @@ class Effort:
     ----------
     quick : Coarse grids and few runs.
     seed : Of everything that items draw.
-    seeds : Seeds of each market, for calibration and intervals.
+    seeds : Seeds of each market, for calibration, intervals and differing.
     """
 
     quick: bool = False
@@ -68,7 +68,7 @@ def reproduce(
     each.
 
     Without --data, generated tables replace data sets that are not bundled, and figures say so. The
-    studies protocol, calibration and intervals test the program's own forecasts.
+    studies protocol, calibration, intervals and differing test the program's own forecasts.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reproduction import bounds, collaboration, errata, rivals, thesis, timing, weighted
 from reproduction.calibration import run_calibration
+from reproduction.differing import run_differing
 from reproduction.intervals import run_intervals
 from reproduction.item import Item
 from reproduction.protocol import run_protocol
@@ -21,4 +22,5 @@ STUDIES = {
     "protocol": run_protocol,
     "calibration": run_calibration,
     "intervals": run_intervals,
+    "differing": run_differing,
 }

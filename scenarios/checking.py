@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from learning.errors import collect_errors
+from learning.collected_errors import collect_errors
 from learning.forecast.choice import list_open_ways
 from market.game.game import Game
 from scenarios.drivers.arrivals import arriving

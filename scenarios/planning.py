@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from learning.data.encoded import feature_bound
 from learning.errors import InputError
 from learning.forecast.choice import make_planner
 from learning.forecast.inputs import PlanningInputs, PublicOwners
@@ -81,7 +82,7 @@ def planning_inputs(
         decided[0],
         owners,
         data.public,
-        data.encoder.feature_bound,
+        feature_bound(data.encoder),
         data.encoder.target.bound,
         data.pooled,
         scenario.seed,

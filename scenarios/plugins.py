@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from learning.errors import InputError, describe_error
+from learning.errors import InputError
 
 OPTION = "--plugin"
 LOADED: dict[Path, str] = {}  # files that this process has run -> SHA-256 of their text
@@ -54,3 +54,13 @@ def _load_plugin(place: Path) -> None:
         found = f"{place.name}: {describe_error(error)}"
         raise InputError(OPTION, "must run without an error", found) from None
     LOADED[place] = digest
+
+
+def describe_error(error: BaseException) -> str:
+    """Describe what a user's code raised, in one line."""
+    where = ""
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        text = error.msg
+        where = f" in line {error.lineno}" * bool(error.lineno)
+    return " ".join(f"{type(error).__name__}{where}: {text}".split())

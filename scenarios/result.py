@@ -244,7 +244,7 @@ def load_result(folder: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         rule = f"must be a result folder with {CONTENT}"
-        found = "one that is no JSON"
+        found = "a file that is no JSON"
         if isinstance(error, OSError):
             found = "none"
         raise InputError(str(folder), rule, found, "Make one with dpmarket run.") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from learning.losses.loss import TrainingCost
 from learning.privacy.claims import Claim
 from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
-from learning.training.engine import Trained
+from learning.training.engine import Trained, charge_training
 from learning.training.paths import Paths
 from market.analysis.optimum import Optimum, social_optimum
 from market.equilibrium.solver import Equilibrium
@@ -394,6 +394,22 @@ class Run:
     def decision(self) -> Decision | None:
         """Decisions to buy or not, training by training; None where every model is bought."""
         return decide_to_buy(self)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Spending of the owners in the first training: a part where it ends at pilot answers."""
+        assert self.trained is not None
+        task = self.trained.task
+        if task is None or self.decision is None or self.decision.goes_on:
+            return self.trained.ledger
+        share = self.scenario.learner.pilot
+        assert share is not None
+        owners = tuple(
+            replace(one, epsilon=share * cast(float, one.epsilon)) for one in task.owners
+        )
+        ledger = Ledger()
+        charge_training(replace(task, owners=owners), [1] * len(owners), ledger)
+        return ledger
 
     @property
     def has_model(self) -> np.ndarray:

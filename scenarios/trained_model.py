@@ -11,7 +11,8 @@ import pandas as pd
 
 from learning.calls import check_arguments
 from learning.cells import TRUTH, as_text
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.extras import check_extra
 from scenarios.model_file import HandedOver, from_json
 from scenarios.tables.reading import texts
 
@@ -134,7 +135,7 @@ class TrainedModel:
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             found = f"no {', '.join(map(repr, missing[:5]))}" + " ..." * (len(missing) > 5)
-            raise InputError("predict", "needs every column that the model looks at", found)
+            raise InputError("predict", "needs every column that the model uses", found)
         encoder = self.made.model.encoder
         numbers = {name: _read_floats(frame[name]) for name in encoder.numbers.names}
         return numbers | {name: _read_texts(frame[name]) for name in encoder.categories.names}

@@ -24,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from learning.errors import InputError, describe_error
+from learning.errors import InputError
 from market.game.game import Game
 from market.policies.base import ProfilePolicy
+from scenarios.plugins import describe_error
 from scenarios.schema.fields import suggest_name
 from scenarios.schema.kinds import User
 from scenarios.schema.scenario import Scenario

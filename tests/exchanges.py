@@ -10,6 +10,7 @@ import numpy as np
 from exchange.contract import CONTRACT, Contract, compute_claims
 from exchange.learner.agreed import sign_contract
 from exchange.learner.collector import agreed_plan
+from exchange.learner.noise import noise_of
 from exchange.messages import Gradient, Sums
 from exchange.signing import PartyKey
 from learning.losses.coordinates import Coordinates
@@ -198,7 +199,7 @@ def records(contract: Contract, name: str, seed: int = 0) -> tuple[np.ndarray, n
 def training(contract: Contract, *, runs: int = 1, seed: int = 0) -> Task:
     """The training that the contract is about, simulated with everybody's records."""
     coordinates = Coordinates.of(contract.coordinates)
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     plan = agreed_plan(contract)
     held = [coordinates.oracle(*records(contract, name, seed)) for name in contract.names]
     epsilon = [owner.epsilon for owner in contract.owners]

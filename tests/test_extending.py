@@ -71,7 +71,10 @@ def test_a_market_feature_reaches_terminal_report_result_and_reference(
     assert any("who may sell nothing" in line for line in key_lines(scenario_model()))
     assert any("Records of the owners under" in line for line in field_lines("result.json"))
     status, _, errors = dpmarket("check", "mine.toml", "--set", "time.periods=2")
-    assert status == 2 and "time: must be left out with [embargo], whose periods" in errors
+    assert (
+        status == 2
+        and "time: must be left out in a scenario with [embargo], whose periods" in errors
+    )
     status, _, errors = dpmarket("check", "mine.toml", "--set", 'embargo.owner="a"')
     assert (
         status == 2

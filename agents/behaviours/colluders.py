@@ -41,8 +41,8 @@ class Colluders(Behaviour):
         """Refuse more than can be searched together."""
         if count > LARGEST:
             rule = (
-                f"must be at most {LARGEST} owners of one name: all that they could do together "
-                "is searched"
+                f"must be at most {LARGEST} owners of one name: the program searches all that they "
+                "can do together"
             )
             raise InputError(f"{self.where}.colluders", rule, f"{count} in {self.name}")
 

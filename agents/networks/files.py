@@ -20,7 +20,7 @@ from agents.networks.base import (
     named_graph,
 )
 from learning.declaration import format_value, parameter
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -86,7 +86,7 @@ def read_graph(path: Path, parties: Parties, *, directed: bool) -> Graph[str]:
             return _parse_edge_list(text, parties, directed=directed)
         graph = nx.read_graphml(path, force_multigraph=True)
     except OSError as error:
-        found = f"{path}: {error.strerror}"
+        found = f"{path}: {describe_system_error(error)}"
         raise made("must be a file that can be read", found) from None
     except UnicodeDecodeError:
         raise made("must be text in UTF-8, or GraphML", str(path)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,16 +23,39 @@ STUCK = 3  # status: answers that cannot be used hold it up
 WAITING = 4  # status: answers are missing, and nothing is wrong
 
 
+@dataclass(frozen=True, kw_only=True)
+class Taking:
+    """Which answers are taken in, and when.
+
+    Parameters
+    ----------
+    close : Go on without missing owners if the contract allows it; they stay out.
+    accept NAME : Use this owner's answer although its numbers are suspicious.
+    follow : Take in each new answer until the model is made.
+    """
+
+    close: bool = False
+    accept: list[str] | None = None
+    follow: bool = False
+    every: PollOption = EVERY
+
+    def check(self, contract: Contract) -> None:
+        """Refuse owners that the contract does not have, and to close without a time to do it."""
+        for name in self.accept or []:
+            contract.owner(name)
+        if self.follow and self.close and contract.missing.hours is None:
+            rule = "can be used with --follow only if the contract sets hours for answers"
+            remedy = "Use --close alone when you want to close the round."
+            raise InputError("--close", rule, "none", remedy)
+
+
 @declare_command
 def collect(
     contract: ContractArg,
     answers: list[Path] | None = None,
     *,
     out: Path | None = None,
-    close: bool = False,
-    accept: list[str] | None = None,
-    follow: bool = False,
-    every: PollOption = EVERY,
+    taking: Taking,
     public: Path | None = None,
     key: KeyOption = None,
 ) -> int:
@@ -45,9 +69,6 @@ def collect(
     ----------
     answers [ANSWERS]... : Received answers, or the exchange's folder; none at first.
     out : The exchange's folder [default: the one among ANSWERS, else the contract's].
-    close : Go on without missing owners if the contract allows it; they stay out.
-    accept NAME : Use this owner's answer although its numbers are suspicious.
-    follow : Take in each new answer until the model is made.
     public FILE : The learner's own rows. If the model is clearly worse on them than guessing or the
         learner's own model, the own model is handed over instead.
     """
@@ -55,13 +76,7 @@ def collect(
 
     agreed = read_contract(contract)
     own_key = open_key(key, agreed, None)
-    for name in accept or []:
-        agreed.owner(name)
-    if follow and close and agreed.missing.hours is None:
-        rule = "can be used with --follow only if the contract sets hours for answers"
-        raise InputError(
-            "--close", rule, "none", "Use --close alone when you want to close the round."
-        )
+    taking.check(agreed)
     given = answers or []
     folders = [place for place in given if place.is_dir()]
     folder = out or next(iter(folders), contract.parent)
@@ -79,13 +94,13 @@ def collect(
             agreed,
             folder,
             close=closes,
-            accepted=accept or [],
+            accepted=taking.accept or [],
             now=now,
             rows=rows,
             key=own_key,
         )
 
-    step = _collect_answers(agreed, folder, came, take, close, every * follow)
+    step = _collect_answers(agreed, folder, came, take, taking.close, taking.every * taking.follow)
     if step.is_done or step.wrote is not None:
         return 0
     if step.is_stuck:
@@ -178,8 +193,9 @@ def step_lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:
         yield describe_used(contract, found)
     if found.stopped:
         yield (
-            "The answers grew from round to round, but in a successful training they shrink. So "
-            "the steps do not suit these records. Training went back to its start and stays there."
+            "The gradients in the answers became longer from round to round. In a training that "
+            "works they become shorter, so the agreed step sizes do not suit these records. The "
+            "training is discarded, and the model is the one that training started from."
         )
     if step.wrote is not None and query is not None and query.round == 1:
         yield from accepted_lines(contract, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exchange.command.options import KeyOption, Limits
 from learning.display import PlainTable
 from learning.errors import InputError
+from learning.phrases import join_words
 from learning.program import declare_command
 from learning.terminal import Terminal, titled
 
@@ -85,7 +87,7 @@ def contract(
 
 def read_owner_keys(given: list[str]) -> dict[str, str]:
     """Read owners' public keys, each given as NAME=FILE or NAME=DIGITS."""
-    from exchange.signing import read_public
+    from exchange.learner.agreed import read_public
 
     found = {}
     for text in given:
@@ -117,13 +119,7 @@ def write_contract(made: Contract, out: Path, *, force: bool) -> None:
 
 def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: list[str]) -> None:
     """Print the new contract's file, warnings, and the next command."""
-    from exchange.sentences import (
-        digest_words,
-        left_out_words,
-        party_words,
-        result_warnings,
-        signed_words,
-    )
+    from exchange.sentences import digest_words, party_words, signed_words
 
     name = f"{out}: {made.title or 'a data market'}"
     Terminal().say(
@@ -139,21 +135,45 @@ def print_contract(
     made: Contract, max_epsilon: float | None = None, max_delta: float | None = None
 ) -> None:
     """Print a contract in plain words, with the owner limits that it exceeds."""
-    from exchange import sentences
+    from exchange import owner_rows, sentences
 
-    refused = sentences.find_exceeded(made, max_epsilon, max_delta)
+    refused = owner_rows.find_exceeded(made, max_epsilon, max_delta)
     terminal = Terminal()
     # The digest stands before any text that the contract brings.
     terminal.say(titled("digest", made.digest, sentences.digest_words()))
     terminal.say(titled("signed", sentences.signed_words(made)))
     terminal.say(titled("contract", made.title or "a data market", sentences.party_words(made)))
-    rows = PlainTable("", *sentences.HEADS)
-    for row in sentences.owner_rows(made, refused):
+    rows = PlainTable("", *owner_rows.HEADS)
+    for row in owner_rows.owner_rows(made, refused):
         rows.add_row(*row)
     terminal.print()
     terminal.print(rows)
     terminal.print()
-    beliefs = sentences.compute_beliefs(made)
-    terminal.say(titled("limits", *sentences.limit_words(refused, beliefs)))
+    beliefs = owner_rows.compute_beliefs(made)
+    terminal.say(titled("limits", *owner_rows.limit_words(refused, beliefs)))
     for title, line in sentences.contract_lines(made):
         terminal.say(f"{title:12} {line}")
+
+
+def left_out_words(names: Sequence[str]) -> str:
+    """Name the owners that sold nothing; empty where all sold."""
+    if not names:
+        return ""
+    are = "is" if len(names) == 1 else "are"
+    return f"{join_words(names)} sold nothing and {are} not a party to the contract."
+
+
+def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:
+    """Warnings about a result before it becomes a contract."""
+    if not content["equilibrium"]["converged"]:
+        rest = "no equilibrium was certified"
+        yield f"{rest}: some owner may gain by selling another budget"
+    if content["learner"]["buying_pays"] is None:
+        yield "the value of a better model is not stated, so it is unknown whether buying pays"
+    elif not content["learner"]["buying_pays"]:
+        yield "by the forecast, buying does not pay the learner"
+    checked = content["validation"]
+    if checked is None:
+        yield "nothing was trained, so the forecast was not tested"
+    elif not checked["agrees"]:
+        yield "training disagreed with the forecast"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from learning.display import PlainTable, show_stages
-from learning.errors import check_extra
+from learning.extras import check_extra
 from learning.phrases import format_percent
 from learning.privacy.mechanisms import BEST
 from learning.program import declare_command

@@ -6,6 +6,7 @@ They are commands of `dpmarket`, and a program of their own with no simulator in
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from exchange.command.options import (
@@ -21,7 +22,7 @@ from exchange.command.options import (
 from learning.errors import InputError
 from learning.program import declare_command, make_app, run_program
 
-app = make_app()
+app = make_app(add_completion=False)
 
 
 @app.command()
@@ -51,19 +52,13 @@ def accept(
     from exchange.contract import open_key, read_contract
     from exchange.folder import acceptance_name
     from exchange.owner.accepting import Permissions
-    from exchange.owner.program import accept_and_print
+    from exchange.owner.program import OwnFiles, accept_and_print
 
     permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before, rehearsal)
     agreed = read_contract(contract)
-    accept_and_print(
-        agreed,
-        own.owner,
-        own.data,
-        own.ledger,
-        permissions,
-        key=open_key(own.key, agreed, own.owner),
-        out=out or contract.with_name(acceptance_name(own.owner)),
-    )
+    key = open_key(own.key, agreed, own.owner)
+    files = OwnFiles(agreed, own.owner, own.data, own.ledger, key, permissions)
+    accept_and_print(files, out or contract.with_name(acceptance_name(own.owner)))
 
 
 @app.command()
@@ -96,11 +91,12 @@ def answer(
     from exchange.owner.accepting import Permissions
 
     agreed = read_contract(contract)
+    files = program.OwnFiles(agreed, own.owner, own.data, own.ledger)
     if dry_run:
-        return program.print_preview(agreed, own.owner, own.data, own.ledger, query)
+        return program.print_preview(files, query)
     permissions = Permissions(limits.max_epsilon, limits.max_delta)
     key = open_key(own.key, agreed, own.owner)
-    party = program.open_party(agreed, own.owner, own.data, own.ledger, permissions, key)
+    party = program.open_party(replace(files, key=key, permissions=permissions))
     if follow:
         program.follow_folder(party, query, every)
     else:
@@ -157,9 +153,14 @@ def key(file: Path) -> None:
     own = read_key(file) if file.exists() else make_key_file(file)
     Terminal().say(
         titled("secret", f"{made}in {file}: it never leaves this machine"),
-        titled("public", own.public, f"in {public_place(file)}: send it to who makes the contract"),
+        titled("public", own.public, f"in {public_place(file)}: send it to the contract's maker"),
     )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run a command of the owner's program."""
     run_program(app, "dpmarket-owner")
+
+
+if __name__ == "__main__":
+    main()

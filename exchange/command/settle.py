@@ -49,7 +49,8 @@ def settle(
     out PATH : Folder of settlement.json and settlement.html [default: FOLDER].
     """
     from exchange.contract import open_key, read_contract
-    from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
+    from exchange.learner.exchange_files import read_exchange
+    from exchange.learner.settling import settle_exchange, sign_settlement
 
     agreed = read_contract(contract)
     own_key = None if key is None else open_key(key, agreed, None)
@@ -96,7 +97,7 @@ def judge_model(
         return None
     if public and aside:
         remedy = "Use --aside alone: rows kept back are the better test."
-        raise InputError("--aside", "replaces --public", "both", remedy)
+        raise InputError("--aside", "must not be given together with --public", "both", remedy)
     path = aside or public
     assert path is not None
     rows = read_public_records(path, contract, "--aside" if aside else "--public")

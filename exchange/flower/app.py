@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from learning.canonical import write_atomically
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 FLOWER = "1.41.0"  # the version that all of this was tried with
 PROJECT = f"""\
@@ -68,7 +68,7 @@ def write_app(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
         raise InputError(str(folder), "must be a folder that can be made", found) from None
     texts = {"pyproject.toml": PROJECT, "LICENSE": LICENSE}
     texts |= {f"{side}_side.py": SIDE.format(side=side) for side in ("owner", "learner")}

@@ -26,7 +26,7 @@ from learning.arrays import Array
 from learning.canonical import read_bytes, write_atomically
 from learning.declaration import Count, Declaration, Positive, Probability
 from learning.errors import InputError
-from learning.privacy.gaussian import Gaussian
+from learning.privacy.accounting import GaussianAccounting
 from learning.privacy.ledger import Budget
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.secure_noise import add_noise, measurement, rounding_factor, scale_for
@@ -70,9 +70,9 @@ class Gate(Declaration):
     data: str = ""
 
     @cached_property
-    def mechanism(self) -> Gaussian:
+    def mechanism(self) -> GaussianAccounting:
         """Gaussian noise under zCDP, which OpenDP's own map confirms."""
-        return Gaussian(delta=self.delta, accounting="zcdp")
+        return GaussianAccounting(delta=self.delta, accounting="zcdp")
 
     @property
     def sensitivity(self) -> float:

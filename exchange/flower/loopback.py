@@ -16,7 +16,8 @@ from pathlib import Path
 from exchange.flower.app import write_app
 from exchange.flower.relay import Settings
 from exchange.folder import MODEL
-from learning.errors import InputError, check_extra
+from learning.errors import InputError
+from learning.extras import check_extra
 
 HOST = "127.0.0.1"
 CONNECTION = "exchange"

@@ -25,6 +25,7 @@ from exchange.messages import (
 )
 from exchange.signing import BadSignature
 from exchange.terms import parse_message
+from exchange.widths import answer_lengths, expected_lengths
 from learning.canonical import read_bytes, sha256_digest, write_atomically
 from learning.errors import InputError
 
@@ -132,7 +133,9 @@ def answers_question(answer: Answer, owner: str, asked: Query) -> bool:
     """Test whether an answer is this owner's, and to this question."""
     said = (answer.contract, answer.query, answer.round, answer.owner)
     about = (asked.contract, asked.digest, asked.round, owner)
-    return said == about and answer.lengths == answer.lengths_for(len(asked.point))
+    return said == about and answer_lengths(answer) == expected_lengths(
+        type(answer), len(asked.point)
+    )
 
 
 def await_answer(

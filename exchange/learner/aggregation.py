@@ -9,8 +9,8 @@ from exchange.secure.agreement import check_counts, owner_budget
 from exchange.terms import AggregationTerms, OwnerTerms
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
+from learning.privacy.accounting import Accounting
 from learning.privacy.distributed import NoisePart
-from learning.privacy.mechanism import Mechanism
 from learning.privacy.release_sums import joint_distance, joint_weights
 from learning.privacy.secure_noise import FINE, SCALE_STEPS
 
@@ -27,7 +27,7 @@ def least_owners(owners: int, colluders: int) -> int:
 def agree_aggregation(
     coordinates: PublicCoordinates,
     owners: Sequence[OwnerTerms],
-    mechanism: Mechanism,
+    mechanism: Accounting,
     colluders: int,
     threshold: int,
 ) -> AggregationTerms:

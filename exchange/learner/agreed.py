@@ -9,10 +9,11 @@ from typing import Any
 from exchange.contract import CONTRACT, Contract, compute_claims, parse_contract
 from exchange.learner.aggregation import agree_aggregation, least_owners
 from exchange.learner.opening import derive_opening, public_opening
-from exchange.signing import PartyKey
+from exchange.signing import HEX, PartyKey
 from exchange.terms import LONGEST, AggregationTerms, MissingRule, naming_fault
 from learning.canonical import parse_canonical, read_bytes
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 from learning.phrases import read_limit
 from learning.privacy.ledger import visible_name
 from scenarios.output.manifest import MANIFEST
@@ -103,9 +104,7 @@ def contract_from_result(
     """
     protocol = read_protocol(folder)
     place = str(folder / PROTOCOL)
-    if records is not None and not (visible_name(records) and len(records) <= LONGEST_NAME):
-        rule = f"must be a name with visible characters, at most {LONGEST_NAME} characters"
-        raise InputError("--records", rule, f"{len(records)} characters")
+    _check_name(records)
     terms = {key: value for key, value in protocol.items() if key not in APART}
     terms |= {"format": CONTRACT, "claims": []}
     terms["records"] = protocol.get("records") if records is None else records
@@ -132,6 +131,13 @@ def contract_from_result(
         raise
     except DAMAGE:
         raise _damaged(place) from None
+
+
+def _check_name(records: str | None) -> None:
+    """Refuse a name of records that cannot be shown."""
+    if records is not None and not (visible_name(records) and len(records) <= LONGEST_NAME):
+        rule = f"must be a name with visible characters, at most {LONGEST_NAME} characters"
+        raise InputError("--records", rule, f"{len(records)} characters")
 
 
 def _agree_aggregation(terms: Mapping[str, Any], colluders: int) -> AggregationTerms:
@@ -201,7 +207,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         raise _explain_none(folder, result)
     changed = changed_facts(folder)
     if changed or not (folder / MANIFEST).is_file():
-        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which tells"
+        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which shows changes"
         raise InputError(str(folder), "must be a result just as it was written", found, AGAIN)
     protocol = parse_canonical(read_bytes(place), str(place))
     if protocol.get("format") != FORMAT:
@@ -221,7 +227,7 @@ def read_protocol(folder: Path) -> dict[str, Any]:
         first, *others = refused
         if others:
             also = ", ".join(one.key for one in others)
-            remedy = f"{first.remedy} Also in the way: {also}."
+            remedy = f"{first.remedy} Change these, too: {also}."
             first = InputError(first.key, first.rule, first.found, remedy)
         raise InputErrors([first, *others])
     return protocol
@@ -242,3 +248,13 @@ def _explain_none(folder: Path, result: Mapping[str, Any]) -> InputError:
         found = "one in which no answer is worth its noise, and the learner keeps its own model"
         return InputError(place, rule, found)
     return InputError(place, f"must hold {PROTOCOL}", "a result of an earlier version", AGAIN)
+
+
+def read_public(text: str, where: str) -> str:
+    """Read a public key: 64 hexadecimal digits, or a file that holds them."""
+    if HEX.fullmatch(text):
+        return text
+    digits = read_bytes(Path(text), 200).decode("ascii", "replace").strip()
+    if not HEX.fullmatch(digits):
+        raise InputError(where, "must be a public key that dpmarket key shows", "something else")
+    return digits

@@ -52,7 +52,7 @@ def fails_on_rows(contract: Contract, theta: Array, rows: Records) -> bool:
         If training does not start from the learner's own model, or the rows are too few.
     """
     if not np.any(contract.bounds.start):
-        rule = "needs the learner's own model in the contract, to be kept in the other's place"
+        rule = "needs the learner's own model in the contract, which it may keep"
         raise InputError("--public", rule, "none", "Leave --public out.")
     loss = LOSSES[contract.loss.name]
     sample = PublicSample(rows.x, rows.y, contract.training.regularisation, loss)

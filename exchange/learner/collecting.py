@@ -38,7 +38,7 @@ from exchange.owner.table import Records
 from exchange.signing import PartyKey
 from learning.arrays import Array
 from learning.canonical import lock_file, read_bytes, sha256_digest, write_atomically
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.losses.coordinates import Coordinates
 from learning.training.model import Model
 from scenarios.model_file import HandedOver, to_json
@@ -48,8 +48,8 @@ YOUNG = 1.0  # seconds within which a file that is written may not be locked yet
 OLD = 60.0  # seconds after which no program is still writing a file
 PATIENCE = 60.0  # seconds that the folder may be away, or a file in it be half there
 STANDS = "Put back the files as they were, or begin anew in another folder, under another contract."
-NOT_YET = "must not be there yet"
-AT_WORK = "one of another program at work"
+NOT_YET = "must not exist yet"
+AT_WORK = "a file of another program that is running"
 RULE = "rule"  # the contract's rule of buying it
 ROWS = "rows"  # the learner's own rows, which speak against the trained model
 
@@ -143,7 +143,7 @@ def prepare_folder(contract: Contract, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(str(folder), "must be a folder", error.strerror or "an error") from None
+        raise InputError(str(folder), "must be a folder", describe_system_error(error)) from None
     for name in list_names(folder):
         if UNFINISHED.fullmatch(name):
             with suppress(OSError):  # of another user, or gone
@@ -222,15 +222,22 @@ def take_step(
         return Step(found, MODEL, None, unused, kept)
     if found.query.round <= len(queries):
         return Step(found, None, found.query, unused)
-    query = found.query
+    query = _ask_question(contract, folder, found.query, now, key)
+    return Step(found, query_name(query.round), query, unused)
+
+
+def _ask_question(
+    contract: Contract, folder: Path, query: Query, now: datetime, key: PartyKey | None
+) -> Query:
+    """Date, sign and write a question."""
     if contract.missing.hours is not None:
         times = open_for(contract.missing.hours, now)
         query = replace(query, issued=times["issued"], until=times["until"])
-    query = sign_message(query, contract, key)
-    name = query_name(query.round)
-    if not write_new(folder / name, query.raw):
-        raise InputError(str(folder / name), NOT_YET, AT_WORK, "Try again.")
-    return Step(found, name, query, unused)
+    asked = sign_message(query, contract, key)
+    path = folder / query_name(asked.round)
+    if not write_new(path, asked.raw):
+        raise InputError(str(path), NOT_YET, AT_WORK, "Try again.")
+    return asked
 
 
 def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | None) -> None:
@@ -251,7 +258,7 @@ def _check_own_files(folder: Path, queries: Sequence[Query], closing: Closing | 
 def _check_time(query: Query, now: datetime) -> None:
     """Refuse to go on without owners whose time to answer is not over."""
     if query.until is not None and not query.has_expired(now):
-        rule = "must wait until the owners' time to answer is over"
+        rule = "can be used only after the owners' time to answer, which ends later"
         raise InputError("--close", rule, query.until)
 
 

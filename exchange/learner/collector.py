@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.noise import noise_of
 from exchange.learner.sums import gather_sums, sums_noise
 from exchange.learner.sums_suspicions import find_sums_suspicions
 from exchange.learner.suspicions import Sold, Told, find_suspicions
@@ -26,6 +27,7 @@ from exchange.messages import (
     Query,
     Sums,
 )
+from exchange.widths import answer_lengths, expected_lengths
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -195,13 +197,13 @@ def _retrace_steps(
 def noise_sold(contract: Contract) -> Sold:
     """Noise that the owners of a contract sold."""
     scales = dict(zip(contract.names, noise_scales(contract), strict=True))
-    return Sold(contract.mechanism, contract.coordinates.longest_gradient, scales)
+    return Sold(noise_of(contract), Coordinates.of(contract.coordinates).longest_gradient, scales)
 
 
 def noise_scales(contract: Contract) -> Array:
     """Scale of each owner's noise in each round, (n_owners, rounds), to about 1e-7 of itself."""
     plan = agreed_plan(contract)
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     epsilon = [owner.epsilon for owner in contract.owners]
     sizes = [owner.records for owner in contract.owners]
     even = mechanism.scale(epsilon, sizes, contract.coordinates.gradient_bound, plan.priced)
@@ -221,7 +223,7 @@ def noise_in_mean(contract: Contract, names: Collection[str], round: int) -> flo
         some = [owner for owner in contract.owners if owner.name in names]
         on_scores, _ = sums_noise(contract, some)
         return float(np.linalg.norm(on_scores) / sum(owner.records for owner in some))
-    spread = np.sqrt(contract.mechanism.unit_variance) * noise_scales(contract)[:, round - 1]
+    spread = np.sqrt(noise_of(contract).unit_variance) * noise_scales(contract)[:, round - 1]
     chosen = [place for place, name in enumerate(contract.names) if name in names]
     return float(np.linalg.norm(_weights(contract, names) * spread[chosen]))
 
@@ -237,7 +239,7 @@ def _start_walk(contract: Contract) -> Walk:
     nothing_drawn = Streams(0, "noise")
     plan = agreed_plan(contract)
     task = Task(
-        (), Coordinates.of(contract.coordinates), plan, contract.mechanism, 1, nothing_drawn
+        (), Coordinates.of(contract.coordinates), plan, noise_of(contract), 1, nothing_drawn
     )
     rounds = range(1, contract.rounds + 1)
     noise = [noise_in_mean(contract, contract.names, number) for number in rounds]
@@ -402,9 +404,10 @@ def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
     form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
     if not isinstance(answer, form):
         return "form", f"has another form than was asked for: {other}"
-    asked = form.lengths_for(len(contract.bounds.start))
-    if answer.lengths != asked:
-        return "width", f"has {_lengths(answer.lengths)} numbers, not {_lengths(asked)}"
+    asked = expected_lengths(form, len(contract.bounds.start))
+    given = answer_lengths(answer)
+    if given != asked:
+        return "width", f"has {_lengths(given)} numbers, not {_lengths(asked)}"
     if contract.sums and np.abs(answer.numbers).max() > LIMIT:
         return "size", f"has numbers beyond {LIMIT:g}"
     return None
@@ -414,7 +417,7 @@ def _find_secure_misfit(contract: Contract, answer: Answer) -> tuple[str, str] |
     """Find the fault of an answer's content under secure aggregation."""
     if type(answer) is not SECURE_FORMS[answer.round - 1]:
         return "form", "has another form than was asked for"
-    asked = sum(Sums.lengths_for(len(contract.bounds.start)))
+    asked = sum(expected_lengths(Sums, len(contract.bounds.start)))
     if isinstance(answer, Masked) and len(answer.masked) != asked:
         return "width", f"has {len(answer.masked)} numbers, not {asked}"
     return None

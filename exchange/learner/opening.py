@@ -146,7 +146,7 @@ def find_opening(
         contract.check_key(key, None)
         opening = derive_opening(contract.unsigned_digest, key)
     if opening is None:
-        rule = "must be the learner's key until the closing publishes what opens the answers"
+        rule = "must be the learner's key: until the closing, only it opens the answers"
         raise InputError("--key", rule, "none")
     if public_opening(opening) != contract.public_keys.opening:
         rule = "must be the key with which the answers of this contract are opened"

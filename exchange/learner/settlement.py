@@ -17,11 +17,12 @@ import numpy as np
 
 from exchange.contract import Contract
 from exchange.learner.collector import agreed_plan
+from exchange.learner.noise import noise_of
 from exchange.messages import Answer, Query
 from exchange.terms import MASKED
 from learning.arrays import Array
-from learning.money import round_to_cent
-from learning.privacy.noise import answer_shares
+from learning.privacy.shares import answer_shares
+from learning.rounding import round_to_cent
 
 ROUNDING = 1e-12
 Taken = Mapping[str, str]  # owner -> digest of the answer that was used
@@ -320,7 +321,7 @@ def spent_epsilon(contract: Contract, epsilon: float, share: float) -> float:
     """
     if share == 0 or share > 1 - ROUNDING:
         return epsilon * round(share)
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     assert mechanism.share_power is not None
     term = float(mechanism.noise_term(epsilon)) * share ** (-2 * mechanism.share_power)
     return float(f"{mechanism.budget(term):.12g}")  # without rounding errors of powers and sums

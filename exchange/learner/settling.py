@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exchange.contract import Contract
-from exchange.folder import CLOSING, MODEL, find_closing
+from exchange.folder import CLOSING, MODEL
 from exchange.learner.buying import decide_by_contract
 from exchange.learner.collecting import ROWS, RULE, build_model, own_model
 from exchange.learner.collector import (
@@ -24,7 +23,8 @@ from exchange.learner.collector import (
     noise_in_mean,
 )
 from exchange.learner.comparison import compare_statement
-from exchange.learner.opening import read_opened, used_heads
+from exchange.learner.exchange_files import Exchange
+from exchange.learner.opening import used_heads
 from exchange.learner.seen import OwnRows
 from exchange.learner.settlement import (
     Chain,
@@ -33,79 +33,19 @@ from exchange.learner.settlement import (
     compute_deliveries,
     link_questions,
 )
-from exchange.learner.suspicions import Told
-from exchange.messages import Answer, Closing, Masked, Query, Sealed
+from exchange.messages import Sealed
 from exchange.signing import PartyKey
 from exchange.statement import Statement
 from exchange.terms import MASKED
-from learning.canonical import encode_canonical, read_bytes, sha256_digest
+from learning.canonical import encode_canonical
 from learning.errors import InputError
-from learning.money import round_to_cent
+from learning.rounding import round_to_cent
 from scenarios.features.go import Decision
-from scenarios.model_file import HandedOver, from_json, to_json
+from scenarios.model_file import HandedOver, to_json
 
 FORMAT = "dpmarket settlement 1"
 REMEDY = "Go on with dpmarket collect; or settle what was delivered, with --unfinished."
 SAME = 1e-9  # relative, of numbers that two machines computed
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """The files of an exchange.
-
-    Parameters
-    ----------
-    contract: its contract.
-    queries, answers: all that its folder holds.
-    faults: files that are no part of it.
-    model: the model; None where there is none yet.
-    model_content: the content of its file.
-    model_digest: SHA-256 of its file.
-    closing: the learner's closing; None where there is none.
-    sealed: the answers as they came, where the exchange is signed.
-    """
-
-    contract: Contract
-    queries: tuple[Query, ...] = field(repr=False)
-    answers: tuple[Answer, ...] = field(repr=False)
-    faults: tuple[Fault, ...] = ()
-    model: HandedOver | None = field(default=None, repr=False)
-    model_content: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    model_digest: str = ""
-    closing: Closing | None = field(default=None, repr=False)
-    sealed: tuple[Sealed | Masked, ...] = field(default=(), repr=False)
-
-
-def read_exchange(folder: Path, contract: Contract, key: PartyKey | None = None) -> Exchange:
-    """Read the files of an exchange; before the closing, with the learner's key if it is signed.
-
-    Raises
-    ------
-    InputError
-        If the folder or the model cannot be read.
-    """
-    closing = find_closing(folder, contract)
-    given = read_opened(folder, contract, closing, key)
-    rule = "must be an answer of this exchange"
-    found = Exchange(
-        contract,
-        tuple(given.queries),
-        tuple(given.answers),
-        tuple(Fault(one.name, rule, one.reason) for one in given.unreadable),
-        closing=closing,
-        sealed=tuple(given.sealed),
-    )
-    path = folder / MODEL
-    if not path.is_file():
-        return found
-    try:
-        model = from_json(path)
-        raw = read_bytes(path)
-    except InputError as error:
-        remedy = "Put the file back as dpmarket collect wrote it."
-        raise InputError(error.key, error.rule, error.found, remedy) from None
-    content = json.loads(raw)
-    return replace(found, model=model, model_content=content, model_digest=sha256_digest(raw))
 
 
 def settle_exchange(
@@ -164,15 +104,11 @@ def _settlement_content(
     faults: list[Fault],
 ) -> dict[str, Any]:
     contract = exchange.contract
-    decision = None
-    if followed is not None and chain.whole:
-        decision = decide_by_contract(contract, followed)
+    counted = followed if chain.whole else None
+    decision = None if counted is None else decide_by_contract(contract, counted)
     given = _pay_by_rule(contract, _compute_given(exchange, chain, statements), decision)
     ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
     delivered = {one.owner for one in given if one.rounds or one.unused}
-    told: tuple[Told, ...] = ()
-    if followed is not None and chain.whole:
-        told = followed.told
     return {
         "format": FORMAT,
         "program": version("dpmarket"),
@@ -193,7 +129,7 @@ def _settlement_content(
         "money": _money_part(given),
         "go": _go_part(decision),
         "model": model,
-        "told": [asdict(one) for one in told],
+        "told": [] if counted is None else [asdict(one) for one in counted.told],
         "claims": [claim for claim in contract.claims if claim["party"] in delivered],
         "forecast": contract.forecast.model_dump(),
         "own_rows": None,

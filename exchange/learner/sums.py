@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.noise import noise_of
 from exchange.messages import Answer, Sums
 from exchange.terms import OwnerTerms
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.privacy.release_sums import unflatten_moments
 from learning.training.adassp import release_deviations
 from learning.training.sums import ReleasedSums
 
@@ -40,12 +40,21 @@ def gather_sums(contract: Contract, used: Mapping[str, Answer]) -> ReleasedSums:
     )
 
 
+def unflatten_moments(numbers: Array, width: int) -> Array:
+    """Make the symmetric matrix (p, p) of its coordinates: the inverse of `flatten_moments`."""
+    matrix = np.zeros((width, width))
+    matrix[np.triu_indices(width, 1)] = numbers[width:] / np.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(width)] = numbers[:width]
+    return matrix
+
+
 def sums_noise(contract: Contract, owners: Sequence[OwnerTerms]) -> tuple[Array, Array]:
     """Deviations of the noise on each number of owners' scores and second moments, (n_owners,).
 
     They are those of the simulation, to about 1e-6 of those that are drawn.
     """
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     coordinates = Coordinates.of(contract.coordinates)
     assert coordinates.scores is not None
     sizes = np.array([float(owner.records) for owner in owners])

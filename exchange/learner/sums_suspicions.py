@@ -26,9 +26,11 @@ import numpy as np
 import scipy
 
 from exchange.contract import Contract
+from exchange.learner.noise import noise_of
 from exchange.learner.sums import sums_noise
 from exchange.learner.suspicions import CHANCE, Sold, Told, find_suspicions
 from learning.arrays import Array
+from learning.data.encoded import feature_bound
 from learning.losses.coordinates import Coordinates
 from learning.privacy.l2 import L2Noise
 from learning.privacy.mechanism import Mechanism
@@ -74,10 +76,10 @@ def sums_sold(contract: Contract) -> tuple[Sold, Sold]:
         (width, count_moments(width)),
         strict=True,
     ):
-        spread = np.sqrt(count + 1) if isinstance(contract.mechanism, L2Noise) else 1.0
+        spread = np.sqrt(count + 1) if isinstance(noise_of(contract), L2Noise) else 1.0
         scales = dict(zip(contract.names, (deviations / sizes / spread)[:, None], strict=True))
         most = longest * (1 + SLACK)
-        made.append(Sold(contract.mechanism, most, scales, parts=2, noun=noun))
+        made.append(Sold(noise_of(contract), most, scales, parts=2, noun=noun))
     return made[0], made[1]
 
 
@@ -90,7 +92,7 @@ def _mean_parts(given: ReleasedSums) -> tuple[Array, Array]:
 def _impossible(one: ReleasedSums, contract: Contract, sold: tuple[Sold, Sold]) -> Iterator[Told]:
     """Find what is impossible in the mean sums of one owner."""
     level = CHANCE / len(contract.names)
-    mechanism = contract.mechanism
+    mechanism = noise_of(contract)
     width = len(contract.bounds.start)
     count = count_moments(width)
     (name,) = one.names
@@ -126,7 +128,7 @@ def largest_target(contract: Contract) -> float:
     encoder = contract.encoder
     coordinates = Coordinates.of(contract.coordinates)
     assert coordinates.scores is not None
-    features = np.maximum(encoder.feature_bound, np.abs(encoder.mean))
+    features = np.maximum(feature_bound(encoder), np.abs(encoder.mean))
     _, missed = coordinates.largest(features, encoder.target.bound)
     if coordinates.scores.alike:
         return missed

@@ -14,14 +14,14 @@ from itertools import combinations, islice
 import numpy as np
 
 from exchange.contract import Contract
+from exchange.learner.sums import unflatten_moments
 from exchange.messages import Answer, Keys, Masked, Unmasking
+from exchange.secure.combining import combine_shares
 from exchange.secure.masks import own_mask, pair_mask, pairs_of, public_key, seed_digest
-from exchange.secure.shamir import combine_shares
 from exchange.terms import MASKED
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.distributed import SumsPart, Words
-from learning.privacy.release_sums import unflatten_moments
 from learning.training.sums import ReleasedSums
 
 Used = Mapping[str, Answer]

@@ -64,13 +64,10 @@ def accept_contract(
     -------
     The account as it was accepted, then the others of the same records.
 
-    Raises
-    ------
-    InputError
-        If the contract has no such owner, or no release is possible under it; if the ledger holds
-        an account under other terms; if records were accepted elsewhere and that is not permitted;
-        if a limit is exceeded; if ledger or registry are damaged or cannot be written. No account
-        is opened then.
+    Raises an InputError if the contract has no such owner, or no release is possible under it; if
+    the ledger holds an account under other terms; if records were accepted elsewhere and that is
+    not permitted; if a limit is exceeded; if ledger or registry are damaged or cannot be written.
+    No account is opened then.
     """
     permissions = permissions or Permissions()
     _check_signed(contract, permissions)
@@ -105,8 +102,8 @@ def _check_signed(contract: Contract, permissions: Permissions) -> None:
     """Refuse secure aggregation without signatures: who relays keys could replace them."""
     if contract.aggregation is None or contract.is_signed or permissions.rehearsal:
         return
-    rule = "must be signed under secure aggregation: who relays unsigned keys can read all sums"
-    remedy = "Ask for a contract with keys. In a rehearsal without records of anybody: --rehearsal."
+    rule = "must be signed under secure aggregation: relays of unsigned keys could read all sums"
+    remedy = "Ask for a contract with keys. If the records are made up, add --rehearsal."
     raise InputError("CONTRACT", rule, "no keys", remedy)
 
 
@@ -122,11 +119,8 @@ def check_records(
     To be called at the start of an owner's program, before a question is looked at. Where the
     registry does not know the account yet, as on another machine, it is entered.
 
-    Raises
-    ------
-    InputError
-        As `accept_contract`; or if the contract was not accepted, or fewer than nine in ten rows
-        are those that were accepted.
+    Raises an InputError as `accept_contract`; or if the contract was not accepted, or fewer than
+    nine in ten rows are those that were accepted.
     """
     permissions = permissions or Permissions()
     registry = permissions.registry or Registry()
@@ -175,10 +169,7 @@ def _find_others(
     under_key: the fingerprints of the records under the registry's key.
     entries: those of the registry. Accounts that a kill kept from being opened are left out.
 
-    Raises
-    ------
-    InputError
-        If this ledger is a copy of one that still lies where it was.
+    Raises an InputError if this ledger is a copy of one that still lies where it was.
     """
     _check_original(own, ledger, entries)
     found = (ledger.accepted(account.budget) for account in ledger.accounts)

@@ -120,11 +120,8 @@ def answer_step(
     key: the owner's; None in a rehearsal, which is not signed.
     now: the time, with a zone; the clock's unless given.
 
-    Raises
-    ------
-    InputError
-        If the question is refused, as by `exchange.owner.answers.answer_query`, or does not follow
-        what came before. Nothing is given then.
+    Raises an InputError if the question is refused, as by `exchange.owner.answers.answer_query`, or
+    does not follow what came before. Nothing is given then.
     """
     contract.check_key(key, name)
     check_query(contract, name, query)
@@ -141,7 +138,7 @@ def answer_step(
             time = now or datetime.now(UTC)
             check_times(contract, query, time)
             if query.has_expired(time):
-                refuse("until", "must not be over", query.until)
+                refuse("until", "must not have passed", query.until)
             if query.round == MASKED and account.answered:  # the kept answer is gone
                 kept_answers.find_charged(folder, account.entries[0].purpose[-64:], query, name)
             turn = read_turn(contract, name, query, mine, ledger, place)
@@ -181,10 +178,8 @@ def read_turn(
 ) -> Turn:
     """Read the questions before a question and the answers that each names.
 
-    Raises
-    ------
-    InputError
-        If one is missing, another, or does not follow the question that this owner answered.
+    Raises an InputError if one is missing, another, or does not follow the question that this owner
+    answered.
     """
     questions = [query]
     came: list[Came] = []

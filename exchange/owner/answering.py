@@ -78,21 +78,18 @@ class WrittenAnswer:
 def open_ledger(path: Path, *, make: bool = False) -> LedgerFile:
     """Open an owner's ledger; ``make`` allows a new one if there is none.
 
-    Raises
-    ------
-    InputError
-        If there is none, or a damaged one; or if it is gone while the answers that it charged are
-        still there.
+    Raises an InputError if there is none, or a damaged one; or if it is gone while the answers that
+    it charged are still there.
     """
     if path.exists() or path.is_symlink():
         return LedgerFile(path)
     kept = path.resolve().with_name(f"{path.name}.answers")
     if kept.is_dir() and any(kept.iterdir()):
-        remedy = f"Find it: what was spent stands there. Its answers are still in {kept}."
+        remedy = f"Find it: it records what was spent. Its answers are still in {kept}."
         raise InputError(str(path), "must be the ledger that was here", "no file", remedy)
     if not make:
         remedy = "dpmarket accept makes one, once. "
-        remedy += "If there was one, find it: what was spent stands there."
+        remedy += "If there was one, find it: it records what was spent."
         raise InputError(str(path), "must be a ledger", "no file", remedy)
     return LedgerFile.create(path)
 
@@ -104,11 +101,8 @@ def find_question(contract: Contract, path: Path) -> tuple[Query | None, Path]:
     -------
     The question, None where the folder has none yet; and the folder.
 
-    Raises
-    ------
-    InputError
-        If the file is no question; or if the folder cannot be read, or its latest question is
-        damaged or of another contract.
+    Raises an InputError if the file is no question; or if the folder cannot be read, or its latest
+    question is damaged or of another contract.
     """
     if path.is_dir():
         return latest_query(path, contract), path
@@ -120,22 +114,20 @@ def write_answer(
 ) -> WrittenAnswer:
     """Answer a question into a file; where the same answer lies there, it stays.
 
-    In a signed exchange, a file in the answer's place that the owner has not signed is replaced.
+    In a signed exchange, a file in its place that the owner has not signed for this question is
+    replaced.
 
     Parameters
     ----------
     folder: the exchange's folder; that of the answer unless given.
 
-    Raises
-    ------
-    InputError
-        If the question is refused, or if its place holds another file or cannot hold one: nothing
-        was charged then. If the disk refuses after the charge, which the error says.
+    Raises an InputError if the question is refused, or if its place holds another file or cannot
+    hold one: nothing was charged then. If the disk refuses after the charge, which the error says.
     """
     _check_asked(party, query)
     is_new = not path.exists() or _is_planted(party, query, path)
     if not path.parent.is_dir():
-        rule = "must be in a folder that is there"
+        rule = "must be in a folder that exists"
         raise InputError(str(path), rule, "none", "Nothing was charged.")
     if not is_new and not party.has_charged(query):
         rule = f"must not be there: {party.name} has not answered this question"
@@ -161,10 +153,10 @@ def _is_planted(party: Party, query: Query, path: Path) -> bool:
     if not party.contract.is_signed or path.name != answer_name(query.round, party.name):
         return False
     try:
-        read_answer(path, party.contract)
+        there = read_answer(path, party.contract)
     except InputError:
         return True
-    return False
+    return (there.owner, there.query) != (party.name, query.digest)
 
 
 def check_still_open(party: Party, query: Query, folder: Path) -> None:
@@ -193,7 +185,7 @@ def _check_asked(party: Party, query: Query) -> None:
         rule = f"must name {party.name}, which answered question {query.round - 1}"
         remedy = "The learner went on without it. "
         remedy += "Keep the answer, and a statement of the ledger: dpmarket state."
-        raise InputError("query.asked", rule, "others alone", remedy)
+        raise InputError("query.asked", rule, "only others", remedy)
 
 
 def _write_charged(path: Path, raw: bytes) -> None:
@@ -226,10 +218,7 @@ def follow_questions(
     "answered" when the last question is; "finished" when the model and its closing are there; "left
     out" when the learner goes on without it, as the contract lets it.
 
-    Raises
-    ------
-    InputError
-        If a question is refused.
+    Raises an InputError if a question is refused.
     """
     contract = party.contract
     done = 0

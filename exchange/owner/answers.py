@@ -53,11 +53,8 @@ class ChargedAnswer:
 def find_account(contract: Contract, name: str, ledger: LedgerFile) -> Account | None:
     """Find the account that an owner opened for a contract; None where it has none.
 
-    Raises
-    ------
-    InputError
-        If these records have an account under other terms: of another contract, or of one that was
-        altered since.
+    Raises an InputError if these records have an account under other terms: of another contract, or
+    of one that was altered since.
     """
     budget = contract.terms(name).budget
     accounts = {account.budget.key: account for account in ledger.accounts}
@@ -100,13 +97,10 @@ def _contract_words(bounds: str) -> str:
 def check_query(contract: Contract, name: str, query: Query) -> None:
     """Refuse a question that a contract does not allow to be asked of an owner.
 
-    Raises
-    ------
-    InputError
-        Under the key that is wrong: another contract; a round beyond those agreed; an owner not
-        asked, or others asked than the contract's; a point of another length, outside the ball, or
-        elsewhere than at the start in the first round; a chain that does not begin in the first
-        round, or is broken in a later one.
+    Raises an InputError under the key that is wrong: another contract; a round beyond those agreed;
+    an owner not asked, or others asked than the contract's; a point of another length, outside the
+    ball, or elsewhere than at the start in the first round; a chain that does not begin in the
+    first round, or is broken in a later one.
     """
     contract.owner(name)
     if query.contract != contract.digest:
@@ -135,7 +129,7 @@ def _check_asked(contract: Contract, name: str, query: Query) -> None:
         refuse("asked", f"must name {name}, or {name} does not answer", f"{len(asked)} others")
     count = len(contract.names)
     if contract.missing.rule == "wait" and len(asked) < count:
-        rule = f"must be all {count} owners: the contract goes on without nobody"
+        rule = f"must be all {count} owners: the contract waits for everybody"
         refuse("asked", rule, len(asked))
     if len(asked) < contract.missing.at_least:
         refuse("asked", f"must be at least {contract.missing.at_least} owners", len(asked))
@@ -197,13 +191,10 @@ def answer_query(
     now: the time, with a zone; the clock's unless given.
     key: the owner's; None where the exchange is not signed.
 
-    Raises
-    ------
-    InputError
-        If the question is not of the contract, came too late or out of turn, or its round was
-        answered to another one; if the ledger is missing, damaged or of another owner or contract,
-        or the records have another shape than announced. Nothing is charged then, and nothing
-        given.
+    Raises an InputError if the question is not of the contract, came too late or out of turn, or
+    its round was answered to another one; if the ledger is missing, damaged or of another owner or
+    contract, or the records have another shape than announced. Nothing is charged then, and nothing
+    given.
     """
     check_query(contract, name, query)
     folder = kept_answers.kept_folder(ledger)
@@ -311,10 +302,7 @@ def purpose_start(contract: str, number: int, query: str) -> str:
 def charged_answer(account: Account, query: Query) -> str | None:
     """Find the digest of the answer that was charged for a question; None before the charge.
 
-    Raises
-    ------
-    InputError
-        If its round was answered to another question.
+    Raises an InputError if its round was answered to another question.
     """
     entry = _find_entry(account, query.round)
     if entry is None:
@@ -330,10 +318,7 @@ def charged_answer(account: Account, query: Query) -> str | None:
 def check_turn(account: Account, name: str, query: Query, now: datetime) -> None:
     """Refuse a question out of turn, with another past than the ledger's, or past its time.
 
-    Raises
-    ------
-    InputError
-        Under the key that is wrong.
+    Raises an InputError under the key that is wrong.
     """
     following = account.answered + 1
     if query.round != following:
@@ -350,17 +335,15 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
             refuse("answers", rule, query.answers[name][:SHOWN])
     if query.has_expired(now):
         remedy = "Ask the learner whether it goes on without."
-        refuse("until", "must not be over", query.until, remedy)
+        refuse("until", "must not have passed", query.until, remedy)
 
 
 def check_times(contract: Contract, query: Query, now: datetime) -> None:
     """Refuse a question that may be answered for another time than the contract's hours.
 
-    Raises
-    ------
-    InputError
-        If the contract states no hours and the question a time; if it lacks one of its times, they
-        lie further or less apart than agreed, or it was asked after ``now``, but for `SKEW`.
+    Raises an InputError if the contract states no hours and the question a time; if it lacks one of
+    its times, they lie further or less apart than agreed, or it was asked after ``now``, but for
+    `SKEW`.
     """
     hours = contract.missing.hours
     if hours is None:
@@ -391,10 +374,7 @@ def _find_entry(account: Account, number: int) -> str | None:
 def accepted_account(contract: Contract, name: str, ledger: LedgerFile) -> tuple[Account, Accepted]:
     """Find the account that an owner opened by accepting a contract, and what it accepted.
 
-    Raises
-    ------
-    InputError
-        If there is none, or the ledger holds one under other terms.
+    Raises an InputError if there is none, or the ledger holds one under other terms.
     """
     account = find_account(contract, name, ledger)
     accepted = ledger.accepted(contract.terms(name).budget)

@@ -43,10 +43,7 @@ def kept_folder(ledger: LedgerFile) -> Path:
 def hold_folder(folder: Path) -> Iterator[None]:
     """Keep other programs from answering meanwhile; the folder is made where it is not there.
 
-    Raises
-    ------
-    InputError
-        If another program holds it for a minute, or the disk refuses.
+    Raises an InputError if another program holds it for a minute, or the disk refuses.
     """
     with locked_file(folder, "a folder of answers"):
         if not folder.is_dir():
@@ -112,10 +109,8 @@ def list_sights(folder: Path, contract: str) -> Iterator[tuple[int, str, str]]:
 def check_uncharged(folder: Path, query: Query, owner: str) -> None:
     """Refuse to draw where an uncharged answer to another question is kept.
 
-    Raises
-    ------
-    InputError
-        If there is one: it may have been given before an older copy of the ledger was put back.
+    Raises an InputError if there is one: it may have been given before an older copy of the ledger
+    was put back.
     """
     for other in kept_answers(folder):
         if (other.contract, other.owner) == (query.contract, owner) and other.round >= query.round:
@@ -129,10 +124,7 @@ def check_uncharged(folder: Path, query: Query, owner: str) -> None:
 def find_charged(folder: Path, digest: str, query: Query, owner: str) -> Answer:
     """Find the answer that was charged, by its digest.
 
-    Raises
-    ------
-    InputError
-        If it is not there as it was kept: it cannot be made anew.
+    Raises an InputError if it is not there as it was kept: it cannot be made anew.
     """
     path = folder / f"{digest}{SUFFIX}"
     if path.exists():

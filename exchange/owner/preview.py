@@ -85,11 +85,8 @@ def preview_contract(
     ledger: the owner's; None before there is one.
     query: the question that is asked; that of the first round unless given.
 
-    Raises
-    ------
-    InputError
-        If the question would be refused, records are not as agreed, or the ledger is of another
-        contract.
+    Raises an InputError if the question would be refused, records are not as agreed, or the ledger
+    is of another contract.
     """
     terms = contract.terms(name)
     point = np.zeros(len(contract.bounds.start))
@@ -168,7 +165,7 @@ def preview_words(
         "digest": [contract.digest, "Compare it with the digest that the other parties read."],
         "contract": [contract.title or "a data market"],
         "asked": [f"{asked}, with noise"],
-        "records": [*_records_lines(seen, table, "scores" if contract.sums else "gradients")],
+        "records": [*_records_lines(seen, table, "score" if contract.sums else "gradient")],
         "noise": [
             f"standard deviation {format_number(seen.deviation)} on each number of the "
             f"{'score' if contract.sums else 'next answer'}"
@@ -193,15 +190,15 @@ def content_words(contract: Contract) -> str:
     return f"sums: a score, {count_noun(width, 'number')}, and second moments, {count}"
 
 
-def _records_lines(seen: Preview, table: OwnTable, gradients: str) -> Iterator[str]:
+def _records_lines(seen: Preview, table: OwnTable, noun: str) -> Iterator[str]:
     """Describe the clipping of an owner's table, with names of columns and counts."""
     changes = {
-        "cells moved to the end of their column's range": seen.cells,
-        "records shortened": seen.records,
-        "targets moved to the bound": seen.targets,
-        f"{gradients} shortened": seen.gradients,
+        ("cell", "set to the nearer end of the column's range"): seen.cells,
+        ("record", "shortened"): seen.records,
+        ("target", "set to its bound"): seen.targets,
+        (noun, "shortened"): seen.gradients,
     }
-    changed = [f"{count:,} {change}" for change, count in changes.items() if count]
+    changed = [f"{count_noun(n, one)} {change}" for (one, change), n in changes.items() if n]
     yield f"{count_noun(seen.rows, 'record')}, as many as agreed"
     yield f"clipping: {', '.join(changed) or 'nothing is changed'}"
     if table.left_out:

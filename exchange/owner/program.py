@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exchange.contract import Contract
@@ -25,7 +26,7 @@ from exchange.owner.preview import (
     preview_contract,
     preview_words,
 )
-from exchange.owner.table import OwnTable, read_own_records, read_own_table
+from exchange.owner.table import OwnTable, read_own_table
 from exchange.signing import UNSIGNED, PartyKey
 from exchange.statement import Statement, make_statement, read_statement
 from learning.canonical import check_place, read_bytes, write_atomically
@@ -42,56 +43,67 @@ ENDINGS: dict[Ending, str] = {
 }
 
 
-def accept_and_print(
-    contract: Contract,
-    owner: str,
-    data: Path,
-    ledger: Path,
-    permissions: Permissions,
-    key: PartyKey | None,
-    out: Path,
-) -> None:
+@dataclass(frozen=True, eq=False)
+class OwnFiles:
+    """All that an owner names to its program.
+
+    Parameters
+    ----------
+    contract: the contract.
+    owner: its name there.
+    data, ledger: the files of its records and of its ledger.
+    key: its key; None where the exchange is not signed.
+    permissions: its limits.
+    """
+
+    contract: Contract
+    owner: str
+    data: Path
+    ledger: Path
+    key: PartyKey | None = None
+    permissions: Permissions = field(default_factory=Permissions)
+
+    def read_table(self) -> OwnTable:
+        """Read the owner's records, as `read_own_table`."""
+        return read_own_table(self.data, self.contract, self.owner)
+
+
+def accept_and_print(own: OwnFiles, out: Path) -> None:
     """Open an owner's account for a contract, and print what it means; write a signed acceptance.
 
     Parameters
     ----------
     out: the acceptance's file; none is written where the exchange is not signed.
     """
-    contract.check_key(key, owner)
-    table = read_own_table(data, contract, owner)
-    preview_contract(contract, owner, table.records, None)  # refuses what cannot be answered
-    is_new = not ledger.exists()
-    book = open_ledger(ledger, make=True)
+    contract = own.contract
+    contract.check_key(own.key, own.owner)
+    table = own.read_table()
+    preview_contract(contract, own.owner, table.records, None)  # refuses what cannot be answered
+    is_new = not own.ledger.exists()
+    book = open_ledger(own.ledger, make=True)
     try:
-        accepted = accept_contract(contract, owner, table.records, book, permissions)
+        accepted = accept_contract(contract, own.owner, table.records, book, own.permissions)
     except InputError:
         if is_new:
             book.discard_unused()
         raise
-    _print_preview(contract, owner, table, ledger)
+    _print_preview(own, table)
     Terminal().say(titled("adds up", others_words(accepted)))
-    if key is None:
+    if own.key is None:
         Terminal().say(titled("warning", UNSIGNED))
         return
-    made = sign_message(Acceptance(contract.digest, owner), contract, key)
+    made = sign_message(Acceptance(contract.digest, own.owner), contract, own.key)
     if not write_new(out, made.raw) and read_bytes(out) != made.raw:
         raise InputError("--out", "must be a new file", f"another file: {out}", "Name another one.")
     Terminal().say(titled("acceptance", f"{out}, signed: send it to the learner"))
 
 
-def open_party(
-    contract: Contract,
-    owner: str,
-    data: Path,
-    ledger: Path,
-    permissions: Permissions,
-    key: PartyKey | None,
-) -> Party:
+def open_party(own: OwnFiles) -> Party:
     """Open an owner's ledger and records, which must be those that it accepted the contract for."""
-    book = open_ledger(ledger)
-    party = Party(contract, owner, read_own_records(data, contract, owner), book, key)
-    check_records(contract, owner, party.records, book, permissions)
-    return party
+    book = open_ledger(own.ledger)
+    records = own.read_table().records
+    check_records(own.contract, own.owner, records, book, own.permissions)
+    return Party(own.contract, own.owner, records, book, own.key)
 
 
 def follow_folder(party: Party, folder: Path, every: float) -> None:
@@ -125,21 +137,19 @@ def answer_once(party: Party, place: Path, out: Path | None) -> None:
     Terminal().say(answer_words(party.contract, party.name, written))
 
 
-def print_preview(contract: Contract, owner: str, data: Path, ledger: Path, place: Path) -> None:
+def print_preview(own: OwnFiles, place: Path) -> None:
     """Print what an answer to the question at a place means; nothing is charged."""
-    query, _ = find_question(contract, place)
-    _print_preview(contract, owner, read_own_table(data, contract, owner), ledger, query)
+    query, _ = find_question(own.contract, place)
+    _print_preview(own, own.read_table(), query)
 
 
-def _print_preview(
-    contract: Contract, owner: str, table: OwnTable, ledger: Path, query: Query | None = None
-) -> None:
-    book = open_ledger(ledger) if ledger.exists() else None
-    seen = preview_contract(contract, owner, table.records, book, query)
-    lines = preview_words(contract, owner, seen, table, query)
+def _print_preview(own: OwnFiles, table: OwnTable, query: Query | None = None) -> None:
+    book = open_ledger(own.ledger) if own.ledger.exists() else None
+    seen = preview_contract(own.contract, own.owner, table.records, book, query)
+    lines = preview_words(own.contract, own.owner, seen, table, query)
     lines["ledger"] = [
-        f"{ledger}: {ledger_words(owner, seen.account)}",
-        f'It calls these records "{contract.records}".',
+        f"{own.ledger}: {ledger_words(own.owner, seen.account)}",
+        f'It calls these records "{own.contract.records}".',
     ]
     Terminal().say(*(titled(title, *said) for title, said in lines.items()))
 
@@ -164,10 +174,8 @@ def write_statement(
 def _statement_place(out: Path, made: Statement, contract: Contract) -> Path:
     """Find the place of a statement: a new file, or an earlier statement of the same account.
 
-    Raises
-    ------
-    InputError
-        If something else stands there: a ledger, a table, a contract is never written over.
+    Raises an InputError if something else stands there: a ledger, a table, a contract is never
+    written over.
     """
     place = check_place(out)
     if not place.exists():

@@ -67,11 +67,6 @@ class OwnTable:
     unread: dict[str, int]
 
 
-def read_own_records(path: Path, contract: Contract, owner: str) -> Records:
-    """Read an owner's records, as `read_own_table` does."""
-    return read_own_table(path, contract, owner).records
-
-
 def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     """Read and encode an owner's file; of a person's rows the first in the file are taken.
 
@@ -82,11 +77,8 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     contract: the contract.
     owner: the name of the owner.
 
-    Raises
-    ------
-    InputError
-        If the owner is not of the contract; or the file is no table, lacks a column, or has another
-        number of records.
+    Raises an InputError if the owner is not of the contract; or the file is no table, lacks a
+    column, or has another number of records.
     """
     contract.owner(owner)  # refuses who is not of the contract
     table = read_table(path, contract, OPTION, contract.columns.person)

@@ -13,7 +13,7 @@ from exchange.folder import owner_slug
 from learning.canonical import write_atomically
 from learning.cells import EXACT_WHOLE, as_text
 from learning.data.rows import Rows
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import divide_scenario, label_owners, market_data
 from scenarios.tables.parts import Parts
@@ -69,7 +69,7 @@ def write_party_files(scenario: Scenario, folder: Path) -> Files:
         try:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)
         except OSError as error:
-            found = error.strerror or "an error"
+            found = describe_system_error(error)
             raise InputError(str(path.parent), "must be a folder", found) from None
         write_atomically(path, to_csv(rows), private=True)
         return path

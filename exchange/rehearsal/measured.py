@@ -11,13 +11,13 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from exchange.contract import Contract
+from exchange.learner.sums import unflatten_moments
 from exchange.rehearsal.wire import SPELLINGS, Secrets, make_secrets, search_files
 from learning.arrays import Array
 from learning.canonical import parse_canonical, sha256_digest
 from learning.data.owner_data import Holding
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.release import bare_answer
-from learning.privacy.release_sums import unflatten_moments
 from learning.privacy.release_terms import ReleaseTerms
 
 LEARNER = "the learner"

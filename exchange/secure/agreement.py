@@ -17,10 +17,9 @@ import numpy as np
 from exchange.terms import AggregationTerms, OwnerTerms
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
+from learning.privacy.accounting import Accounting, zcdp_epsilon
 from learning.privacy.claims import ONLOOKERS, Claim, Feared, bound_profile_belief
 from learning.privacy.distributed import BITS, NoisePart, SumsPart
-from learning.privacy.gaussian import zcdp_epsilon
-from learning.privacy.mechanism import Mechanism
 from learning.privacy.release_sums import joint_bound, joint_distance, joint_weights
 from learning.privacy.secure_noise import rounding_factor
 
@@ -39,7 +38,7 @@ def unknown_parts(owners: int, colluders: int, dropouts: int) -> dict[Feared, in
     return found | {"learner": there, "owners": there - 1}
 
 
-def owner_budget(mechanism: Mechanism, owner: OwnerTerms) -> float:
+def owner_budget(mechanism: Accounting, owner: OwnerTerms) -> float:
     """Budget rho that an owner sold."""
     budget = mechanism.release_budget(owner.epsilon, 1)
     if mechanism.name != "gaussian" or budget is None or mechanism.overlap != 1:
@@ -95,7 +94,7 @@ def _zcdp_delta(epsilon: float, rho: float) -> float:
 def aggregation_claims(
     coordinates: PublicCoordinates,
     owners: Sequence[OwnerTerms],
-    mechanism: Mechanism,
+    mechanism: Accounting,
     agreed: AggregationTerms,
     claim: Claim,
 ) -> list[Claim]:
@@ -153,7 +152,7 @@ def charged_epsilon(
 def check_aggregation(
     coordinates: PublicCoordinates,
     owners: Sequence[OwnerTerms],
-    mechanism: Mechanism,
+    mechanism: Accounting,
     agreed: AggregationTerms,
 ) -> None:
     """Refuse counts, noise or a grid under which the claims do not hold or totals wrap around."""

@@ -9,7 +9,6 @@ Source: Shamir, How to Share a Secret (1979). The kept libraries share 16 bytes 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 
 PRIME = 2**521 - 1
 SECRET = 32  # bytes
@@ -35,20 +34,3 @@ def evaluate(coefficients: list[int], x: int) -> int:
     for coefficient in reversed(coefficients):
         value = (value * x + coefficient) % PRIME
     return value
-
-
-def combine_shares(shares: Mapping[int, bytes]) -> bytes | None:
-    """Interpolate the secret from as many shares, by their x, as the threshold is.
-
-    Returns
-    -------
-    None where they are shares of no secret of 32 bytes. False shares may give another secret.
-    """
-    total = 0
-    for x, share in shares.items():
-        weight = 1
-        for other in shares:
-            if other != x:
-                weight = weight * other * pow(other - x, -1, PRIME) % PRIME
-        total = (total + weight * int.from_bytes(share)) % PRIME
-    return total.to_bytes(SHARE)[-SECRET:] if total < 2 ** (8 * SECRET) else None

@@ -116,29 +116,17 @@ class Categories:
         columns = zip(self.names, self.categories, strict=True)
         return tuple(f"{name}_{one}" for name, categories in columns for one in categories[1:])
 
-    @property
-    def bound(self) -> Array:
-        """Bound on the size of each coded column (d,); places run from -1 to the last category."""
-        if self.places:
-            return np.array([max(1.0, len(categories) - 1.0) for categories in self.categories])
-        return np.ones(len(self.coded_names))
-
     def encode(self, columns: Columns, rows: Rows) -> Array:
         """Code the texts of the given rows as numbers (n, d)."""
         texts = stack_texts(columns, self.names, rows)
         coded = [np.empty((len(texts), 0))]
-        for at, categories in zip(self._find_places(texts), self.categories, strict=True):
+        for at, categories in zip(self.find_places(texts), self.categories, strict=True):
             coded.append(
                 at[:, None] if self.places else at[:, None] == np.arange(1, len(categories))
             )
         return np.column_stack(coded).astype(float, copy=False)
 
-    def count_unseen(self, columns: Columns, rows: Rows) -> int:
-        """Count the cells of the given rows in no category."""
-        texts = stack_texts(columns, self.names, rows)
-        return sum(int((at < 0).sum()) for at in self._find_places(texts))
-
-    def _find_places(self, texts: NDArray) -> list[Array]:
+    def find_places(self, texts: NDArray) -> list[Array]:
         """Place of each text (n,) among its categories, from 0, or -1, for each column."""
         found = []
         for column, categories in zip(texts.T, self.categories, strict=True):
@@ -206,6 +194,11 @@ class Target:
         """Public bound on the encoded |y|."""
         return max(self.high - self.centre, self.centre - self.low)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Public range of the encoded target, to which predictions of numbers are held."""
+        return self.low - self.centre, self.high - self.centre
+
     def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
         """Target (n,) of the given rows, and numbers of clipped cells, (n,)."""
         y = columns[self.name][rows].astype(float)
@@ -255,16 +248,6 @@ class Encoder:
         """Number of encoded features, p."""
         return len(self.feature_names)
 
-    @property
-    def feature_bound(self) -> Array:
-        """Public bound on each encoded |x_j|, (p,)."""
-        if self.components is not None:
-            largest = np.maximum(np.abs(self.components.low), np.abs(self.components.high))
-            return np.append(largest, 1.0)
-        coded = np.concatenate([self.numbers.reach, self.categories.bound])
-        made = coded if self.expansion is None else self.expansion.bound(coded)
-        return np.append(made, 1.0)
-
     def code_columns(
         self, columns: Columns, rows: Rows, out: Array | None = None
     ) -> tuple[Array, Counts]:
@@ -305,15 +288,6 @@ class Encoder:
             x[unknown] = self.mean
         y, beyond = self.target.encode(columns, rows)
         return x, y, outside + beyond
-
-    def count_filled(self, columns: Columns, rows: Rows) -> int:
-        """Count the cells of the given rows that count as the public fill."""
-        missing = 0
-        for name in (*self.numbers.names, self.target.name):
-            holes = np.isnan(columns[name].astype(float, copy=False))
-            if holes.any():
-                missing += int(holes[rows].sum())
-        return missing + self.categories.count_unseen(columns, rows)
 
 
 def read_encoder(content: Mapping[str, Any]) -> Encoder:

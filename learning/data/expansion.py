@@ -15,42 +15,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 
-LINEAR = "linear"
-MOST_PRODUCTS = 40  # that are chosen
 LEAST_GAP = 1e-6  # between two knots
-
-
-@dataclass(frozen=True)
-class FeatureKind:
-    """Kind of features that a linear model is fitted to.
-
-    Parameters
-    ----------
-    says : what it makes of the columns, in words.
-    pieces : number of pieces that a column of numbers is cut into, with about as many public rows
-        in each; 0 leaves it as it is.
-    degree : degree of the polynomial on each piece; 0 for bins.
-    products : whether products of two columns are added, those that public rows call for.
-    components : number of principal components that all is reduced to; None for no reduction.
-    """
-
-    says: str
-    pieces: int = 0
-    degree: int = 0
-    products: bool = False
-    components: int | None = None
-
-
-KINDS: Mapping[str, FeatureKind] = {
-    "linear": FeatureKind("the columns as they are"),
-    "components": FeatureKind("at most ten principal components of the columns", components=10),
-    "splines": FeatureKind("cubic splines of the columns", pieces=4, degree=3),
-    "bins": FeatureKind("bins of the columns", pieces=8),
-    "products": FeatureKind("the columns and some products of two", products=True),
-    "splines_and_products": FeatureKind(
-        "cubic splines and some products of two columns", pieces=4, degree=3, products=True
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -80,13 +45,6 @@ class Expansion:
         made.append(coded[:, len(self.knots) :])
         made += [coded[:, one : one + 1] * coded[:, other : other + 1] for one, other in self.pairs]
         return np.ascontiguousarray(np.concatenate(made, axis=1)[:, self.kept])
-
-    def bound(self, coded: Array) -> Array:
-        """Bound on the size of each feature (k,), from those of the coded columns (d,)."""
-        sizes = [np.ones(count_columns(knots, self.degree)) for knots in self.knots]
-        sizes.append(coded[len(self.knots) :])
-        sizes += [coded[[one]] * coded[[other]] for one, other in self.pairs]
-        return np.concatenate(sizes)[self.kept]
 
     def names(self, coded: Sequence[str]) -> tuple[str, ...]:
         """Names of the features (k,), from those of the coded columns (d,)."""

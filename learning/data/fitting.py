@@ -23,7 +23,8 @@ from learning.data.encoding import (
     stack_texts,
 )
 from learning.data.expanding import choose_pairs, fit_knots, list_pairs
-from learning.data.expansion import MOST_PRODUCTS, Expansion, FeatureKind, count_columns
+from learning.data.expansion import Expansion, count_columns
+from learning.data.feature_kinds import MOST_PRODUCTS, FeatureKind
 from learning.data.ranges import OUTERMOST, public_range
 from learning.data.rows import Rows
 from learning.errors import InputError

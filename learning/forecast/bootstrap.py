@@ -306,12 +306,12 @@ def _fit_each(
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     if sample.shrinks:
-        return moments, fit_ridge(x, y, counts)
+        return moments, sample.drop_open(fit_ridge(x, y, counts))
     linear = 2 * (counts * y) @ x / len(y)
     width = x.shape[1]
     hessian = 2 * moments + sample.regularisation * np.eye(width)
     inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
-    return moments, (inverse @ linear[..., None])[..., 0]
+    return moments, sample.drop_open((inverse @ linear[..., None])[..., 0])
 
 
 def resampled_moments(x: Array, counts: Array) -> Array:

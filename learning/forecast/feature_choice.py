@@ -24,6 +24,7 @@ from learning.forecast.choice import (
     screen_ways,
     search_rounds,
 )
+from learning.forecast.held import HeldShares, find_held_shares
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.public_sample import curved_dispersion, dispersion
 from learning.losses.loss import Loss
@@ -46,7 +47,9 @@ class OwnFit:
     lost : array (n,), loss of each public row under the model of the other folds.
     stated : array (n,), the same under the stated penalty, which the market trains with.
     scores : array (2, n), what those two models predict of each public row.
-    seen : mean loss of the public rows under the model of all of them, at the stated penalty.
+    held : array (2, n), their losses if predicted numbers are held to the target's range.
+    seen : mean loss of the public rows under the model of all of them, at the stated penalty, with
+        predictions held.
     rows : features (n, p) and target (n,) of the public rows.
     wrong : share of labels that cross-validation gets wrong; None where the target is a number.
     """
@@ -57,6 +60,7 @@ class OwnFit:
     lost: Array = field(repr=False)
     stated: Array = field(repr=False)
     scores: Array = field(repr=False)
+    held: Array = field(repr=False)
     seen: float
     rows: tuple[Array, Array] = field(repr=False)
     wrong: float | None = None
@@ -64,7 +68,7 @@ class OwnFit:
     @property
     def error(self) -> float:
         """Held-out error of the learner's own model of this kind, by cross-validation."""
-        return float(self.lost.mean())
+        return float(self.held[0].mean())
 
 
 @dataclass(frozen=True)
@@ -120,25 +124,35 @@ def fit_own(
     target = whole.target.encode(columns, rows)[0] + whole.target.centre
     fold = rng.permutation(len(rows)) % FOLDS
     penalties = sorted({penalty, *PENALTIES}) if loss.labels else [penalty]
-    said = np.empty((len(penalties), len(rows)))
+    said, held = np.empty((2, len(penalties), len(rows)))
     for number in range(FOLDS):
         out = fold == number
         encoder = fit(rows[~out])
         x, y, _ = encoder.records(columns, rows[~out])
         models = fit_penalties(loss, x, y, penalties)
         centre = 0.0 if loss.labels else encoder.target.centre
-        said[:, out] = loss.predicted(encoder.records(columns, rows[out])[0], models) + centre
+        found = loss.predicted(encoder.records(columns, rows[out])[0], models)
+        said[:, out] = found + centre
+        held[:, out] = hold(loss, found, encoder) + centre
     lost = count_losses(loss, said, target)
     best = int(lost.mean(axis=1).argmin())
     stated = penalties.index(penalty)
     x, y, _ = whole.records(columns, rows)
     theta = fit_penalties(loss, x, y, [penalties[best], penalty])
-    seen = float(count_losses(loss, loss.predicted(x, theta[-1:]), y).mean())
+    shown = hold(loss, loss.predicted(x, theta[-1:]), whole)
+    seen = float(count_losses(loss, shown, y).mean())
     wrong = None
     if loss.labels:
         wrong = float(np.mean(np.where(said[best] >= 0, 1.0, -1.0) != target))
-    scores = said[[best, stated]]
-    return OwnFit(kind, whole, theta[0], lost[best], lost[stated], scores, seen, (x, y), wrong)
+    both = [best, stated]
+    held = count_losses(loss, held[both], target)
+    losses = lost[best], lost[stated], said[both], held
+    return OwnFit(kind, whole, theta[0], *losses, seen, (x, y), wrong)
+
+
+def hold(loss: Loss, said: Array, encoder: Encoder) -> Array:
+    """Hold predicted numbers to the target's public range; scores of labels stay as they are."""
+    return said if loss.labels else np.clip(said, *encoder.target.ends)
 
 
 def fit_penalties(loss: Loss, x: Array, y: Array, penalties: Sequence[float]) -> Array:
@@ -160,7 +174,8 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     and no less than that on the rows themselves. Both errors are those of the model at the stated
     penalty: a model that shrinks more loses less than C/m, so a wide kind would seem to miss
     nothing. One release of moments is forecast only if no steps are open: its bounds take long to
-    choose, and kinds differ in much the same order.
+    choose, and kinds differ in much the same order. Predictions of numbers count as held to the
+    target's range, also in what is added to that error (`find_held_shares`).
     """
     ways = list_open_ways(inputs)
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
@@ -176,17 +191,20 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     optimum = float(sample.fitness.optimum)
     clipping = min(float(whole.mean()), best.relative_fitness) * optimum
     x, y = sample.population()
+    shares = HeldShares()
     if sample.loss.quadratic:
+        shares = find_held_shares(sample, np.arange(len(y))[None])
         spread = dispersion(x, y, sample.truth)
     else:
         spread = curved_dispersion(sample.loss, x, y, sample.truth, sample.regularisation)
+    spread *= shares.few
     few = spread / (len(y) * (1 - 1 / FOLDS))
     return KindForecast(
         own,
-        missed=max(float(own.stated.mean()) - few, own.seen),
+        missed=max(float(own.held[1].mean()) - few, own.seen),
         records=spread / float(inputs.owners.sizes.sum()),
-        noise=best.relative_fitness * optimum - clipping,
-        clipping=clipping,
+        noise=shares.noise * (best.relative_fitness * optimum - clipping),
+        clipping=shares.noise * clipping,
     )
 
 
@@ -200,7 +218,7 @@ def choose_kind(found: Sequence[KindForecast]) -> KindForecast:
     best = min(found, key=lambda one: one.total)
     tied = []
     for one in found:
-        chance = standard_error(one.own.stated - best.own.stated)
+        chance = standard_error(one.own.held[1] - best.own.held[1])
         if one.total - best.total <= min(chance, NEAR * best.total):
             tied.append(one)
     return min(tied, key=lambda one: (one.own.encoder.n_parameters, one.total))

@@ -77,14 +77,19 @@ def see_gain(task: Task, theta: Array, sample: PublicSample) -> GainSeen:
     """
     if task.coordinates.scores is None:
         raise ValueError(f"{task.plan.algorithm} asks owners for no moments and scores")
-    centred = (theta - task.coordinates.centre).T
-    phi = np.asarray(np.linalg.solve(task.coordinates.transform, centred).T, dtype=float)
+    phi = to_coordinates(task, theta)
 
     def see(runs: Sequence[int]) -> GainSeen:
         released = [release_statistics(task, owner, runs) for owner in task.owners]
         return _see_some(task, phi[list(runs)], sample, released)
 
     return _see_in_blocks(task, see)
+
+
+def to_coordinates(task: Task, theta: Array) -> Array:
+    """Models phi (runs, p) in the coordinates of a training."""
+    centred = (theta - task.coordinates.centre).T
+    return np.asarray(np.linalg.solve(task.coordinates.transform, centred).T, dtype=float)
 
 
 def see_gain_ahead(task: Task, sample: PublicSample, share: float) -> GainSeen:
@@ -151,19 +156,19 @@ def _see_in_pool(phi: Array, sums: Pool, counted: Pool, middle: Pool, most: Arra
     on_matrix, on_vector = sums[2:]
     seen = 2 * np.sum(phi * score, axis=1) - np.einsum("rp,rpq,rq->r", phi, whole, phi)
     length = np.sum(phi**2, axis=1)
-    noise = _noise_covariance(phi, on_matrix, on_vector)
+    noise = noise_covariance(phi, on_matrix, on_vector)
     by_noise = np.einsum("rpq,rqs,rsp->r", inverse, noise, inverse)
     held = np.maximum(length - by_noise, 0.0)  # |phi*|^2
     shorter = np.sqrt(np.divide(held, length, out=np.zeros_like(held), where=length > 0))
     point = shorter[:, None] * phi
-    bias = 2 * np.einsum("rpq,rqp->r", inverse, _noise_covariance(point, *middle[2:]))
-    moved = inverse @ _noise_covariance(point, on_matrix, on_vector)
+    bias = 2 * np.einsum("rpq,rqp->r", inverse, noise_covariance(point, *middle[2:]))
+    moved = inverse @ noise_covariance(point, on_matrix, on_vector)
     twice = 8 * np.einsum("rpq,rqp->r", moved, moved) * most**2
     variance = 4 * largest[1] ** 2 * held + largest[0] ** 2 * held**2 + twice
     return GainSeen(seen - bias, np.sqrt(variance), bias / 2)
 
 
-def _noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
+def noise_covariance(phi: Array, on_matrix: Array, on_vector: Array) -> Array:
     """C of e - E phi by run, (runs, p, p), at points phi (runs, p)."""
     unit = np.eye(phi.shape[1])
     tilt = np.sum(phi**2, axis=1)[:, None, None] * unit + phi[:, :, None] * phi[:, None, :]

@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.forecast.fitness import FitnessForecast
-from learning.losses.loss import TrainingCost
+from learning.forecast.held import HeldShares
+from learning.losses.loss import UNBOUNDED, TrainingCost
+from learning.losses.records import row_blocks
 
 
 class Measure:
@@ -65,13 +67,15 @@ RELATIVE = Measure()
 class RootMeanSquare(Measure):
     """Root mean squared error in units of the target: sqrt(f* (1 + psi)), by definition of psi.
 
-    Of many trainings it is the root of their mean squared error, which is not below the mean of
-    their roots.
+    Where predictions are held to the target's range, shares b of f* and s of f* psi are left:
+    sqrt(f* (b + s psi)). Of many trainings it is the root of their mean squared error, which is not
+    below the mean of their roots.
 
     Parameters
     ----------
     optimum : f*, the smallest mean squared error, squared units of the target.
     optima : array (m,), f* in each possible world; (1,) where it is known.
+    shares : what holding predictions leaves; None where they are not held.
 
     >>> measure = RootMeanSquare(4.0, np.array([4.0]))
     >>> float(measure(1.25)), float(measure.slope_at(1.25))
@@ -80,18 +84,43 @@ class RootMeanSquare(Measure):
 
     optimum: float
     optima: Array = field(repr=False)
+    shares: HeldShares = field(default=HeldShares(), repr=False)
 
     def __call__(self, fitness: ArrayLike) -> Array:
-        return np.sqrt(self.optimum * (1 + np.asarray(fitness, dtype=float)))
+        fitness = np.asarray(fitness, dtype=float)
+        return np.sqrt(self.optimum * (self.shares.best + self.shares.noise * fitness))
 
     def slope_at(self, fitness: ArrayLike) -> Array:
-        return self.optimum / (2 * self(fitness))
+        return self.optimum * self.shares.noise / (2 * self(fitness))
 
     def in_worlds(self, fitness: Array) -> Array:
-        return np.sqrt(np.resize(self.optima, len(fitness)) * np.maximum(1 + fitness, 0.0))
+        best = np.resize(self.shares.worlds, len(fitness))
+        optima = np.resize(self.optima, len(fitness))
+        return np.sqrt(optima * np.maximum(best + self.shares.noise * fitness, 0.0))
+
+    def own(self, fitness: ArrayLike) -> Array:
+        lost, held = self.shares.own_lost[0], self.shares.own_held[0]
+        return self.isolated((1 + np.asarray(fitness, dtype=float)) / lost - 1) * np.sqrt(held)
+
+    def isolated(self, fitness: ArrayLike) -> Array:
+        fitness = np.asarray(fitness, dtype=float)
+        return np.sqrt(self.optimum * np.maximum(self.shares.best + self.shares.few * fitness, 0.0))
+
+    def own_in_worlds(self, fitness: Array) -> Array:
+        pairs = self.optima, self.shares.worlds, self.shares.own_lost[1], self.shares.own_held[1]
+        optima, best, lost, held = (np.resize(one, len(fitness)) for one in pairs)
+        public = (1 + fitness) / lost - 1
+        return np.sqrt(optima * np.maximum(best + self.shares.few * public, 0.0) * held)
 
     def counted(self, theta: Array, cost: TrainingCost, parts: Sequence[Any]) -> Array:
-        return np.sqrt(cost.value(theta))
+        if self.shares.ends == UNBOUNDED:
+            return np.sqrt(cost.value(theta))
+        total = np.zeros(len(theta))
+        for part in parts:
+            for rows in row_blocks(len(part.y)):
+                said = np.clip(part.x[rows] @ theta.T, *self.shares.ends)
+                total += ((said - part.y[rows, None]) ** 2).sum(axis=0)
+        return np.sqrt(total / sum(len(part.y) for part in parts))
 
 
 @dataclass(frozen=True)

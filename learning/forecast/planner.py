@@ -17,6 +17,7 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples, chance_distance, draw_bootstrap
 from learning.forecast.decisions import Decisions
 from learning.forecast.fitness import FitnessForecast
+from learning.forecast.held import find_held_shares
 from learning.forecast.homogeneity import (
     SPREADS,
     BetweenOwners,
@@ -243,11 +244,16 @@ class Planner(ABC):
             if decisions is not None:
                 self._measures[decisions] = self.decision_cost(decisions)
             else:
-                relative = np.ones(1)
-                if self.worlds is not None:
-                    relative = self.worlds.optimum / self.worlds.estimated_scales[0]
-                self._measures[None] = RootMeanSquare(self.optimum, self.optimum * relative)
+                self._measures[None] = self.root_mean_square()
         return self._measures[decisions]
+
+    def root_mean_square(self) -> RootMeanSquare:
+        """Root mean squared error of predictions that are held to the target's public range."""
+        worlds = self.worlds
+        if worlds is None:
+            return RootMeanSquare(self.optimum, np.array([self.optimum]))
+        optima = self.optimum * worlds.optimum / worlds.estimated_scales[0]
+        return RootMeanSquare(self.optimum, optima, find_held_shares(worlds.sample, worlds.rows))
 
     def outside_decomposition(self) -> Decomposition:
         """Relative fitness of the learner's own model on the pooled records."""

@@ -18,7 +18,7 @@ from learning.losses.coordinates import (
     Coordinates,
     whitening_transform,
 )
-from learning.losses.loss import Loss, TrainingCost
+from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
 from learning.losses.ridge import fit_ridge
 from learning.losses.squared import Squared
 
@@ -67,10 +67,12 @@ class OtherKind:
     ----------
     lost : array (2, n), the loss of each row under that model, and under that of the market's kind.
     scores : array (2, n), what both predict of it.
+    held : array (2, n), their losses if predictions are held to the target's range.
     """
 
     lost: Array = field(repr=False)
     scores: Array = field(repr=False)
+    held: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class PublicSample:
     made : True if features are made of columns (splines, bins, products). A few rows then decide a
         parameter and are fitted closely, where errors are large. So residuals are inflated by each
         row's leverage h, by 1/(1-h) (the HC2 correction).
+    ends : range of the encoded target, to which predicted numbers are held.
     """
 
     x: Array = field(repr=False)
@@ -114,6 +117,7 @@ class PublicSample:
     lift: Array | None = field(default=None, repr=False)
     other_kind: OtherKind | None = field(default=None, repr=False)
     made: bool = False
+    ends: tuple[float, float] = UNBOUNDED
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
@@ -141,8 +145,40 @@ class PublicSample:
         return self.fit_model(self.x, self.y)
 
     def fit_model(self, x: Array, y: Array) -> Array:
-        """Fit the public model to some rows, (p,): that of least cost, or a shrunk one."""
-        return fit_ridge(x, y)[0] if self.shrinks else self.fit(x, y)[0]
+        """Fit the public model to some rows, (p,): that of least cost, or a shrunk one.
+
+        It has no slope along directions that the sample leaves open.
+        """
+        model = fit_ridge(x, y)[0] if self.shrinks else self.fit(x, y)[0]
+        return self.drop_open(model)
+
+    def drop_open(self, models: Array) -> Array:
+        """Models (..., p) without their slopes along directions that the rows leave open."""
+        short, vectors = self.open_moments
+        if not short.any():
+            return models
+        shown = vectors[:, short == 0]
+        return np.asarray(models @ shown @ shown.T)
+
+    @cached_property
+    def open_moments(self) -> tuple[Array, Array]:
+        """Second moments (p,) by which the rows fall short of showing a slope, and directions.
+
+        A slope of squared loss has the standard error s/sqrt(n l) along a direction of second
+        moment l. Over the features' range in it, w, that must not move a prediction further than
+        the target's range R: so l must be at least s^2 w^2/(n R^2). A column that nearly repeats
+        others among the public rows, but not among all records, falls short of that by far.
+        """
+        values, vectors = np.linalg.eigh(self.x.T @ self.x / len(self.y))
+        if not self.loss.quadratic or self.regularisation:
+            return np.zeros_like(values), vectors
+        missed = self.y - self.x @ self.fit(self.x, self.y)[0]
+        width = np.ptp(self.x, axis=0) @ np.abs(vectors)
+        rows = max(len(self.y) - len(values), 1)
+        error = float(missed @ missed) / rows * width**2
+        reach = len(self.y) * float(np.ptp(self.y)) ** 2
+        needed = np.divide(error, reach, out=np.zeros_like(error), where=reach > 0)
+        return np.maximum(needed - np.maximum(values, 0.0), 0.0), vectors
 
     def population(self) -> tuple[Array, Array]:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
@@ -200,13 +236,15 @@ class PublicSample:
     def solved(self) -> PublicSample:
         """The same rows, whitened for a release of moments that a model is solved for.
 
-        They are whitened as for other trainings unless a small moment rests on many rows.
+        They are whitened as for other trainings unless a small moment rests on many rows. Moments
+        too small to show a slope are raised: owners' records may lie far out along them.
         """
         values, _, carried = principal_directions(self.x)
         small = values < WHITENING_FLOOR * values[-1]
         if not np.any(small & (carried >= TELLING)):
             return self
-        lift = thin_lift(self.x)
+        short, vectors = self.open_moments
+        lift = thin_lift(self.x) + (vectors * short) @ vectors.T
         return replace(self, floor=SOLVED_FLOOR, lift=lift)
 
     def scale_matrix(self, moments: Array, precondition: bool) -> Array:

@@ -24,7 +24,6 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
-from learning.declaration import Declaration
 
 ClippedBy = Literal["parts", "record"]
 KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
@@ -93,7 +92,7 @@ def squared_gradient_bound(
 
 
 @dataclass(frozen=True)
-class Slopes(Declaration):
+class Slopes:
     """The slopes of a loss in one number t per record, and the bounds on gradients that follow.
 
     t = y theta'x for labels y = +-1, theta'x - y for numbers.
@@ -112,7 +111,6 @@ class Slopes(Declaration):
         (`PublicCoordinates.clips_gradients`).
     """
 
-    where: ClassVar[str] = "learning"
     name: ClassVar[str] = ""
     labels: ClassVar[bool] = True
     linear: ClassVar[bool] = True
@@ -424,14 +422,6 @@ class PublicCoordinates:
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 
-    @property
-    def longest_gradient(self) -> float:
-        """Bound on the length of a record's gradient in the ball, in the norm in use."""
-        if self.clips_gradients:
-            return self.radius
-        # Xi holds in either norm
-        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)
-
     def clip_features(self, x: Array) -> Array:
         """Transform features to W x, shortened to the radius unless gradients are, (..., n, p)."""
         # columns stay columns, which lengths are summed over fastest
@@ -479,9 +469,3 @@ class PublicCoordinates:
         """Hessian and linear part of r/2 |theta|^2 in phi."""
         pull = -regularisation * (self.transform @ self.centre[..., None])[..., 0]
         return regularisation * self.transform @ self.transform, pull
-
-    def project(self, phi: Array) -> Array:
-        """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""
-        if self.norm == 1:
-            return np.clip(phi, -self.theta_max, self.theta_max)
-        return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)

@@ -40,6 +40,20 @@ class Coordinates(PublicCoordinates):
         return self.rows_per_person * self.given_bound
 
     @property
+    def longest_gradient(self) -> float:
+        """Bound on the length of a record's gradient in the ball, in the norm in use."""
+        if self.clips_gradients:
+            return self.radius
+        # Xi holds in either norm
+        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)
+
+    def project(self, phi: Array) -> Array:
+        """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""
+        if self.norm == 1:
+            return np.clip(phi, -self.theta_max, self.theta_max)
+        return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)
+
+    @property
     def diameter(self) -> float:
         """Diameter of the ball in 2-norm."""
         return 2 * self.theta_max * (np.sqrt(len(self.centre)) if self.norm == 1 else 1.0)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from learning.arrays import Array
+from learning.declaration import Declaration
 from learning.losses.clipping import PublicCoordinates, Slopes
 from learning.losses.records import (
     ClippedRecords,
@@ -29,6 +30,7 @@ from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
+UNBOUNDED = (-np.inf, np.inf)  # a range that holds no prediction back
 
 
 class TrainingCost(Protocol):
@@ -51,7 +53,7 @@ class TrainingCost(Protocol):
 
 
 @dataclass(frozen=True)
-class Loss(Slopes):
+class Loss(Slopes, Declaration):
     """A loss of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
 
     The methods here suit any convex loss of a linear model whose slopes in t are bounded; others
@@ -122,15 +124,21 @@ class Loss(Slopes):
 
         return sum(over_blocks(block_sum, row_blocks(len(y), BLOCK)), np.zeros(theta.shape))
 
-    def error(self, x: Array, y: Array, theta: Array) -> float:
-        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p)."""
+    def error(
+        self, x: Array, y: Array, theta: Array, ends: tuple[float, float] = UNBOUNDED
+    ) -> float:
+        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p).
+
+        Predicted numbers are held to the range ``ends``.
+        """
         total = 0.0
         for rows in row_blocks(len(y)):
             if self.labels:
                 signs = np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0)
                 total += float((signs != y[rows]).sum())
             else:
-                total += float(((y[rows, None] - x[rows] @ theta.T) ** 2).sum())
+                said = np.clip(x[rows] @ theta.T, *ends)
+                total += float(((y[rows, None] - said) ** 2).sum())
         return total / (len(y) * len(theta))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
@@ -282,10 +290,17 @@ class RecordFitness:
 
 @dataclass(frozen=True)
 class FreshRecords:
-    """Rows that are not trained on, x (n, p) and y (n,), in memory."""
+    """Rows that are not trained on, in memory.
+
+    Parameters
+    ----------
+    x, y : arrays (n, p) and (n,).
+    ends : range of the encoded target, to which predicted numbers are held.
+    """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
+    ends: tuple[float, float] = UNBOUNDED
 
     @property
     def n_records(self) -> int:
@@ -293,7 +308,7 @@ class FreshRecords:
 
     def error(self, loss: Loss, theta: Array) -> float:
         """`Loss.error` of models theta (runs, p) on the rows."""
-        return loss.error(self.x, self.y, theta)
+        return loss.error(self.x, self.y, theta, self.ends)
 
     def baseline_error(self, loss: Loss) -> float:
         """Error of the best constant: the smaller share of a label, or the variance of a number."""
@@ -305,6 +320,8 @@ class FreshRecords:
 @dataclass(frozen=True)
 class FreshSums:
     """Rows that are not trained on, as sums under squared loss.
+
+    Sums cannot hold predictions to a range: the error of a model that does is at most as large.
 
     Parameters
     ----------

@@ -31,7 +31,6 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 
 TRIED = np.concatenate([[0.0], np.geomspace(1e-3, 500.0, 1000)])  # e at which a profile is read
-EVALUATED = 64  # distinct budgets at most; others are rounded up to one of these
 EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
 EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
 EVERY_LEARNER = "anyone who sees all answers to all learners"
@@ -121,17 +120,3 @@ def bound_profile_belief(profile: Callable[[Array], ArrayLike], chance: float) -
     chance: M in (0, 1].
     """
     return float(bound_belief(TRIED, profile(TRIED), chance).min())
-
-
-def evaluate_columns(law: Callable[[tuple[float, ...]], float], columns: Array) -> Array:
-    """Evaluate a law at each column of budgets (k, n), once for equal ones.
-
-    Very many distinct budgets are first rounded up to a few, so ``law`` must not fall as budgets
-    rise.
-    """
-    distinct, which = np.unique(columns, axis=1, return_inverse=True)
-    if distinct.shape[1] > EVALUATED:
-        few = np.geomspace(columns.min(), columns.max(), EVALUATED)
-        few[-1] = columns.max()
-        distinct, which = np.unique(few[np.searchsorted(few, columns)], axis=1, return_inverse=True)
-    return np.array([law(tuple(column)) for column in distinct.T.tolist()])[np.ravel(which)]

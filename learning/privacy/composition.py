@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -15,32 +16,25 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
-from learning.privacy.claims import evaluate_columns
-from learning.privacy.l2 import L2Noise, Parts
+from learning.privacy.accounting import Parts
+from learning.privacy.l2 import L2Noise
 from learning.privacy.l2_accounting import (
     ROUNDING,
     ComposedLoss,
     FactorCurve,
+    compose_counts,
     compose_parts,
     factor_curve,
     scale_ratios,
 )
 from learning.privacy.laplace import LaplaceNoise
-from learning.privacy.mechanism import FixedHorizon
-from learning.privacy.noise import (
-    answer_shares,
-    check_covered,
-    read_distance,
-    read_table,
-    where_noisy,
-)
+from learning.privacy.mechanism import FixedHorizon, evaluate_columns
+from learning.privacy.noise import check_covered, read_distance, read_table, where_noisy
+from learning.privacy.shares import answer_shares
 
 SMALLEST = 1e-3  # budgets that are counted; smaller ones are served in proportion
 LARGEST = 500.0  # beyond it exp(-loss) leaves the floating-point range
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that noise errs upwards
-CELLS = 100  # least number of cells of [0, ratio], none wider than WIDEST
-WIDEST = 0.05
-MORE_CELLS = 1024  # tried beyond that where ratios differ: each should be a whole number of cells
 STEP = 0.1  # between the first nodes, in log epsilon
 CLOSE = 2e-5  # error in log ratio at which an interval is no longer halved
 HALVINGS = 10
@@ -135,64 +129,19 @@ class CountedComposition(FixedHorizon):
         return self.losses_of_owners(tuple(self.ratio(budgets).tolist()), horizon)
 
 
-def _laplace_loss(ratio: float, cell: float) -> Any:
-    """Make the privacy-loss distribution of one answer."""
-    from dp_accounting.pld import privacy_loss_distribution  # takes seconds to load
+def compose_laplace(ratios: Sequence[float], answers: int, growth: float = 1.0) -> ComposedLoss:
+    """Compose the answers of owners of given mean ratios: Laplace noise is l2 noise on one number.
 
-    return privacy_loss_distribution.from_laplace_mechanism(
-        1 / ratio, value_discretization_interval=cell
-    )
-
-
-def compose_equal(ratio: float, answers: int) -> ComposedLoss:
-    """Compose answers of one ratio, a whole number of cells, which rounds no top atom."""
-    cell = ratio / max(CELLS, np.ceil(ratio / WIDEST))
-    composed = _laplace_loss(ratio, cell).self_compose(answers)
-    return ComposedLoss(composed, answers, ratio * answers)
-
-
-@lru_cache(maxsize=64)
-def compose_uneven(ratios: tuple[float, ...], times: int = 1) -> ComposedLoss:
-    """Compose answers of any ratios, each given ``times``.
-
-    The result is pessimistic where a ratio is no whole number of cells.
+    One coordinate dominates them all (`AccountedLaplace`).
     """
-    largest = max(ratios)
-    least = max(CELLS, int(np.ceil(largest / WIDEST)))
-    tried = np.arange(least, least + MORE_CELLS)
-    in_cells = tried[:, None] * (np.array(ratios) / largest)
-    cells = tried[np.abs(in_cells - np.round(in_cells)).max(axis=1).round(9).argmin()]
-    return _compose_rounded(ratios, ratios, largest / cells, times)
-
-
-@lru_cache(maxsize=256)
-def compose_owners(ratios: tuple[float, ...], answers: int) -> ComposedLoss:
-    """Compose answers of several owners; smaller ratios are rounded up to whole cells."""
-    if len(set(ratios)) == 1:
-        return compose_equal(ratios[0], answers * len(ratios))
-    cells = max(CELLS, np.ceil(max(ratios) / WIDEST))
-    cell = max(ratios) / cells
-    rounded = [cell * min(cells, np.ceil(ratio / cell)) for ratio in ratios]
-    return _compose_rounded(ratios, rounded, cell, answers)
-
-
-def _compose_rounded(
-    ratios: Sequence[float], rounded: Sequence[float], cell: float, times: int
-) -> ComposedLoss:
-    """Compose answers of given ratios, counted at rounded ones, each given ``times``."""
-    made = (_laplace_loss(ratio, cell).self_compose(times) for ratio in rounded)
-    composed = reduce(lambda one, other: one.compose(other), made)
-    return ComposedLoss(composed, times * len(ratios), times * sum(ratios))
-
-
-def compose_answers(
-    ratio: float, answers: int, growth: float = 1.0, overlap: int = 1
-) -> ComposedLoss:
-    """Compose the answers of ``overlap`` equal owners, whose mean ratio is ``ratio``."""
-    if growth == 1:
-        return compose_equal(ratio, answers * overlap)
-    ratios = ratio * answers * answer_shares(growth, answers)
-    return compose_uneven(tuple(ratios.tolist()), overlap)
+    shares = [1.0]
+    if growth != 1:
+        shares = (answers * answer_shares(growth, answers)).tolist()
+    counts: Counter[tuple[float, int]] = Counter()
+    for ratio in ratios:
+        for share in shares:
+            counts[ratio * share, 1] += answers // len(shares)
+    return compose_counts(tuple(sorted(counts.items())))
 
 
 def spent_epsilon(
@@ -217,7 +166,7 @@ def spent_epsilon(
     >>> round(spent_epsilon(0.1, 1, 1e-6), 6), round(spent_epsilon(0.1, 100, 1e-6), 3)
     (0.099998, 4.693)
     """
-    return compose_answers(ratio, answers, growth, overlap).epsilon(delta)
+    return compose_laplace([ratio] * overlap, answers, growth).epsilon(delta)
 
 
 @lru_cache(maxsize=64)
@@ -337,13 +286,11 @@ class AccountedLaplace(LaplaceNoise, CountedComposition):
         return read_table(table, epsilon, np.exp(table.x[0]), LARGEST, SHAVE)
 
     def losses_of_owners(self, ratios: tuple[float, ...], horizon: int) -> list[ComposedLoss]:
-        if self.growth == 1:
-            return [compose_owners(ratios, horizon)]
-        parts = self.horizon * answer_shares(self.growth, self.horizon)
-        return [compose_uneven(tuple(np.outer(sorted(ratios), parts).ravel().tolist()))]
+        answers = horizon if self.growth == 1 else self.horizon
+        return [compose_laplace(ratios, answers, self.growth)]
 
     def losses_of_answers(self, ratio: float, answers: int) -> list[ComposedLoss]:
-        return [compose_answers(ratio, answers, self.growth)]
+        return [compose_laplace([ratio], answers, self.growth)]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.losses.clipping import noise_stretch
-from learning.privacy.claims import bound_belief
+from learning.privacy.accounting import (
+    BISECTIONS,
+    GaussianAccounting,
+    GaussianFacts,
+    gaussian_delta,
+    zcdp_distance,
+    zcdp_epsilon,
+)
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import NoiseLaw, check_covered, tabulate_distance, where_noisy
 
@@ -22,72 +29,6 @@ from learning.privacy.noise import NoiseLaw, check_covered, tabulate_distance, w
 SMALLEST = 1e-3
 LARGEST = 1e3
 NODES = 3000
-BISECTIONS = 100
-
-
-def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
-    """Compute the least delta of a Gaussian mechanism: Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m).
-
-    Parameters
-    ----------
-    epsilon: array, e >= 0.
-    distance: array, m = sensitivity/deviation > 0; T answers of one deviation have m sqrt(T).
-
-    Source: Balle and Wang, Improving the Gaussian Mechanism for Differential Privacy, Theorem 8.
-
-    >>> round(float(gaussian_delta(1.0, 1.0)), 6)
-    0.126937
-    """
-    epsilon = np.asarray(epsilon, dtype=float)
-    distance = np.asarray(distance, dtype=float)
-    first = scipy.special.log_ndtr(distance / 2 - epsilon / distance)
-    second = epsilon + scipy.special.log_ndtr(-distance / 2 - epsilon / distance)
-    return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
-
-
-def gaussian_belief(distance: ArrayLike, chance: float) -> Array:
-    """Bound beliefs (`learning.privacy.claims`) under a Gaussian mechanism.
-
-    The bound is Phi(m - z)/M, with z such that Phi(-z) + Phi(m - z) = M.
-
-    Parameters
-    ----------
-    distance: array, m > 0, sensitivity/deviation of all answers together.
-    chance: M in (0, 1], the probability that a belief exceeds the bound.
-
-    >>> [round(float(gaussian_belief(0.2, chance)), 4) for chance in (1.0, 1e-6)]
-    [0.5398, 0.7352]
-    """
-    distance = np.asarray(distance, dtype=float)
-    low = np.zeros_like(distance)
-    high = distance + 40.0
-    for _ in range(BISECTIONS):  # the bound holds at any e, however well the least one is found
-        middle = (low + high) / 2
-        rarer = scipy.special.ndtr(-middle) + scipy.special.ndtr(distance - middle) < chance
-        low = np.where(rarer, low, middle)
-        high = np.where(rarer, middle, high)
-    epsilon = np.maximum(distance * low - distance**2 / 2, 0.0)
-    return bound_belief(epsilon, gaussian_delta(epsilon, distance), chance)
-
-
-def zcdp_distance(epsilon: ArrayLike, delta: float) -> Array:
-    """Compute sqrt(2 rho) with rho = (sqrt(ln(1/delta) + epsilon) - sqrt(ln(1/delta)))^2.
-
-    Source: Bun and Steinke, Concentrated Differential Privacy, Prop. 1.3, solved for rho.
-
-    >>> round(float(zcdp_distance(1.0, 1e-6)), 6)
-    0.186917
-    """
-    epsilon = np.asarray(epsilon, dtype=float)
-    log = np.log(1 / delta)
-    roots = np.sqrt(log + epsilon) + np.sqrt(log)
-    return np.sqrt(2) * epsilon / roots  # the difference of roots, without cancellation
-
-
-def zcdp_epsilon(distance: ArrayLike, delta: float) -> Array:
-    """Compute the epsilon of a distance, m^2/2 + m sqrt(2 ln(1/delta)); inverts `zcdp_distance`."""
-    distance = np.asarray(distance, dtype=float)
-    return distance**2 / 2 + distance * np.sqrt(2 * np.log(1 / delta))
 
 
 def zcdp_growth(epsilon: Array, delta: float) -> Array:
@@ -169,14 +110,10 @@ ACCOUNTANTS = {
 }
 
 
-class GaussianNoise(NoiseLaw):
+class GaussianNoise(GaussianFacts, NoiseLaw):
     """Gaussian noise on each number, for answers bounded in 2-norm."""
 
-    name = "gaussian"
-    title = "Gaussian noise"
-    norm: ClassVar[int] = 2
     length_power = 2
-    profile_known: ClassVar[bool] = True
     widens = True
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
@@ -201,7 +138,7 @@ class GaussianNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class Gaussian(GaussianNoise, Mechanism):
+class Gaussian(GaussianNoise, GaussianAccounting, Mechanism):
     """Gaussian noise on T mean-gradient answers: (epsilon, delta)-DP over all of them.
 
     Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced
@@ -266,13 +203,6 @@ class Gaussian(GaussianNoise, Mechanism):
         """T."""
         return np.asarray(horizon, dtype=float)
 
-    def _joint_distance(self, held: Array) -> Array:
-        return np.asarray(np.linalg.norm(self.distance(held), axis=0))
-
-    def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        """Epsilon of the root of the sum of m(epsilon_l)^2/kappa."""
-        return self.epsilon_at(self._joint_distance(held) / np.sqrt(self.overlap))
-
     def composed_epsilon(self, sold: Array) -> Array:
         """Epsilon of distances added in squares: consecutive trainings are one Gaussian mechanism.
 
@@ -298,14 +228,3 @@ class Gaussian(GaussianNoise, Mechanism):
         epsilon = np.asarray(epsilon, dtype=float)
         spent = where_noisy(epsilon, lambda e: self.epsilon_at(self.distance(e) / np.sqrt(share)))
         return np.where(np.isinf(epsilon), np.inf, spent)
-
-    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """Bound by the trade-off curve at the owners' distances, added in squares."""
-        return gaussian_belief(self._joint_distance(held), self.but_for)
-
-    def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """rho(epsilon, delta)/(T kappa) under zCDP, which OpenDP's own map confirms."""
-        if self.accounting != "zcdp":
-            return None
-        rho = float(zcdp_distance(epsilon, self.delta)) ** 2 / 2
-        return rho / (horizon * self.overlap)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from learning.arrays import Array
-from learning.privacy.composition import AccountedLaplace, CountedComposition
+from learning.privacy.composition import CountedComposition
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2_accounting import ROUNDING
 from learning.privacy.mechanism import Mechanism
@@ -213,12 +213,11 @@ def _(mechanism: CountedComposition, asked: Asked) -> Guarantee:
 @lru_cache(maxsize=64)
 def _counted_measure(mechanism: CountedComposition, ratio: float, answers: int) -> Measure:
     """Make the measure of ratios by the profiles of all answers."""
-    rounding = 0.0 if isinstance(mechanism, AccountedLaplace) else ROUNDING
 
     def largest_delta(one: float) -> Array:
         losses = mechanism.losses_of_answers(one, answers)
         deltas = [loss.distribution.get_delta_for_epsilon(EPSILONS) for loss in losses]
-        return np.max(deltas, axis=0) + rounding * losses[0].answers
+        return np.max(deltas, axis=0) + ROUNDING * losses[0].answers
 
     return tabulate_profiles(ratio, largest_delta)
 

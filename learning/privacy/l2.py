@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -12,37 +11,19 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
-from learning.losses.clipping import distance_frontier
+from learning.privacy.accounting import MORE_CHOICES, L2Accounting, L2Facts, Parts
 from learning.privacy.mechanism import BasicComposition
 from learning.privacy.noise import NoiseLaw
 
-Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer
 
-CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
-MORE_CHOICES = 64  # the same where budgets add
-SEVERAL = 2  # rows, or answers: any number of them beyond one
-WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
-
-
-class L2Noise(NoiseLaw):
+class L2Noise(L2Facts, NoiseLaw):
     """Noise on vectors whose density falls as exp(-|z|_2/scale), for answers bounded in 2-norm."""
 
-    name = "l2"
-    title = "L2 noise"
-    norm: ClassVar[int] = 2
     length_power = 1
     share_power = 1.0
     divides = True
     widens = True
-    apart: ClassVar[bool] = True
-    choices: ClassVar[int] = CHOICES
-    width: int
-    overlap: int
-
-    @property
-    def unit_variance(self) -> float:
-        """p + 1, of a Gamma(p) radius with mean square p (p + 1) and a uniform direction."""
-        return self.width + 1.0
+    apart = True
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Draw vectors along the last axis.
@@ -109,28 +90,6 @@ class L2Noise(NoiseLaw):
         ]
         return np.concatenate(drawn)
 
-    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Any:
-        """Price the mechanism for scores and second moments, each with l2 noise of its own.
-
-        Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of
-        that on a score, t the share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's,
-        2 h/b. Where several rows of a person are replaced, some may move the scores furthest and
-        others the moments, so that only the worst for each is safe; and so may the record that
-        moves a later answer furthest. Where further answers follow, ratios of moments are in units
-        of the sum of all answers' ratios, of which this answer has a ``part``.
-        """
-        moments = self.width * (self.width + 1) // 2
-        factor = part * share * np.sqrt((moments + 1) / (self.width + 1))
-        distances = self.moment_distances(rows if part == 1 else SEVERAL)
-        pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
-        return replace(self, pairs=pairs)  # type: ignore[type-var]
-
-    def moment_distances(self, rows: int = 1) -> Array:
-        """Distances of scores (units of 2 h) and moments (R^2) that are priced, (pairs, 2)."""
-        if self.overlap == rows == 1:
-            return distance_frontier(self.choices)
-        return np.array([[1.0, np.sqrt(2)]])
-
     def beside_moments(self, share: float) -> float:
         """1: the price counts the moments."""
         return 1.0
@@ -149,7 +108,7 @@ def _draw_missing(factor: float, width: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True)
-class L2(L2Noise, BasicComposition):
+class L2(L2Noise, L2Accounting, BasicComposition):
     """L2 noise on T mean-gradient answers, the budget split evenly over T: pure epsilon-DP.
 
     Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced, and |z + s|_2 -

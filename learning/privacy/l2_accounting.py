@@ -32,15 +32,16 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.privacy.accounting import Parts
 from learning.privacy.claims import bound_belief, bound_profile_belief
-from learning.privacy.l2 import Parts
 
 # of delta, for each answer: given away to rounding in the accountant's Fourier transform
 ROUNDING = 1e-13
 FEWEST = 100  # cells per standard deviation of a loss, r/sqrt(p) where r is small; none wider
 MOST = 400
 WIDEST = 0.02
-MANY = 64  # equal answers beyond which the ends of their sum, of probability 1e-15, count as lost
+MANY = 64  # equal answers beyond which the ends of a sum of more than LONG cells count as lost,
+LONG = 100_000  # of probability 1e-15
 LAW = np.polynomial.legendre.leggauss(5)  # nodes and weights within a cell
 STEP = 0.125  # between budgets that a curve is counted at, in log epsilon
 REACH = 6000  # steps counted on each side of epsilon 1, beyond the floating-point range
@@ -142,25 +143,31 @@ def _round_loss(ratio: float, width: int, cell: float) -> Any:
     return pld_pmf.DensePLDPmf(cell, -cells, ends, 0.0, True)
 
 
-@lru_cache(maxsize=32)
 def compose_parts(parts: Parts) -> ComposedLoss:
-    """Compose answers of any ratios and widths.
+    """Compose answers of any ratios and widths."""
+    return compose_counts(tuple(Counter(parts).items()))
+
+
+@lru_cache(maxsize=64)
+def compose_counts(counts: tuple[tuple[tuple[float, int], int], ...]) -> ComposedLoss:
+    """Compose answers of any ratios and widths, each with how many of them there are.
 
     Connecting the dots adds at most a sixth of a squared cell to the variance of an answer's loss,
     so that the cell is in proportion to the root of the mean variance; the largest ratio is a whole
     number of cells, as its loss has the sharpest end.
     """
-    counted = Counter(parts)
-    variance = sum(n * ratio**2 / width for (ratio, width), n in counted.items()) / len(parts)
-    widest = min(np.sqrt(variance) / max(FEWEST, MOST / np.sqrt(len(parts))), WIDEST)
-    largest = max(ratio for ratio, _ in parts)
+    answers = sum(n for _, n in counts)
+    variance = sum(n * ratio**2 / width for (ratio, width), n in counts) / answers
+    widest = min(np.sqrt(variance) / max(FEWEST, MOST / np.sqrt(answers)), WIDEST)
+    largest = max(ratio for (ratio, _), _ in counts)
     cell = largest / np.ceil(largest / widest)
     made = []
-    for (ratio, width), n in counted.items():
+    for (ratio, width), n in counts:
         one = _round_loss(ratio, width, cell)
-        made.append(one if n == 1 else one.self_compose(n, 1e-15 if n > MANY else 0.0))
+        lost = 1e-15 if n > MANY and n * one.size > LONG else 0.0
+        made.append(one if n == 1 else one.self_compose(n, lost))
     composed = reduce(lambda one, other: one.compose(other), made)
-    return ComposedLoss(composed, len(parts), float(sum(ratio for ratio, _ in parts)))
+    return ComposedLoss(composed, answers, float(sum(n * ratio for (ratio, _), n in counts)))
 
 
 def spent_epsilon(parts: Parts, delta: float) -> float:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count
+from learning.privacy.accounting import LaplaceAccounting, LaplaceFacts
 from learning.privacy.mechanism import BasicComposition
 from learning.privacy.noise import NoiseLaw
 
 
-class LaplaceNoise(NoiseLaw):
+class LaplaceNoise(LaplaceFacts, NoiseLaw):
     """Laplace noise on each number, for answers bounded in 1-norm."""
 
-    name = "laplace"
-    title = "Laplace noise"
-    norm: ClassVar[int] = 1
-    unit_variance: ClassVar[float] = 2.0
     length_power = 1
     share_power = 1.0
     divides = True
@@ -41,7 +37,7 @@ class LaplaceNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class Laplace(LaplaceNoise, BasicComposition):
+class Laplace(LaplaceNoise, LaplaceAccounting, BasicComposition):
     """Laplace noise on T mean-gradient answers, the budget split evenly over T: pure epsilon-DP.
 
     Each answer moves by at most 2 Xi/n in 1-norm when one record is replaced, so noise of scale b =

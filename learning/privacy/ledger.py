@@ -10,29 +10,58 @@ from __future__ import annotations
 import hashlib
 import threading
 import unicodedata
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
-from numpy.typing import ArrayLike
-from pydantic import Field
 
-from learning.declaration import Count, Declaration, Positive, check_value, format_value
+from learning.arrays import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import RECORD, PublicCoordinates
 from learning.privacy.claims import REPLACE
-from learning.privacy.noise import answer_shares
+from learning.privacy.shares import answer_shares
 
 Key = tuple[str, str]
 Counted = Literal["epsilon", "answers"]
+COUNT = "a whole number of at least 1"
+RULES = {
+    "epsilon": "a number above 0",
+    "horizon": COUNT,
+    "delta": "a number of at least 0 and below 1",
+    "overlap": COUNT,
+    "n_records": COUNT,
+    "growth": "a number above 0",
+}  # of the numbers in a budget
+
+
+def check_number(value: Any, key: str, rule: str) -> Any:
+    """Check a number by one of `RULES`, and convert it to a plain one.
+
+    Raises an InputError if it is none, or too large, or too close to 0, to compute with.
+    """
+    number = value.item() if isinstance(value, np.generic) else value
+    kind = int if rule == COUNT else float
+    allowed = isinstance(number, (int, kind)) and not isinstance(number, bool)
+    if allowed:
+        sized = number in (0, np.inf) or SMALLEST <= abs(number) <= LARGEST
+        above = number > 0 if rule == RULES["epsilon"] else number >= (kind is int)
+        allowed = sized and above and not (rule == RULES["delta"] and number >= 1)
+    if not allowed:
+        raise InputError(key, f"must be {rule}", quote_value(value))
+    return kind(number)
+
+
+def quote_value(value: object) -> str:
+    """Format a value for a message, texts in quotes, shortened."""
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 @dataclass(frozen=True)
-class Budget(Declaration):
+class Budget:
     """Cost of ``horizon`` answers about one data set, with everything that determines it.
 
     Two budgets are equal only if all fields are: answers at two prices are never counted together.
@@ -54,10 +83,7 @@ class Budget(Declaration):
     growth: each answer's share of the budget over that of the one before, as
         `learning.privacy.noise` has it.
 
-    Raises
-    ------
-    InputError
-        If a number is NaN or out of range, or the name has no visible character.
+    Raises an InputError if a number is NaN or out of range, or the name has no visible character.
 
     Source: events of dp-accounting: values that check themselves, with accountants elsewhere.
 
@@ -66,25 +92,32 @@ class Budget(Declaration):
     learning.errors.InputError: budget.epsilon: must be a number above 0; found nan.
     """
 
-    where = "budget"
     owner: str
-    epsilon: Annotated[float, Gt(0), Field(allow_inf_nan=True)] | None
-    horizon: Count
-    delta: Annotated[float, Ge(0), Lt(1)] = 0.0
+    epsilon: float | None
+    horizon: int
+    delta: float = 0.0
     mechanism: str = "laplace"
-    overlap: Count = 1
+    overlap: int = 1
     data: str = ""
-    n_records: Count | None = None
+    n_records: int | None = None
     unit: str = "one record"
     adjacency: str = REPLACE
     bounds: str = ""
-    growth: Positive = 1.0
+    growth: float = 1.0
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
+        for name, rule in RULES.items():
+            number = getattr(self, name)
+            if number is not None or name not in ("epsilon", "n_records"):
+                object.__setattr__(self, name, check_number(number, f"budget.{name}", rule))
+        for name in ("owner", "mechanism", "data", "unit", "adjacency", "bounds"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(
+                    f"budget.{name}", "must be a text", quote_value(getattr(self, name))
+                )
         if not visible_name(self.owner):
-            raise InputError(
-                "budget.owner", "must be a name with visible characters", f'"{self.owner}"'
-            )
+            rule = "must be a name with visible characters"
+            raise InputError("budget.owner", rule, quote_value(self.owner))
 
     @property
     def limited(self) -> bool:
@@ -222,12 +255,6 @@ class Account:
         return replace(self, answered=answered, entries=(*kept, entry))
 
 
-class SpendingLimit(Protocol):
-    """A limit on what an owner's accounts may spend together."""
-
-    def exceeded_limit(self, owner: str, sold: ArrayLike) -> float | None: ...
-
-
 class Ledger:
     """Accounts and the answers given on each.
 
@@ -235,11 +262,6 @@ class Ledger:
 
     An account belongs to one data set of an owner and to everything in its `Budget`; a charge must
     name an equal budget.
-
-    Parameters
-    ----------
-    lifetime: the limit on an owner's accounts together, one for each training; each by itself
-        unless given.
 
     >>> ledger, budget = Ledger(), Budget("bank", epsilon=1.0, horizon=2)
     >>> account = ledger.open(budget)
@@ -253,19 +275,15 @@ class Ledger:
 
     where = "ledger"
 
-    def __init__(self, lifetime: SpendingLimit | None = None) -> None:
-        self.lifetime = lifetime
+    def __init__(self) -> None:
         self._accounts: dict[Key, Account] = {}
         self._lock = threading.Lock()
 
     def open(self, budget: Budget) -> Account:
         """Open the account of a budget, or return the open one of the same budget.
 
-        Raises
-        ------
-        InputError
-            If the data set has an account of another budget, or a name differs from it by blanks
-            alone.
+        Raises an InputError if the data set has an account of another budget, or a name differs
+        from it by blanks alone.
         """
         with self._lock_accounts():
             if budget.key not in self._accounts:
@@ -276,10 +294,7 @@ class Ledger:
     def account(self, owner: str, data: str = "") -> Account:
         """Look up the account of an owner's data set.
 
-        Raises
-        ------
-        InputError
-            If there is none.
+        Raises an InputError if there is none.
         """
         with self._lock_accounts():
             return self._find_account(Budget(owner, None, 1, data=data))
@@ -336,12 +351,11 @@ class Ledger:
         """Count the answers asked on each account; refuse as `charge` does."""
         asked: dict[Key, int] = {}
         for budget, answers in charges:
-            answers = check_value(Count, answers, f"{self.where}.answers")
+            answers = check_number(answers, f"{self.where}.answers", COUNT)
             account = self._check_budget(budget)
             self._check_order(account, first)
             asked[budget.key] = asked.get(budget.key, 0) + answers
             self._check_covered(account, asked[budget.key], purpose)
-            self._check_lifetime(account, asked, purpose)
         return asked
 
     def _lock_accounts(self) -> AbstractContextManager[Any]:
@@ -355,7 +369,7 @@ class Ledger:
         """Find the account of a budget's owner and data set."""
         account = self._accounts.get(budget.key)
         if account is None:
-            of = f" for {format_value(budget.data)}" if budget.data else ""
+            of = f" for {quote_value(budget.data)}" if budget.data else ""
             rule = f"{budget.owner} must have an account{of}"
             raise InputError(self.where, rule, "none", "Open it first.")
         return account
@@ -367,8 +381,8 @@ class Ledger:
             old = asdict(account.budget)
             new = asdict(budget)
             differ = [name for name in old if old[name] != new[name]]
-            stated = ", ".join(f"{name} {format_value(old[name])}" for name in differ)
-            found = ", ".join(f"{name} {format_value(new[name])}" for name in differ)
+            stated = ", ".join(f"{name} {quote_value(old[name])}" for name in differ)
+            found = ", ".join(f"{name} {quote_value(new[name])}" for name in differ)
             rule = f"the account of {account.budget.owner} is of {stated}"
             remedy = "One account cannot hold answers at two prices."
             raise InputError(self.where, rule, found, remedy)
@@ -398,24 +412,3 @@ class Ledger:
             if first is None:
                 found = "no number, where each answer has a price of its own"
             raise InputError(self.where, rule, found, "Answers are given once each, in order.")
-
-    def _check_lifetime(self, account: Account, asked: Container[Key], purpose: str) -> None:
-        """Refuse the first answer on an account if the owner's limit would be exceeded."""
-        if self.lifetime is None or account.answered:
-            return
-        budget = account.budget
-        sold = [
-            np.inf if one.budget.epsilon is None else one.budget.epsilon
-            for key, one in self._accounts.items()
-            if key[0] == budget.key[0] and (one.answered or key in asked)
-        ]
-        limit = self.lifetime.exceeded_limit(budget.owner, sold)
-        if limit is None:
-            return
-        of = f" about {budget.data}" if budget.data else ""
-        budgeted = "no stated budget" if budget.epsilon is None else f"{budget.epsilon:g}"
-        raise BudgetExceeded(
-            self.where,
-            f"{budget.owner} may spend an epsilon of {limit:g} over all trainings: "
-            f"one more{of}, of {budgeted}, is refused ({purpose})",
-        )

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from learning.errors import InputError
-from learning.privacy.ledger import Account, Budget, Key, Ledger, SpendingLimit
+from learning.privacy.ledger import Account, Budget, Key, Ledger
 from learning.privacy.registry import Accepted
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
@@ -41,14 +41,10 @@ class LedgerFile(Ledger):
     Parameters
     ----------
     path: the file; ``<path>.lock`` and, while it is written, ``<path>.new`` lie in the same folder.
-    lifetime: as of every `Ledger`; it is not in the file, so every program must state it.
 
-    Raises
-    ------
-    InputError
-        By every method: if there is no ledger, or a damaged one, which is never replaced by an
-        empty one; if it cannot be read or written, or another program holds it for a minute.
-        Nothing may then be answered.
+    Raises an InputError by every method: if there is no ledger, or a damaged one, which is never
+    replaced by an empty one; if it cannot be read or written, or another program holds it for a
+    minute. Nothing may then be answered.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -59,8 +55,8 @@ class LedgerFile(Ledger):
     9
     """
 
-    def __init__(self, path: str | os.PathLike[str], lifetime: SpendingLimit | None = None) -> None:
-        super().__init__(lifetime)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
         self.path = Path(path).resolve()  # a link keeps leading to the one file
         self.where = str(self.path)
         self._secret = b""

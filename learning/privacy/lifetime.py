@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.privacy.claims import EVERY_LEARNER, REPLACE, Claim, bound_belief
-from learning.privacy.ledger import visible_name
+from learning.privacy.ledger import Account, Budget, BudgetExceeded, Key, Ledger, visible_name
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.promises import weakest_claims
 
@@ -221,3 +221,40 @@ def _cover_periods(claim: Claim, arriving: bool) -> Claim:
         adjacency = adjacency.replace(REPLACE, f"{REPLACE} by one of the same period")
     looks_on = claim.protects_against.replace("answers", "answers in all periods", 1)
     return replace(claim, adjacency=adjacency, protects_against=looks_on)
+
+
+class LimitedLedger(Ledger):
+    """Ledger that also limits what each owner's accounts, one for each training, spend together."""
+
+    def __init__(self, lifetime: Lifetime) -> None:
+        super().__init__()
+        self.lifetime = lifetime
+
+    def _check_charges(
+        self, charges: Iterable[tuple[Budget, int]], purpose: str, first: int | None
+    ) -> dict[Key, int]:
+        asked = super()._check_charges(charges, purpose, first)
+        for key in asked:
+            self._check_lifetime(self._accounts[key], asked, purpose)
+        return asked
+
+    def _check_lifetime(self, account: Account, asked: Container[Key], purpose: str) -> None:
+        """Refuse the first answer on an account if the owner's limit would be exceeded."""
+        if account.answered:
+            return
+        budget = account.budget
+        sold = [
+            np.inf if one.budget.epsilon is None else one.budget.epsilon
+            for key, one in self._accounts.items()
+            if key[0] == budget.key[0] and (one.answered or key in asked)
+        ]
+        limit = self.lifetime.exceeded_limit(budget.owner, sold)
+        if limit is None:
+            return
+        of = f" about {budget.data}" if budget.data else ""
+        budgeted = "no stated budget" if budget.epsilon is None else f"{budget.epsilon:g}"
+        raise BudgetExceeded(
+            self.where,
+            f"{budget.owner} may spend an epsilon of {limit:g} over all trainings: "
+            f"one more{of}, of {budgeted}, is refused ({purpose})",
+        )

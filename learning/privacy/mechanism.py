@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import field_types
 from learning.errors import InputError
-from learning.privacy.claims import EVERYONE, REPLACE, Claim, bound_belief
+from learning.privacy.accounting import BudgetsAdd
 from learning.privacy.noise import PricedNoise, open_growths, where_noisy
 
 ACCOUNTINGS = {
@@ -21,6 +22,7 @@ ACCOUNTINGS = {
     "zcdp": ", whose cost over all answers is bounded by zCDP",
     "printed": ", as much as the paper's formula says",
 }
+EVALUATED = 64  # distinct budgets at most; others are rounded up to one of these
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,7 @@ class Mechanism(PricedNoise):
     announced_horizons: the horizons tried where noise depends on the horizon in no separable way.
     in_published_bounds: whether the convergence theorems of The Value of Collaboration are about
     it.
-    profile_known: whether delta is known at every epsilon.
     apart: whether second moments have noise of their own beside that of the gradient.
-    delta: the failure probability over all answers.
-    overlap: kappa, the owners that one record may sit with.
     single_record: whether answers are gradients of one record.
     """
 
@@ -90,10 +89,7 @@ class Mechanism(PricedNoise):
     compared: ClassVar[bool] = False
     announced_horizons: ClassVar[tuple[int, ...]] = ()
     in_published_bounds: ClassVar[bool] = False
-    profile_known: ClassVar[bool] = False
     apart: ClassVar[bool] = False
-    delta: float = 0.0
-    overlap: int = 1
     single_record: bool = False
 
     def __init_subclass__(cls) -> None:
@@ -108,13 +104,6 @@ class Mechanism(PricedNoise):
     def training_budget(self, epsilon: ArrayLike) -> Array:
         """Part of budgets that training spends: all, unless something was spent before."""
         return np.asarray(epsilon, dtype=float)
-
-    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Mechanism:
-        """Reprice for second moments released with scores, ``rows`` to a person.
-
-        ``part`` is the part of the budget that this answer gets: 1 where it is the only one.
-        """
-        return self
 
     def made_by(self, owners: int) -> Mechanism:
         """Reprice for up to so many owners who make the noise together."""
@@ -136,40 +125,6 @@ class Mechanism(PricedNoise):
         """Noise where those that share have ``total`` records, over that where all owners share."""
         return np.ones(np.shape(total))
 
-    # Claims
-
-    def claims(
-        self,
-        party: str,
-        epsilon: float,
-        horizon: int,
-        unit: str = "one record",
-        *,
-        size: int | None = None,
-    ) -> list[Claim]:
-        """Make every claim for an owner of ``size`` records, one for each kind of onlooker.
-
-        Raises
-        ------
-        ValueError
-            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted
-            one.
-        """
-        self.check_horizon(horizon)
-        if not 0 <= epsilon < np.inf:
-            raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        made = self.onlooker_claims(epsilon, horizon, size)
-        return [replace(claim, party=party, unit=unit) for claim in made]
-
-    def onlooker_claims(self, epsilon: float, horizon: int, size: int | None) -> list[Claim]:
-        """Make the claims without party and unit."""
-        spent = (float(epsilon), self.delta, horizon, self.label)
-        return [Claim("", "", REPLACE, *spent, EVERYONE, overlap=self.overlap)]
-
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """Make the claim against the onlooker who sees most."""
-        return self.claims(party, epsilon, horizon, unit)[0]
-
     def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
         """Largest epsilon that `claims` names for budgets sold, (...).
 
@@ -180,19 +135,6 @@ class Mechanism(PricedNoise):
         horizon: T, the answers that they cover.
         """
         return np.asarray(epsilon, dtype=float)
-
-    def joint_epsilon(self, held: Array, horizon: int) -> Array:
-        """Epsilon of all owners' answers about one record, (n,): sum epsilon_l/kappa under pure DP.
-
-        Under approximate DP by default the largest budget that any of them sold.
-
-        Parameters
-        ----------
-        held: array (k, n), k <= kappa, the budgets of the owners that hold each of n records, in
-            (0, inf).
-        horizon: T, the answers that each owner's budget covers.
-        """
-        return np.asarray(held.max(axis=0) if self.delta > 0 else held.sum(axis=0) / self.overlap)
 
     def composed_epsilon(self, sold: Array) -> Array:
         """Epsilon of consecutive trainings on the same records, (n,): by default the sum.
@@ -225,28 +167,6 @@ class Mechanism(PricedNoise):
         """
         epsilon = np.asarray(epsilon, dtype=float)
         return np.where((share >= 1) | (epsilon == 0), epsilon, np.inf)
-
-    @property
-    def but_for(self) -> float:
-        """Probability that a belief exceeds `belief_bound`; 2 delta if the profile is unknown."""
-        return self.delta if self.profile_known else 2 * self.delta
-
-    def belief_bound(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
-        """Bound on the posterior of one of two equally likely versions of a record, (n,).
-
-        It holds except with probability ``but_for``, by `learning.privacy.claims` at the one point
-        (epsilon, delta) of the profile that every mechanism has.
-
-        Parameters
-        ----------
-        held, horizon: as in `joint_epsilon`.
-        sizes: array (n,), the records of the owner whose record each is.
-        """
-        return bound_belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
-
-    def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """Budget of one answer for release, epsilon (pure DP) or rho (zCDP); None if refused."""
-        return None
 
     # Construction
 
@@ -308,7 +228,7 @@ class FixedHorizon(Mechanism):
         return np.ones_like(np.asarray(horizon, dtype=float))
 
 
-class BasicComposition(Mechanism):
+class BasicComposition(BudgetsAdd, Mechanism):
     """Mechanism whose budget is split evenly over T answers: pure epsilon-DP."""
 
     compared = True
@@ -333,6 +253,16 @@ class BasicComposition(Mechanism):
         """T^2."""
         return np.asarray(horizon, dtype=float) ** 2
 
-    def release_budget(self, epsilon: float, horizon: int) -> float | None:
-        """epsilon/(T kappa)."""
-        return epsilon / (horizon * self.overlap)
+
+def evaluate_columns(law: Callable[[tuple[float, ...]], float], columns: Array) -> Array:
+    """Evaluate a law at each column of budgets (k, n), once for equal ones.
+
+    Very many distinct budgets are first rounded up to a few, so ``law`` must not fall as budgets
+    rise.
+    """
+    distinct, which = np.unique(columns, axis=1, return_inverse=True)
+    if distinct.shape[1] > EVALUATED:
+        few = np.geomspace(columns.min(), columns.max(), EVALUATED)
+        few[-1] = columns.max()
+        distinct, which = np.unique(few[np.searchsorted(few, columns)], axis=1, return_inverse=True)
+    return np.array([law(tuple(column)) for column in distinct.T.tolist()])[np.ravel(which)]

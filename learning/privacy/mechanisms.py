@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from learning.declaration import field_types
 from learning.errors import InputError
+from learning.privacy.accounting import WIDEST
 from learning.privacy.composition import AccountedL2, AccountedLaplace
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2, WIDEST
+from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise

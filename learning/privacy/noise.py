@@ -1,11 +1,8 @@
-"""Noise: its law, its price, and the shares of a budget that answers get.
+"""Noise: its law and its price.
 
 Over T answers, noise of variance v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2 per
 coordinate spends (epsilon, delta); N = noise_denominator(sizes), an owner's own records unless a
 paper publishes another denominator.
-
-Shares grow because under descent every later step shrinks what remains of an answer's noise: the
-last answers decide the error of the model.
 """
 
 from __future__ import annotations
@@ -21,6 +18,8 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Declaration
 from learning.errors import InputError
+from learning.privacy.accounting import Accounting
+from learning.privacy.shares import answer_shares
 
 TAIL = 100  # draws beyond an empirical quantile
 FURTHEST = 50.0  # largest |log budget| at which a price is inverted
@@ -29,24 +28,6 @@ GROWTHS = (1.0, 1.5, 2.0, 3.0, 4.0)  # tried where the growth is left open
 LARGEST = 10.0  # growth that may be stated
 STEEPEST = 1e6  # last share over the first: beyond it the first answers are nothing but noise
 BEYOND = 1e-4  # relative excess over the largest budget that is served, for numerical derivatives
-
-
-def answer_shares(growth: float, answers: int) -> Array:
-    """Compute the share of each answer, (answers,): s_k in proportion to growth^k, with sum 1.
-
-    Parameters
-    ----------
-    growth: g > 0, each share over the one before; 1 for the even split.
-    answers: T >= 1, the answers that the budget covers.
-
-    Source: ours. Lee and Kifer, Concentrated Differentially Private Gradient Descent with Adaptive
-        per-Iteration Privacy Budget, raise the budget where the noise hides the gradient.
-
-    >>> answer_shares(2.0, 3).round(4).tolist(), answer_shares(1.0, 4).tolist()
-    ([0.1429, 0.2857, 0.5714], [0.25, 0.25, 0.25, 0.25])
-    """
-    parts = np.float64(growth) ** -np.arange(answers - 1, -1, -1.0)  # the last is 1: no overflow
-    return np.asarray(parts / parts.sum())
 
 
 def share_ratio(growth: float, answers: int) -> float:
@@ -65,15 +46,13 @@ def open_growths(growth: float | None, answers: int) -> tuple[float, ...]:
     return tuple(one for one in tried if share_ratio(one, answers) <= STEEPEST)
 
 
-class NoiseLaw(Declaration, ABC):
+class NoiseLaw(Declaration, Accounting, ABC):
     """Law of a mechanism's noise: ``norm`` and ``draw`` must be given.
 
     Attributes
     ----------
     name: the name in scenario files and results; that of the class unless given.
     title: the name in reports; "<Name> noise" unless given.
-    norm: 1 or 2, the norm in which a record's gradient must be bounded.
-    unit_variance: the variance of ``draw`` at scale 1.
     length_power: k such that (length/scale)^k/k is gamma distributed of shape p/k, the length of p
         numbers in ``norm``; None of other laws.
     share_power: the power of an answer's share of the budget that the scale of its noise falls
@@ -83,30 +62,19 @@ class NoiseLaw(Declaration, ABC):
     widens: whether further noise makes it that of a smaller budget, by `draw_further`.
     parts: the number of independent draws that make up the noise.
     whole: whether the noise is always one draw.
-    accounting: how the cost of all answers is counted.
-    pairs: (ratio, numbers) of each part of an answer, where parts have noise of their own
-        (`learning.privacy.composition.AccountedL2`).
     """
 
     where: ClassVar[str] = "learning"
-    name: ClassVar[str] = ""
-    title: ClassVar[str] = ""
     length_power: ClassVar[int | None] = None
     share_power: ClassVar[float | None] = None
     divides: ClassVar[bool] = False
     widens: ClassVar[bool] = False
     whole: ClassVar[bool] = True
     parts: int = 1
-    accounting: str = "basic"
-    pairs: tuple[tuple[tuple[float, int], ...], ...] = ()
 
     @property
     @abstractmethod
     def norm(self) -> int: ...
-
-    @property
-    def unit_variance(self) -> float:
-        return 1.0
 
     @abstractmethod
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
@@ -204,11 +172,6 @@ class NoiseLaw(Declaration, ABC):
         """
         return 1.0
 
-    @property
-    def label(self) -> str:
-        """Name, with the accounting unless that is basic composition."""
-        return self.name if self.accounting == "basic" else f"{self.name} ({self.accounting})"
-
 
 def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
     """Evaluate law(epsilon) at finite positive budgets; 0 elsewhere, where no noise is added.
@@ -229,12 +192,10 @@ class PricedNoise(NoiseLaw):
     Attributes
     ----------
     largest: the largest finite budget that its accountant covers.
-    horizon: the most rounds that its noise is priced for; None where any number may be asked.
     growth: the growth of shares that its noise is priced for; None where any growth may be asked.
     """
 
     largest: float = np.inf
-    horizon: int | None = None
     growth: float | None = None
 
     @abstractmethod
@@ -294,14 +255,6 @@ class PricedNoise(NoiseLaw):
         """Scale at noisy budgets."""
         power = bound**2 * self.horizon_factor(horizon) * self.noise_term(epsilon)
         return self.scale_of_variance(power) / self.noise_denominator(sizes)
-
-    def check_horizon(self, horizon: ArrayLike) -> None:
-        """Refuse, with a ValueError, more rounds than the noise is priced for."""
-        if self.horizon is not None and np.max(horizon) > self.horizon:
-            raise ValueError(
-                f"horizon must be at most the accounted {self.horizon} rounds, got "
-                f"{np.max(horizon)}"
-            )
 
     def relative_scales(self, growth: float, horizon: int) -> Array:
         """Compute the scale of each answer's noise for growing shares, over that of the even split.

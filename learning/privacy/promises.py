@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.privacy.accounting import Accounting
 from learning.privacy.claims import EVERY_ANSWER, REPLACE, Claim
-from learning.privacy.mechanism import Mechanism
 
 
 def make_claims(
-    mechanism: Mechanism,
+    mechanism: Accounting,
     parties: Sequence[str],
     sizes: ArrayLike,
     epsilon: ArrayLike,
@@ -38,9 +38,9 @@ def make_claims(
     unit: the unit of privacy: one record, or one person with its records.
     growth: each answer's share of a budget over that of the one before.
 
-    >>> from learning.privacy.laplace import Laplace
+    >>> from learning.privacy.accounting import LaplaceAccounting
     >>> sold = [1.664, 1.152, 0.384]
-    >>> made = make_claims(Laplace(overlap=3), "ABC", [9, 9, 9], sold, 2, "one record")
+    >>> made = make_claims(LaplaceAccounting(3), "ABC", [9, 9, 9], sold, 2, "one record")
     >>> [(one.party, one.joint, round(one.epsilon, 3), round(one.surest, 3)) for one in made[-2:]]
     [('C', False, 0.384, 0.595), ('C', True, 1.067, 0.744)]
     """
@@ -73,7 +73,7 @@ def make_claims(
 
 
 def _joint_losses(
-    mechanism: Mechanism, budgets: Array, horizon: int, sizes: Array
+    mechanism: Accounting, budgets: Array, horizon: int, sizes: Array
 ) -> list[tuple[float, float]]:
     """Compute the joint epsilon and the bound on beliefs of each owner's records."""
     together = group_budgets(budgets, mechanism.overlap)

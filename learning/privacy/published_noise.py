@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.claims import EVERYONE, Claim, evaluate_columns
-from learning.privacy.gaussian import GaussianNoise, exact_epsilon, gaussian_belief
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.accounting import gaussian_belief
+from learning.privacy.claims import EVERYONE, Claim
+from learning.privacy.gaussian import GaussianNoise, exact_epsilon
+from learning.privacy.mechanism import Mechanism, NoiseSettings, evaluate_columns
 from learning.privacy.noise import where_noisy
 from learning.privacy.subsampled import (
     sampled_epsilon,

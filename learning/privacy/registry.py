@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.privacy.ledger import visible_name
 from learning.privacy.sealed import locked_file, read_sealed, write_sealed
 
@@ -203,11 +203,8 @@ class Registry:
     def opened(self) -> Iterator[tuple[bytes, list[Accepted]]]:
         """Lock the registry and give its secret key and entries.
 
-        Raises
-        ------
-        InputError
-            If the registry is damaged, cannot be read or written, or another program holds it for a
-            minute.
+        Raises an InputError if the registry is damaged, cannot be read or written, or another
+        program holds it for a minute.
         """
         folder = self.path.parent
         try:
@@ -217,7 +214,7 @@ class Registry:
                 f"must be a folder for the registry of accepted records, or {VARIABLE} must "
                 "name one"
             )
-            raise InputError(str(folder), rule, error.strerror or "an error") from None
+            raise InputError(str(folder), rule, describe_system_error(error)) from None
         with locked_file(self.path, NOUN):
             if not self.path.exists():
                 self.replace_entries(secrets.token_bytes(KEY), [])
@@ -241,10 +238,7 @@ class Registry:
 def user_folder() -> Path:
     """Locate the user's registry: DPMARKET_REGISTRY, or dpmarket in the user's data folder.
 
-    Raises
-    ------
-    InputError
-        If the user has no home.
+    Raises an InputError if the user has no home.
     """
     named = os.environ.get(VARIABLE)
     if named:

@@ -34,7 +34,6 @@ from learning.arrays import Array
 from learning.data.rows import count_turns
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
-from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.privacy.claims import Claim
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release_sums import clipped_sums
@@ -164,10 +163,8 @@ def bare_answer(
     """Compute the answer to a query before noise, finite for all records, and secret: the mean
     gradient at the query (p,), or sums.
 
-    Raises
-    ------
-    InputError
-        If the query, or the shape of records or persons, is not what was announced.
+    Raises an InputError if the query, or the shape of records or persons, is not what was
+    announced.
     """
     phi = _check_query(query, terms)
     admitted = admit_records(x, y, persons, terms.n_records, terms.coordinates)
@@ -175,7 +172,8 @@ def bare_answer(
         return clipped_sums(*admitted, terms.coordinates)
     if terms.coordinates.clips_gradients:
         return clipped_mean_gradient(*admitted, phi, terms.coordinates)
-    return clipped_statistics(*admitted, terms.coordinates).gradient(phi)
+    matrix, vector = clipped_moments(*admitted, terms.coordinates)
+    return phi @ (2 * matrix / terms.n_records) - 2 * vector / terms.n_records
 
 
 def clipped_mean_gradient(
@@ -202,10 +200,10 @@ def clipped_mean_gradient(
         return np.asarray(each.mean(axis=0))
 
 
-def clipped_statistics(
+def clipped_moments(
     features: Array, targets: Array, coordinates: PublicCoordinates
-) -> SquaredStatistics:
-    """Sum over admitted records, each clipped to the announced bounds.
+) -> tuple[Array, Array]:
+    """Sum xx' (p, p) and xy (p,) over admitted records, each clipped to the announced bounds.
 
     A record that still measures more than a bound, or is not finite, counts as zeros; neither
     arises within the sizes that `ReleaseTerms` and `admit_records` allow.
@@ -216,7 +214,7 @@ def clipped_statistics(
         kept = short & (np.abs(held) <= coordinates.target_bound)
         moved[~kept] = 0.0
         held[~kept] = 0.0
-        return squared_statistics(moved, held)
+        return moved.T @ moved, moved.T @ held
 
 
 def _within_bound(lengths: Array, bound: float, width: int) -> NDArray[np.bool_]:
@@ -263,10 +261,8 @@ def admit_records(
     n_records: n, as announced.
     coordinates: the announced bounds, with p and the most rows of a person.
 
-    Raises
-    ------
-    InputError
-        If the table is not n by p, or persons are not stated for each record. No cell decides it.
+    Raises an InputError if the table is not n by p, or persons are not stated for each record. No
+    cell decides it.
     """
     features = _numeric_cells(x, "records", (n_records, len(coordinates.centre)))
     targets = _numeric_cells(y, "targets", (n_records,))
@@ -286,7 +282,7 @@ def _surplus_rows(persons: ArrayLike | None, n_records: int, most: int) -> NDArr
         return np.zeros(n_records, dtype=bool)
     whose = np.asarray([] if persons is None else persons, dtype=object)
     if whose.shape != (n_records,):
-        rule = f"must say whose each of the {n_records} records is, nobody having more than {most}"
+        rule = f"must name the person of each of the {n_records} records, at most {most} of one"
         raise InputError("release.persons", rule)
     codes: dict[str, int] = {}
     of_row = np.array([codes.setdefault(str(name), len(codes)) for name in whose])
@@ -296,10 +292,7 @@ def _surplus_rows(persons: ArrayLike | None, n_records: int, most: int) -> NDArr
 def _numeric_cells(values: Any, name: str, shape: tuple[int, ...]) -> Array:
     """Convert an array of a shape cell by cell; NaN of a cell that is no number.
 
-    Raises
-    ------
-    InputError
-        If it has another shape. Its content is not shown: it may be private.
+    Raises an InputError if it has another shape. Its content is not shown: it may be private.
     """
     try:
         given = np.asarray(values)

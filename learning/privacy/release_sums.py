@@ -43,8 +43,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates, noise_stretch
-from learning.privacy.l2 import L2Noise
-from learning.privacy.mechanism import Mechanism
+from learning.privacy.accounting import Accounting, L2Accounting
 from learning.privacy.secure_noise import (
     FINE,
     ROUNDING,
@@ -71,15 +70,6 @@ def flatten_moments(matrix: Array) -> Array:
     """
     upper = matrix[np.triu_indices(len(matrix), 1)]
     return np.concatenate([np.diagonal(matrix), np.sqrt(2) * upper])
-
-
-def unflatten_moments(numbers: Array, width: int) -> Array:
-    """Make the symmetric matrix (p, p) of its coordinates: the inverse of `flatten_moments`."""
-    matrix = np.zeros((width, width))
-    matrix[np.triu_indices(width, 1)] = numbers[width:] / np.sqrt(2)
-    matrix += matrix.T
-    matrix[np.diag_indices(width)] = numbers[:width]
-    return matrix
 
 
 def clipped_sums(features: Array, targets: Array, coordinates: PublicCoordinates) -> Array:
@@ -146,7 +136,7 @@ class SumsNoise:
 
 
 def price_sums(
-    mechanism: Mechanism, coordinates: PublicCoordinates, n_records: int, budget: float
+    mechanism: Accounting, coordinates: PublicCoordinates, n_records: int, budget: float
 ) -> SumsNoise:
     """Price the noise on sums so that it spends at most a budget, by the samplers' own maps.
 
@@ -168,7 +158,7 @@ def price_sums(
     counts = (width, count_moments(width))
     scores = coordinates.scores
     assert scores is not None
-    if isinstance(mechanism, L2Noise):
+    if isinstance(mechanism, L2Accounting):
         return _price_lattices(mechanism, coordinates, n_records, budget)
     joint = joint_distance(coordinates, n_records)
     scale = scale_for(budget, joint, 2)
@@ -212,7 +202,7 @@ def _rounding_of_sums(n_records: int, width: int) -> tuple[float, float]:
 
 
 def _price_lattices(
-    mechanism: L2Noise, coordinates: PublicCoordinates, n_records: int, budget: float
+    mechanism: L2Accounting, coordinates: PublicCoordinates, n_records: int, budget: float
 ) -> SumsNoise:
     """Price l2 noise on each part, whose deviations have the ratio that `Scores.share` says."""
     scores = coordinates.scores

@@ -7,18 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from learning.arrays import Array
+from learning.arrays import LARGEST, SMALLEST, Array
 from learning.data.rows import describe_neighbours, unit_of_privacy
-from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.clipping import PublicCoordinates
+from learning.privacy.accounting import WIDEST, Accounting, L2Facts, LaplaceAccounting
 from learning.privacy.claims import Claim
 from learning.privacy.distributed import NoisePart, SumsPart
-from learning.privacy.l2 import L2, WIDEST
-from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Budget, fingerprint_bounds, visible_name
-from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise import answer_shares
 from learning.privacy.release_sums import (
     SumsNoise,
     count_moments,
@@ -27,6 +23,7 @@ from learning.privacy.release_sums import (
     price_sums,
 )
 from learning.privacy.secure_noise import draws_per_sample, scale_for, sensitivity
+from learning.privacy.shares import answer_shares
 
 
 @dataclass(frozen=True)
@@ -52,15 +49,12 @@ class ReleaseTerms:
     part: the owner's part of the noise on sums, where only totals over owners are seen; the owner
         adds all of it unless given.
 
-    Raises
-    ------
-    InputError
-        If no release under these terms keeps its claim: a budget of 0, inf or NaN; no bound on a
-        gradient or a query; a bound on scores with more than one answer, or with l2 noise that is
-        not priced for them; a loss other than the squared, unless each record's gradient is
-        clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and
-        Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers;
-        announced numbers beyond `LARGEST`.
+    Raises an InputError if no release under these terms keeps its claim: a budget of 0, inf or NaN;
+    no bound on a gradient or a query; a bound on scores with more than one answer, or with l2 noise
+    that is not priced for them; a loss other than the squared, unless each record's gradient is
+    clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and Gaussian
+    noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers; announced numbers
+    beyond `LARGEST`.
     """
 
     owner: str
@@ -69,7 +63,7 @@ class ReleaseTerms:
     epsilon: float
     horizon: int
     coordinates: PublicCoordinates = field(repr=False)
-    mechanism: Mechanism = Laplace()
+    mechanism: Accounting = LaplaceAccounting()
     by_person: bool = False
     growth: float = 1.0
     contract: str = ""
@@ -158,7 +152,7 @@ class ReleaseTerms:
     @property
     def vectors(self) -> int:
         """Most numbers of a vector where noise is drawn by whole vectors, else 0."""
-        if self.mechanism.name != L2.name:
+        if self.mechanism.name != L2Facts.name:
             return 0
         width = len(self.coordinates.centre)
         return count_moments(width) if self.sums else width
@@ -241,10 +235,10 @@ def _check_coordinates(coordinates: PublicCoordinates) -> None:
         raise InputError(key, rule, f"{coordinates.radius:g} and {target:g}")
 
 
-def _check_sums(mechanism: Mechanism, coordinates: PublicCoordinates, horizon: int) -> None:
+def _check_sums(mechanism: Accounting, coordinates: PublicCoordinates, horizon: int) -> None:
     """Refuse bounds on scores that do not go with the rest, and l2 noise of another price."""
     scores = coordinates.scores
-    if (scores is not None) != bool(mechanism.pairs) and mechanism.name == L2.name:
+    if (scores is not None) != bool(mechanism.pairs) and mechanism.name == L2Facts.name:
         rule = "must be priced for moments and score where these are released, and nowhere else"
         raise InputError("release.mechanism", rule, mechanism.label, "Use with_moments.")
     if scores is None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from learning.canonical import sync_folder
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 
 SEAL = 65  # the length of the last line
 WAIT = 60.0  # seconds that another program may hold the lock
@@ -52,10 +52,7 @@ def read_sealed(
     noun: the noun in messages, such as "a ledger".
     remedy: the advice for a damaged one.
 
-    Raises
-    ------
-    InputError
-        If the file was changed or cut off, or begins otherwise.
+    Raises an InputError if the file was changed or cut off, or begins otherwise.
     """
     raw = path.read_bytes()
     body = raw[:-SEAL]
@@ -99,7 +96,7 @@ def locked_file(path: Path, noun: str = "a ledger") -> Iterator[None]:
     except OSError as error:
         rule = f"must be {noun} that can be read and written"
         remedy = "No answer may be given from it."
-        raise InputError(str(path), rule, error.strerror, remedy) from None
+        raise InputError(str(path), rule, describe_system_error(error), remedy) from None
 
 
 def _take_lock(lock: Path) -> int:
@@ -114,5 +111,5 @@ def _take_lock(lock: Path) -> int:
                 return handle
         os.close(handle)
         if time.monotonic() > until:
-            raise TimeoutError(0, f"another program holding it for {WAIT:g} seconds")
+            raise TimeoutError(0, f"locked by another program for {WAIT:g} seconds")
         time.sleep(PAUSE)

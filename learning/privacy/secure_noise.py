@@ -273,10 +273,7 @@ def first_scale(budget: float, distance: float, width: int) -> float:
 
     The grid costs at most sqrt(p)/2^FINE of the budget.
 
-    Raises
-    ------
-    ValueError
-        If the budget is less than the grid costs.
+    Raises a ValueError if the budget is less than the grid costs.
     """
     left = budget - sqrt(width) * 2.0**-FINE
     if not left > 0:

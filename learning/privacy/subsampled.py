@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.claims import Claim, bound_profile_belief, evaluate_columns
-from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
-from learning.privacy.mechanism import FixedHorizon, NoiseSettings
+from learning.privacy.accounting import gaussian_delta, zcdp_distance
+from learning.privacy.claims import Claim, bound_profile_belief
+from learning.privacy.gaussian import GaussianNoise, zcdp_growth
+from learning.privacy.mechanism import FixedHorizon, NoiseSettings, evaluate_columns
 from learning.privacy.noise import check_covered, read_table, tabulate_distance, where_noisy
 
 LEFT_OUT = 1e-25  # bound on the probability of uses beyond the sum; counted towards delta in full

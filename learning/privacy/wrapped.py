@@ -388,8 +388,8 @@ class SharedNoise(Wrapped):
             raise InputError("learning.overlap", rule, self.mechanism.overlap)
         if self.colluders >= self.owners:
             rule = (
-                f"must be below the {self.owners} owners who share, of whom one at least tells "
-                "nobody its part"
+                f"must be below {self.owners}, the owners who share: at least one must keep its "
+                "part of the noise secret"
             )
             raise InputError("trust.colluders", rule, self.colluders)
 

@@ -164,15 +164,15 @@ def estimate_contributions(
     gains = rows.gains(sums.solve_sets(members), own)
     alike = sums.alike()
     expected = worth_of(alike.solve_sets(members), own, rows.fitness)
+
+    def worth_again(basis: ReleasedSums) -> Array:
+        noisy = sums.redraw(mechanism, basis, rng=rng)
+        return worth_of(noisy.solve_sets(members), own, rows.fitness)
+
     count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
-    # worths under fresh noise: of the sums, and of owners alike
-    drawn = np.empty((2, count, len(members)))
-    for number in range(count):
-        for place, basis in enumerate((sums, alike)):
-            noisy = sums.redraw(mechanism, basis, rng=rng)
-            drawn[place, number] = worth_of(noisy.solve_sets(members), own, rows.fitness)
-    again = drawn[0]
-    lost = expected - drawn[1].mean(axis=0)
+    drawn = [(worth_again(sums), worth_again(alike)) for _ in range(count)]
+    again, again_alike = np.moveaxis(np.array(drawn), 1, 0)
+    lost = expected - again_alike.mean(axis=0)
 
     def weigh(weights: Array, sampling: Array) -> Estimate:
         by_row = weights @ gains

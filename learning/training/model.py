@@ -31,6 +31,8 @@ class Model:
     def predict(self, columns: Mapping[str, NDArray], n_rows: int) -> Array:
         """Predict the target of each row, or the score of its positive label, (n_rows,).
 
+        A number beyond the target's public range counts as the nearest end of that range.
+
         Parameters
         ----------
         columns: name -> (n_rows,), floats, NaN where missing, of columns of numbers; texts, None
@@ -39,7 +41,10 @@ class Model:
         n_rows: number of rows.
         """
         x, _ = self.encoder.encode(columns, np.arange(n_rows))
-        return self.loss.predicted(x, self.theta[None])[0] + self._offset
+        said = self.loss.predicted(x, self.theta[None])[0] + self._offset
+        if self.loss.labels:
+            return said
+        return np.clip(said, self.encoder.target.low, self.encoder.target.high)
 
     def coefficients(self) -> tuple[dict[str, float], float] | None:
         """Effect of one more unit of each column, and the intercept where all columns are 0.

@@ -115,7 +115,6 @@ class Design:
 
 def evaluate_policy(
     game: Game,
-    policy: Any,
     *,
     rng: np.random.Generator,
     budget: float = np.inf,
@@ -125,12 +124,11 @@ def evaluate_policy(
     also: Sequence[Array] = (),
     near: Sequence[Array] = (),
 ) -> Design:
-    """Outcome of a policy in the owners' equilibrium.
+    """Outcome of a game's policy in the owners' equilibrium.
 
     Parameters
     ----------
-    game : Game, its own policy set aside
-    policy : the policy posted
+    game : Game, under the policy posted
     budget : float, money
     starts : int, starts of the equilibrium search
     optimistic : bool, whether the learner expects the best of several equilibria; otherwise the
@@ -140,38 +138,48 @@ def evaluate_policy(
     near : equilibria of policies like it, which are followed where whole profiles are settled;
         what cannot be followed is started from, without ``starts`` only if none can
     """
-    offered = replace(game, policy=policy)
-    searches = []
-    if starts == 1:
-        searches = [solve_quickly(offered, rng=rng)]
-    elif starts:
-        searches = [solve(offered, rng=rng, starts=starts)]
-    searches += [solve_quickly(offered, rng=rng, start=origin) for origin in also]
-    lost = list(near)
-    if not offered.additive:
-        followed = [(origin, follow_equilibrium(offered, origin)) for origin in near]
-        searches += [one for _, one in followed if one is not None]
-        lost = [origin for origin, one in followed if one is None]
-    if starts or not searches:
-        searches += [solve_quickly(offered, rng=rng, start=origin) for origin in lost]
-    every = [one for search in searches for one in (search, *search.others)]
-    merged = merge_equilibria(every, upper_ends(game.owners))
-    choices = [_refine_equilibrium(offered, one) for one in (merged, *merged.others)]
-    surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
+    found = _search_equilibria(game, rng, starts, also, near)
+    choices = [_refine_equilibrium(game, one) for one in (found, *found.others)]
+    surpluses = [learner_surplus(game, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if optimistic else np.argmin(surpluses))
     epsilon = choices[at].epsilon
-    part = participation(offered, epsilon, budget=budget)
+    part = participation(game, epsilon, budget=budget)
     return Design(
-        policy=policy,
+        policy=game.policy,
         equilibrium=choices[at],
-        fitness=offered.fitness(epsilon),
+        fitness=game.fitness(epsilon),
         spending=part.spending,
         surplus=surpluses[at],
         participation=part,
         equilibria=tuple(one.epsilon for one in choices),
         bound=bound,
-        at_refusal=at_refusal(offered, epsilon),
+        at_refusal=at_refusal(game, epsilon),
     )
+
+
+def _search_equilibria(
+    game: Game,
+    rng: np.random.Generator,
+    starts: int,
+    also: Sequence[Array],
+    near: Sequence[Array],
+) -> Equilibrium:
+    """Search from starts, from further profiles and along equilibria of policies like it."""
+    searches = []
+    if starts == 1:
+        searches = [solve_quickly(game, rng=rng)]
+    elif starts:
+        searches = [solve(game, rng=rng, starts=starts)]
+    searches += [solve_quickly(game, rng=rng, start=origin) for origin in also]
+    lost = list(near)
+    if not game.additive:
+        followed = [(origin, follow_equilibrium(game, origin)) for origin in near]
+        searches += [one for _, one in followed if one is not None]
+        lost = [origin for origin, one in followed if one is None]
+    if starts or not searches:
+        searches += [solve_quickly(game, rng=rng, start=origin) for origin in lost]
+    every = [one for search in searches for one in (search, *search.others)]
+    return merge_equilibria(every, upper_ends(game.owners))
 
 
 def _refine_equilibrium(game: Game, found: Equilibrium) -> Equilibrium:
@@ -197,8 +205,6 @@ def explore_policies(
     rng: np.random.Generator,
     points: int = 25,
     precision: float = PRECISE,
-    enough: float = -np.inf,
-    least: float = -np.inf,
     **search: Any,
 ) -> Study:
     """Search a family for the feasible policy that is best for the learner, ``Study.best``.
@@ -215,8 +221,6 @@ def explore_policies(
     rng : numpy.random.Generator, drawn from once, so that all policies have the same starts
     points : int, grid points
     precision : float, relative precision of the parameter
-    enough : float, money; a survey that gains less is not narrowed down
-    least : float, money; a policy that gains less is found within `COARSE` alone
     **search : budget, starts, optimistic and bound, as in `evaluate_policy`
 
     Raises
@@ -244,17 +248,25 @@ def explore_policies(
     >>> round(float(best.parameters[0]), 5), best.feasible
     (2.0, True)
     """
+    study = survey_family(game, family, rng=rng, points=points, precision=precision, **search)
+    study.narrow_down()
+    return study
+
+
+def survey_family(
+    game: Game,
+    family: Family,
+    *,
+    rng: np.random.Generator,
+    points: int = 25,
+    precision: float = PRECISE,
+    **search: Any,
+) -> Study:
+    """Survey a family on the grid of `explore_policies`, whose parameters these are."""
     if points < 3:
         raise ValueError(f"points must be at least 3; found {points}")
     study = Study(game, family.make, int(rng.integers(2**63)), search, precision=precision)
     study.survey_policies(np.geomspace(family.low, family.high, points).tolist())
-    gained = [one.surplus for one in study.surveyed if one.feasible]
-    if max(gained, default=-np.inf) < enough:
-        return study
-    for _ in range(CHECKS):
-        _narrow_peaks(study, least)
-        if study.best_is_confirmed():
-            break
     return study
 
 
@@ -299,6 +311,13 @@ class Study:
                 near = [*here.equilibria, *after.equilibria]
                 self.surveyed[at] = self._evaluate_from(_parameter_of(here), near, starts=0)
         self.tried = list(self.surveyed)
+
+    def narrow_down(self, least: float = -np.inf) -> None:
+        """Narrow the best cells of the survey; a gain below ``least`` within `COARSE` alone."""
+        for _ in range(CHECKS):
+            _narrow_peaks(self, least)
+            if self.best_is_confirmed():
+                break
 
     def best_is_confirmed(self) -> bool:
         """True if the best policy tried is as good from everywhere; it counts as surveyed then.
@@ -345,7 +364,8 @@ class Study:
     def _evaluate_from(self, parameter: float, near: Sequence[Array], **changes: Any) -> Design:
         options = {**self.search, **changes, "near": near}
         rng = np.random.default_rng(self.seed)
-        found = evaluate_policy(self.game, self.make(parameter), rng=rng, **options)
+        posted = replace(self.game, policy=self.make(parameter))
+        found = evaluate_policy(posted, rng=rng, **options)
         design = replace(found, parameters=np.array([parameter]))
         self.tried.append(design)
         return design

@@ -139,7 +139,7 @@ class ExpectedHarm(Cost):
     price: PerOwner = parameter(
         "Give the money an individual expects to lose where its record is not used."
     )
-    price_unit = "record and unit of e^ε − 1, by which its expected harm may grow"
+    price_unit = "record and unit of e^ε − 1, the most by which its expected harm can grow"
 
     def value(self, epsilon: Array, sizes: Array) -> Array:
         return expected_harm(epsilon, column(self.price * sizes, epsilon))

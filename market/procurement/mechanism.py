@@ -12,15 +12,8 @@ import numpy as np
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from learning.declaration import (
-    LARGEST,
-    SMALLEST,
-    Count,
-    Declaration,
-    NonNegative,
-    Positive,
-    parameter,
-)
+from learning.arrays import LARGEST, SMALLEST
+from learning.declaration import Count, Declaration, NonNegative, Positive, parameter
 from learning.errors import InputError
 from market.columns import Array, Pair
 from market.procurement.cost_laws import ACostLaw, CostLaw

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from scipy.optimize import brentq
 
 from learning.arrays import Array
-from learning.privacy.gaussian import exact_distance, gaussian_belief
+from learning.privacy.accounting import gaussian_belief
+from learning.privacy.gaussian import exact_distance
 from learning.privacy.guarantees import measure_pure
 from learning.privacy.laplace import Laplace
 from market.analysis.thesis_games import thesis_game

@@ -12,7 +12,8 @@ from learning.arrays import Array
 from learning.audit.accountant import Answering, gaussian_epsilon
 from learning.losses.loss import RecordFitness
 from learning.losses.losses import LOSSES
-from learning.privacy.gaussian import exact_distance, zcdp_distance
+from learning.privacy.accounting import zcdp_distance
+from learning.privacy.gaussian import exact_distance
 from learning.privacy.guarantees import measure_gaussian
 from learning.privacy.published_noise import MOMENTS_CONSTANT, PublishedNoise, average_epsilon
 from learning.randomness import Streams

@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 from learning.arrays import Array
 from learning.data.division import Rows
+from learning.data.encoded import feature_bound
 from learning.data.encoding import Columns, Components, Encoder
 from learning.data.fitting import fit_encoder
 from learning.randomness import Streams
@@ -311,7 +312,7 @@ def encode_table(name: str, recipe: Recipe, cells: Cells, stand_in: bool) -> Tab
         cells.owner_names,
         stand_in,
         says,
-        encoder.feature_bound[used],
+        feature_bound(encoder)[used],
         encoder.target.bound,
     )
 

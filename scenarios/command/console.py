@@ -11,13 +11,13 @@ import numpy as np
 from learning.display import PlainTable
 from learning.forecast.planner import Planner
 from learning.forecast.prediction import Prediction
-from learning.phrases import format_interval, format_number, format_percent
+from learning.phrases import format_number, format_percent
 from learning.terminal import Terminal, titled
 from scenarios.report.facts_errors import error_format, error_rows
 from scenarios.report.facts_outcome import best_short
 from scenarios.report.facts_owners import epsilon_of, listed_first
 from scenarios.report.phrases import render_lines, render_phrase, terminal_lines
-from scenarios.report.wording import currency_of
+from scenarios.report.wording import currency_of, format_interval
 from scenarios.tables.dataset import MarketData
 
 WIDEST = 20  # owners printed; all owners are in owners.csv

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from learning.display import show_stages
-from learning.errors import check_extra
+from learning.extras import check_extra
 from learning.program import declare_command
 from scenarios.command.options import Changes, ScenarioArg
 

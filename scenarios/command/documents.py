@@ -154,8 +154,6 @@ def disclose(
     from scenarios.output.folders import replace_folder
     from scenarios.output.unfinished import put_file
     from scenarios.report import disclosure
-    from scenarios.report.document_formats import render_document
-    from scenarios.report.dossier import make_dossier, read_audit
     from scenarios.result import CONTENT, changed_facts, load_result, naming_damage
 
     content = load_result(folder)
@@ -165,25 +163,35 @@ def disclose(
     day = read_day(date, folder / CONTENT)
     told = disclosure.Stated(**asdict(stated))
     with naming_damage(folder):
-        disclosure.check_protected(content)
-        found_audit = read_audit(audit, content) if audit else None
-        entry, sources = disclosure.make_entry(content, day, told)
-        sources |= disclosure.trace_texts()
-        label = disclosure.make_label(content, day, found_audit)
-        made: dict[str, str | bytes] = {
-            f"label.{kind.value}": render_document(label, kind.value),
-            f"nist_sp_800_226.{kind.value}": render_document(
-                disclosure.make_answers(content, day), kind.value
-            ),
-            "registry_entry.yaml": disclosure.write_yaml(entry),
-            "sources.json": to_json(sources),
-            "dossier.json": to_json(make_dossier(folder, content, found_audit)),
-        }
+        made = _disclose_content(folder, content, day, told, audit, kind.value)
     place = out or folder.parent / f"{folder.resolve().name}-disclosure"
     with replace_folder(place, FILES, force=force) as new:
         for name, text in made.items():
             put_file(new / name, text)
     print_place("disclosure", place)
+
+
+def _disclose_content(
+    folder: Path, content: dict[str, Any], day: Any, told: Any, audit: Path | None, kind: str
+) -> dict[str, str | bytes]:
+    """Make the files of a disclosure by their names."""
+    from scenarios.report import disclosure
+    from scenarios.report.document_formats import render_document
+    from scenarios.report.dossier import make_dossier, read_audit
+
+    disclosure.check_protected(content)
+    found = read_audit(audit, content) if audit else None
+    entry, sources = disclosure.make_entry(content, day, told)
+    sources |= disclosure.trace_texts()
+    label = disclosure.make_label(content, day, found)
+    answers = disclosure.make_answers(content, day)
+    return {
+        f"label.{kind}": render_document(label, kind),
+        f"nist_sp_800_226.{kind}": render_document(answers, kind),
+        "registry_entry.yaml": disclosure.write_yaml(entry),
+        "sources.json": to_json(sources),
+        "dossier.json": to_json(make_dossier(folder, content, found)),
+    }
 
 
 def to_json(content: Any) -> str:

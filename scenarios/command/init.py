@@ -112,7 +112,8 @@ def print_draft(made: Draft, out: Path) -> None:
     terminal = Terminal()
     terminal.say(
         f"{table.n_rows:,} rows, {len(table.columns)} columns. init read {made.guesses.public:,} "
-        "rows, drawn at random, which become public. Of the other rows it read only the owner."
+        "rows, drawn at random; the scenario treats them as public. Of each other row it read only "
+        "which owner holds it."
     )
     terminal.print(rows)
     terminal.say(f"written: {out}", f"next: dpmarket check {out}, then dpmarket run {out}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 
 if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.privacy.ledger import Ledger
-from learning.privacy.lifetime import Lifetime
+from learning.privacy.lifetime import Lifetime, LimitedLedger
 from learning.progress import Progress
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
@@ -51,7 +50,7 @@ class Periods:
     others: bool
     progress: Progress
     lifetime: Lifetime = field(init=False)
-    ledger: Ledger = field(init=False)
+    ledger: LimitedLedger = field(init=False)
     span: np.ndarray = field(default_factory=lambda: np.empty(0))
     plans: int = 0
     settled: tuple[Any, Any] = (None, None)
@@ -68,7 +67,7 @@ class Periods:
         self.lifetime = Lifetime(
             self.prepared.planner.mechanism, limit, time.composition, time.saving, names
         )
-        self.ledger = Ledger(self.lifetime)
+        self.ledger = LimitedLedger(self.lifetime)
 
     def game(self, period: int, sold: Any) -> Game:
         """The game of all owners with the records that a period asks about."""

@@ -58,8 +58,9 @@ class Choice:
     title: the choice in the words of an error.
     example: changes of a scenario that make the choice, as for ``--set``.
     excludes: reasons why other choices cannot be made with this one, by their names. A reason
-        completes "KEY must be left out with TITLE, ...", of which KEY is the other choice's, and
-        so speaks of this one: "under which payments go to owners, not to their union".
+        completes "KEY must be left out in a scenario with TITLE, ...", of which KEY is the other
+        choice's, and so speaks of this one: "under which payments go to owners, not to their
+        union".
     refusal: rule of the error where this choice is excluded.
     """
 
@@ -75,9 +76,9 @@ class Choice:
         return value is not None and value != () and value is not False
 
     def describe_value(self, scenario: Scenario) -> str:
-        """The value found at the key, as an error shows it."""
+        """The value found at the key, as an error shows it; empty for a table."""
         value = value_of(scenario, self.key)
-        return format_value(value) if isinstance(value, str | int | float) else "it"
+        return format_value(value) if isinstance(value, str | int | float) else ""
 
     def check(self, scenario: Scenario) -> None:
         """Refuse, with an InputError, values that contradict other tables of the scenario."""
@@ -198,7 +199,7 @@ def check_exclusions(choices: Mapping[str, Choice], scenario: Scenario) -> None:
         for name, why in choice.excludes.items():
             if name in used:
                 excluded = used[name]
-                rule = f"{excluded.refusal} with {choice.title}, {why}"
+                rule = f"{excluded.refusal} in a scenario with {choice.title}, {why}"
                 found = excluded.describe_value(scenario)
-                remedy = f"Leave out or change either {excluded.key} or {choice.key}."
+                remedy = f"Otherwise change or remove {choice.key}."
                 raise InputError(excluded.key, rule, found, remedy)

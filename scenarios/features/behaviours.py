@@ -54,8 +54,8 @@ class Behaviours(Feature):
         """Refuse a number of rounds where no behaviour draws."""
         draws = any(make_declared(table).draws for table in scenario.behaviours or ())
         if scenario.market.rounds is not None and not draws:
-            rule = "needs [[behaviours]] that draw at random, such as inertial; others play to rest"
-            remedy = "Leave it out, or set market.max_rounds."
+            rule = "needs [[behaviours]] that draw at random, such as inertial"
+            remedy = "Others play until nobody moves. Leave it out, or set market.max_rounds."
             raise InputError("market.rounds", rule, scenario.market.rounds, remedy)
 
     def check(self, scenario: Scenario) -> None:
@@ -66,7 +66,7 @@ class Behaviours(Feature):
             if table.owners and table.share is not None:
                 rule = "must be left out if owners are named"
                 key = f"behaviours.{at}.share"
-                raise InputError(key, rule, table.share, "Leave one of them out.")
+                raise InputError(key, rule, table.share, "Leave out share or owners.")
             for name in table.owners or ():
                 if name in owners:
                     found = f"{format_value(name)} in {owners[name]} and {at}"
@@ -76,7 +76,7 @@ class Behaviours(Feature):
         rest = [at for at, one in enumerate(scenario.behaviours, 1) if covers_rest(one)]
         if len(rest) > 1:
             key = f"behaviours.{rest[1]}.share"
-            raise InputError(key, "is required", "nothing", "Or name the owners: owners = [...].")
+            raise InputError(key, "is required", "nothing", "Set it, or name owners.")
         total = sum(table.share or 0.0 for table in scenario.behaviours)
         if total > 1 + WHOLE:
             rule = "must add up to at most 1 over all tables"
@@ -91,7 +91,7 @@ class Behaviours(Feature):
         shared = sum(count_shares(tables, len(names)))
         if named + shared > len(names):
             left = f"{len(names) - named} of {len(names)} are left"
-            rule = f"must leave out the owners that tables name: {left}"
+            rule = f"must be at most the owners that no table names: {left}"
             raise InputError("behaviours.share", rule, f"{shared} owners", "Lower it.")
         for behaviour, numbers in assign_behaviours(tables, names, scenario.seed):
             behaviour.check_group(len(numbers))

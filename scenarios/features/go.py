@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from learning.phrases import format_value
 from learning.privacy.mechanisms import MECHANISMS, all_widen
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.features.base import Feature, Topic
+from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.schema.fields import quote_choices
 
 if TYPE_CHECKING:
@@ -78,6 +78,11 @@ class Decision:
     def likely(self) -> np.ndarray:
         """Mask of the trainings in which buying is likely enough to pay to go on, (runs,)."""
         return np.asarray(self.chance_pays >= LIKELY)
+
+    @property
+    def goes_on(self) -> bool:
+        """True unless the first training ends at the pilot answers."""
+        return self.pilot is None or bool(self.pilot.likely[0])
 
     @property
     def bought(self) -> np.ndarray:
@@ -211,7 +216,8 @@ class GoNoGo(Feature):
         if not scenario.ways:
             rule = f'must be "one_step" with {self.title}, because its released sums decide'
             found = format_value(scenario.learning.algorithm)
-            raise InputError("learning.algorithm", rule, found, "Or leave learner.go out.")
+            remedy = "Change it, or leave out learner.go."
+            raise InputError("learning.algorithm", rule, found, remedy)
         if scenario.policy.kind == OTHERWISE:
             rule = f"must pay in proportion to one parameter with {self.title}"
             raise InputError("policy.kind", rule, format_value(scenario.policy.kind))
@@ -225,10 +231,11 @@ class GoNoGo(Feature):
             able = quote_choices([name for name in MECHANISMS if all_widen(name)])
             rule = f"must be {able} with learner.pilot"
             found = format_value(scenario.learning.mechanism)
-            raise InputError("learning.mechanism", rule, found, "Or leave learner.pilot out.")
+            remedy = "Change it, or leave out learner.pilot."
+            raise InputError("learning.mechanism", rule, found, remedy)
         if scenario.unions:
             rule = "must be left out with learner.pilot: members of a union answer together"
-            raise InputError("unions", rule, "them", "Or leave learner.pilot out.")
+            raise InputError("unions", rule, remedy="Leave out unions or learner.pilot.")
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any] | None:
         """Decisions to buy, and what came of them.
@@ -253,6 +260,8 @@ class GoNoGo(Feature):
             over all trainings, measured.
         go.surplus : The learner's gain after paying, on average over all trainings, measured.
         go.surplus_always : The same if every model were bought.
+        go.owners[].name : An owner.
+        go.owners[].epsilon_spent : ε that its ledger holds after the first training.
         go.pilot.share : Part of each owner's ε at which it answers first; go.pilot is null unless
             `learner.pilot` asks for that.
         go.pilot.seen : What these answers show the first training's model to be worth to the
@@ -274,6 +283,7 @@ class GoNoGo(Feature):
         gains = worth - decision.payments
         bought = decision.bought
         lost = gains < 0
+        names = run.data.names
         return {
             "seen": float(decision.seen[0]),
             "std_error": float(decision.std_error[0]),
@@ -288,6 +298,7 @@ class GoNoGo(Feature):
             **stopping_part(~bought, gains),
             "surplus": float(np.mean(np.where(bought, gains, 0.0))),
             "surplus_always": float(gains.mean()),
+            "owners": rows_of({"name": names, "epsilon_spent": spent_by(run, names)}),
             "pilot": pilot_part(run.scenario.learner.pilot or 0.0, decision, gains),
         }
 
@@ -306,6 +317,14 @@ def stopping_part(stopped: np.ndarray, gains: np.ndarray) -> dict[str, Any]:
         prevented = float(np.mean(stopped[lost]))
     missed = float(np.mean(np.where(stopped & ~lost, gains, 0.0)))
     return {"losses_prevented": prevented, "gains_missed": missed}
+
+
+def spent_by(run: Run, owners: Sequence[str]) -> list[float | None]:
+    """Epsilon in each owner's ledger after the first training; 0 of who was asked nothing."""
+    if run.trained is None:
+        return [None] * len(owners)
+    accounts = {one.budget.owner: one.budget.epsilon for one in run.ledger.accounts if one.answered}
+    return [accounts.get(name, 0.0) for name in owners]
 
 
 def pilot_part(share: float, decision: Decision, gains: np.ndarray) -> dict[str, Any] | None:

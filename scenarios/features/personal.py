@@ -43,10 +43,11 @@ class PersonalModels(Feature):
         if not scenario.learning.objective.quadratic:
             rule = f"must be {quote_choices([LOSS])} with {self.title}"
             found = format_value(scenario.learning.loss)
-            raise InputError("learning.loss", rule, found, "Or leave owners.personal out.")
+            remedy = "Change it, or leave out owners.personal."
+            raise InputError("learning.loss", rule, found, remedy)
         if scenario.learner.worth is not None:
             rule = f"must be money per unit of relative fitness with {self.title}"
-            raise InputError("learner.value", rule, "a table", "Leave one of them out.")
+            raise InputError("learner.value", rule, "a table", "Give a number.")
 
     def check_unused(self, scenario: Scenario) -> None:
         """Refuse a spread that nothing counts."""

@@ -99,8 +99,11 @@ class LossReports(Choice):
         budgets = np.asarray(scenario.owners.listed().epsilon, dtype=float)
         least = float(budgets.reshape(-1, 2)[:, 0].min())
         if spent >= least:
-            rule = f"must be below every budget that an owner may choose, {least:g} here"
-            remedy = "Training gets the rest. Lower it, or raise the lower end of owners.epsilon."
+            rule = f"must be below the smallest epsilon that an owner may sell, {least:g}"
+            remedy = (
+                "An owner spends this part of its epsilon on the report and the rest on training. "
+                "Lower it, or raise the lower end of owners.epsilon."
+            )
             raise InputError("owners.report", rule, f"{spent:g}", remedy)
         if cap is not None and spent >= cap:
             rule = f"must be below regulation.epsilon_cap, {cap:g}"

@@ -65,7 +65,7 @@ class SizesAlone(Feature):
         scenario.data.check_owners()
         if scenario.data.public_rows == "all":
             rule = "must be a number, so that rows remain for the owners"
-            raise InputError("data.public_rows", rule, '"all"', "Or set owners.records.")
+            raise InputError("data.public_rows", rule, '"all"', "Give one, or owners.records.")
 
     def warnings(self, run: Run) -> list[dict[str, Any]]:
         """Warn that nothing shows whether the learner's rows are of the owners' kind."""

@@ -86,7 +86,7 @@ class Time(Section):
     def _check_consistent(self) -> Time:
         if self.growth and self.arrived is not None:
             rule = "must be left out with time.arrived"
-            raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one.")
+            raise InputError("time.growth", rule, f"{self.growth:g}", "Leave out one of the two.")
         if self.composition == "fresh" and self.periods > 1 and not self.arriving:
             left = "none would be left to ask about after the first period"
             rule = f'must be "sequential" if no records arrive: {left}'
@@ -129,7 +129,7 @@ class Time(Section):
             who = format_value(outside[0]) if outside else "nobody"
             found = f"{self.arrivals:g} with {who} outside"
             rule = "must be above 0 if an owner is neither in time.first nor has an entry"
-            raise InputError("time.arrivals", f"{rule}, and only there", found)
+            raise InputError("time.arrivals", f"{rule}, and 0 otherwise", found)
         return np.array([0 if name in outside else stated.get(name, 1) for name in names])
 
 

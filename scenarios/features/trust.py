@@ -65,7 +65,7 @@ class SecureAggregation(Feature):
             raise InputError("learning.algorithm", rule, format_value(learning.algorithm))
         noise = learning.mechanism
         if noise != BEST and not any(kind.divides for kind in kinds_of(noise)):
-            rule = f"must be noise that owners can divide with {self.title}"
+            rule = f"must be noise that owners can make together with {self.title}"
             raise InputError("learning.mechanism", rule, noise)
 
     def facts(self, run: Run, loop: Loop) -> dict[str, Any]:

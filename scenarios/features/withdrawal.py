@@ -10,6 +10,7 @@ import numpy as np
 from learning.training.sums import released_runs
 from scenarios.features.base import Feature, Topic, rows_of
 from scenarios.features.contributions import APART, check_sums
+from scenarios.features.go import spent_by
 from scenarios.schema.fields import Names, Section, check_known
 from scenarios.summary.verdict import summarise_runs
 
@@ -102,14 +103,6 @@ class Withdrawal(Feature):
             "worse": float(np.mean(rise > 0)),
             "learner": float(lost - returned.sum()),
         }
-
-
-def spent_by(run: Run, owners: Sequence[str]) -> list[float | None]:
-    """Epsilon in each owner's ledger after training; 0 of who was asked nothing."""
-    if run.trained is None:
-        return [None] * len(owners)
-    accounts = {one.budget.owner: one.spent for one in run.trained.ledger.accounts}
-    return [accounts.get(name, 0.0) for name in owners]
 
 
 def models_without(run: Run, owners: Sequence[str]) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from scenarios.output.manifest import write_manifest
 from scenarios.output.places import KEY, WRITABLE, check_contents, check_folder
 from scenarios.output.unfinished import clear_unfinished, lock_folder, temporary_path
@@ -47,7 +47,7 @@ def replace_folder(out: Path, names: Collection[str], *, force: bool = False) ->
             with suppress(OSError):  # not empty, or not made
                 parent.rmdir()
         if isinstance(error, OSError):
-            found = f"{out}: {error.strerror or error}"
+            found = f"{out}: {describe_system_error(error)}"
             remedy = "Free some space or name another folder."
             raise InputError(KEY, WRITABLE, found, remedy) from None
         raise
@@ -84,7 +84,7 @@ def write_together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]
             _move_together(new, folder, written)
     except OSError as error:
         remedy = "The earlier files are kept. Free some space, and give the same command again."
-        raise InputError(str(folder), WRITABLE, error.strerror or error, remedy) from None
+        raise InputError(str(folder), WRITABLE, describe_system_error(error), remedy) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from learning.canonical import check_place
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from scenarios.output.manifest import MANIFEST, file_checksum, other_files, written_files
 from scenarios.output.unfinished import lock_folder, temporary_path
 
@@ -93,7 +93,7 @@ def check_folder(out: Path, names: Collection[str], *, force: bool = False) -> P
             check_contents(place, out, names, force=force)
             tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
-        raise InputError(KEY, WRITABLE, f"{out}: {error.strerror}", REMEDY) from None
+        raise InputError(KEY, WRITABLE, f"{out}: {describe_system_error(error)}", REMEDY) from None
     return place
 
 
@@ -102,7 +102,7 @@ def check_contents(place: Path, out: Path, names: Collection[str], *, force: boo
     if not place.is_dir():
         raise InputError(KEY, RULE, f"a file: {out}", REMEDY)
     if os.path.ismount(place) or _stands_in(place):
-        rule = "must be a folder that a new one can take the place of"
+        rule = "must be a folder that can be replaced"
         found = f"{out}, which is a disk or the folder you are in"
         raise InputError(KEY, rule, found, "Name a folder in it.")
     ours = written_files(place, names)

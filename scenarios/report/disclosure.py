@@ -168,15 +168,15 @@ def check_protected(content: Content) -> None:
     key, remedy = "disclose", "A label states a guarantee, and none holds here."
     open_owners = [row["name"] for row in content["owners"] if row["epsilon"] is None]
     if open_owners:
-        rule = "goes with noise at every owner"
+        rule = "needs noise at every owner"
         raise InputError(key, rule, f"{open_owners[0]}, which adds none", remedy)
     if not content["claims"]:
-        raise InputError(key, "goes with a training under noise", "no claim", remedy)
+        raise InputError(key, "needs a training under noise", "no claim", remedy)
     if any(claim["epsilon"] is None for claim in content["claims"]):
-        raise InputError(key, "goes with a finite ε", "a claim that no ε bounds", remedy)
+        raise InputError(key, "needs a finite ε", "a claim that no ε bounds", remedy)
     for row in content.get("behaviours") or ():
         if (row.get("exposure") or 0) > 1:
-            rule = "goes with owners who answer as they sold"
+            rule = "needs owners who answer with the noise that they sold"
             raise InputError(key, rule, f"exposure {row['exposure']:g}", remedy)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from learning.errors import check_extra
+from learning.extras import check_extra
 from scenarios.report.document import Document, Table, clean_document
 from scenarios.report.page import page_environment
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from learning.money import format_cents, round_to_cent
+from learning.money import format_cents
+from learning.rounding import round_to_cent
 from scenarios.report.facts_errors import error_format
 from scenarios.report.facts_outcome import policy_name
 from scenarios.report.wording import format_number, format_percent
 
-HEADS = ("policy", "", "paid", "gain: low", "expected", "high", "pays", "error", "owners")
+HEADS = ("policy", "", "paid", "gain: low", "expected", "high", "chance of gain", "error", "owners")
 
 FEW = 2  # owners left out who are named
 
@@ -26,7 +27,7 @@ def design_refusals(content: dict[str, Any]) -> list[str]:
     for row in content["policies"]:
         if "payments" not in row:
             kinds.setdefault(row["refused"] or row["reason"], []).append(policy_name(row))
-    return [f"No offer by {'; '.join(names)}: {reason}" for reason, names in kinds.items()]
+    return [f"No offer under {'; '.join(names)}: {reason}" for reason, names in kinds.items()]
 
 
 def _cells(row: dict[str, Any], content: dict[str, Any]) -> tuple[str, ...]:

@@ -185,7 +185,12 @@ def gains_more(result: Content) -> bool:
     """Test whether the learner gains more in training, on average, than was forecast."""
     money = measured_money(result)
     promised = result["learner"]["surplus"]
-    if money is None or promised is None or money["learner_surplus"] is None:
+    if money is None:
+        return False
+    found = money.get("break_even")
+    if found is not None:  # the worth is unknown
+        return bool(found["fall"] > result["learner"]["break_even"]["fall_interval"][1])
+    if promised is None or money["learner_surplus"] is None:
         return False
     return bool(money["learner_surplus"]["mean"] > promised)
 

@@ -61,7 +61,7 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     budgets = [np.array([epsilon_of(owner) for owner in row["owners"]]) for row in rows]
     scale = Scale.over(np.concatenate(budgets))
     _draw_owners(sold, scale, budgets, few)
-    _finish_panel(sold, scale, len(rows), "privacy budget ε sold")
+    _finish_panel(sold, scale, len(rows), "ε sold")
     left = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
     scale = Scale.linear(np.concatenate([*left, [0.0]]))
     _draw_owners(kept, scale, left, few)

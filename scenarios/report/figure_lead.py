@@ -149,20 +149,12 @@ def promised_figure(result: dict[str, Any]) -> Figure | None:
     """
     if not sellers(result) or not knows_value(result):
         return None
-    learner = result["learner"]
-    money = measured_money(result) if is_measured(result) else None
-    ends = (learner.get("gain") or {}).get("interval") or [learner["surplus"]] * 2
-    often = "in nine of ten possible worlds"
-    rows = [("forecast before training", learner["surplus"], ends, often, PALETTE[0])]
+    rows = _promised_rows(result)
     top = 0.5
     note = "No model was trained"
     if asks_nothing(result):
         note = "Nothing is asked, so nothing is gained or lost"
-    if money is not None:
-        spread = money["learner_surplus"]
-        runs = [spread["q05"], spread["q95"]]
-        often = "in nine of ten trainings"
-        rows.append(("measured after training", spread["mean"], runs, often, INK))
+    if len(rows) > 1:
         top = 0.34
         note = ""
     values = [value for _, middle, around, _, _ in rows for value in (middle, *around)]
@@ -189,3 +181,18 @@ def promised_figure(result: dict[str, Any]) -> Figure | None:
     make_rows(axes, len(rows))
     axes.set_xlabel(f"{money_heading(result)}; shaded: a loss")
     return figure
+
+
+def _promised_rows(result: dict[str, Any]) -> list[tuple[str, float, list[float], str, str]]:
+    """List label, gain, its interval, how often it holds, and colour: forecast, then measured."""
+    learner = result["learner"]
+    ends = (learner.get("gain") or {}).get("interval") or [learner["surplus"]] * 2
+    often = "in nine of ten possible worlds"
+    rows = [("forecast before training", learner["surplus"], ends, often, PALETTE[0])]
+    money = measured_money(result) if is_measured(result) else None
+    if money is not None:
+        spread = money["learner_surplus"]
+        runs = [spread["q05"], spread["q95"]]
+        often = "in nine of ten trainings"
+        rows.append(("measured after training", spread["mean"], runs, often, INK))
+    return rows

@@ -128,7 +128,7 @@ def improvement_figure(content: Content) -> Figure | None:
     own = float(scale.place(0.0))
     axes.axvline(own, color=PALETTE[1], linewidth=1.4)
     style = BESIDE | {"xycoords": ("data", "axes fraction"), "va": "baseline"}
-    axes.annotate("its own", (own, 1), (0, 3), ha="center", color=PALETTE[1], **style)
+    axes.annotate("the learner's own", (own, 1), (0, 3), ha="center", color=PALETTE[1], **style)
     for place, (label, style, found) in enumerate(rows):
         ends = scale.place(100 * np.array(found[1:]))
         axes.plot(ends, [place, place], color=style["color"], linewidth=2)
@@ -155,7 +155,7 @@ def _improvement_rows(content: Content) -> list[Row]:
         if seen["crossed"]:
             hollow = {"color": MUTED, "markerfacecolor": "none"}
             plain = _with_errors(seen["better"])
-            rows.append(("the same as they stand,\nwhich favours its own", hollow, plain))
+            rows.append(("without correction, which\nfavours the learner's own", hollow, plain))
     return rows
 
 

@@ -211,15 +211,11 @@ def settling_figure(
         style = {"color": PALETTE[rank], "linewidth": 3.4 - 0.5 * rank}
         axes.plot(rounds, placed[name], marker=dot, markersize=3.5, **style)
     _decorate_paths(axes, scale, rounds)
-    last = table.iloc[-1]
-    ends = [
-        (
-            placed[name].iloc[-1],
-            f"{shorten(name_alike(alike[name], 22))}\u2002{format_number(last[name])}",
-            colour,
-        )
-        for name, colour in zip(chosen, PALETTE, strict=False)
-    ]
+    ends = []
+    for name, colour in zip(chosen, PALETTE, strict=False):
+        told = format_number(table[name].iloc[-1])
+        label = f"{shorten(name_alike(alike[name], 22))}\u2002{told}"
+        ends.append((placed[name].iloc[-1], label, colour))
     label_ends(axes, rounds[-1], ends)
     return figure
 

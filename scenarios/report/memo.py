@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from learning.money import format_cents, has_cents, round_payments
+from learning.money import format_cents, has_cents
+from learning.rounding import round_payments
 from scenarios.output.unfinished import put_file
 from scenarios.report import page
 from scenarios.report.document import Document, Section, Table

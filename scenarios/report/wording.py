@@ -14,8 +14,6 @@ from learning.phrases import (  # noqa: F401 (reports import their formats from 
     HARD_SPACE,
     UNKNOWN,
     count_noun,
-    format_interval,
-    format_money,
     format_number,
     format_percent,
     join_words,
@@ -24,6 +22,36 @@ from learning.phrases import (  # noqa: F401 (reports import their formats from 
 from scenarios.schema.kinds import from_table
 
 ROUNDED = 1e-9  # part of amounts, up to which a difference of them is rounding
+
+
+def format_money(value: float | None, currency: str = "") -> str:
+    """Format an amount of money in its currency; a plain number where there is none.
+
+    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(math.nan, "EUR")
+    ('1,040 EUR', '–')
+    """
+    amount = format_number(value)
+    return amount + HARD_SPACE + currency if currency and amount != UNKNOWN else amount
+
+
+def format_interval(
+    low: float | None, high: float | None, show: Callable[[float | None], str] = format_number
+) -> str:
+    """Format an interval: "1.8 to 2.6", or one number where both ends read the same.
+
+    >>> format_interval(1.0, 2.5), format_interval(2.0, 2.0001)
+    ('1 to 2.5', '2')
+    >>> format_interval(1.0, 2.5, lambda value: format_money(value, "EUR")).replace(HARD_SPACE, " ")
+    '1 to 2.5 EUR'
+    """
+    first = show(low)
+    last = show(high)
+    if first == last:
+        return first
+    unit = last.rpartition(HARD_SPACE)[1:]
+    if unit[0] and not first.startswith("less") and "×" not in first + last:
+        first = first.removesuffix("".join(unit))  # a unit at the end counts for both
+    return f"{first} to {last}"
 
 
 def currency_of(content: Mapping[str, Any]) -> str:

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Lt
 from pydantic import Field, model_validator
 
+from learning.collected_errors import collect_errors
 from learning.data.rows import unit_of_privacy
 from learning.declaration import Count, CountOrZero, Words
-from learning.errors import InputError, collect_errors
+from learning.errors import InputError
 from learning.phrases import format_value
 from scenarios.schema.fields import (
     ColumnNames,

@@ -20,9 +20,9 @@ from pydantic import (
     field_validator,
 )
 
+from learning.arrays import LARGEST, SMALLEST
+from learning.collected_errors import collect_errors
 from learning.declaration import (
-    LARGEST,
-    SMALLEST,
     STRICT,
     Count,
     ListOf,
@@ -32,7 +32,7 @@ from learning.declaration import (
     per_owner_rule,
     type_adapter,
 )
-from learning.errors import InputError, collect_errors
+from learning.errors import InputError
 from learning.phrases import escape_control, format_value, toml_text, toml_value
 
 OPTIMAL = "optimal"

@@ -11,8 +11,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field, PlainValidator, model_validator
 
+from learning.collected_errors import InputErrors
 from learning.declaration import NamedPerOwnerRule, Positive, Words, type_adapter
-from learning.errors import InputError, InputErrors
+from learning.errors import InputError
 from learning.phrases import format_value
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema.fields import (
@@ -84,7 +85,7 @@ class GameOwners(Section):
             rule = "must be left out if records are given by name"
             raise InputError("owners.names", rule, format_value(self.names))
         if not isinstance(records, (dict, tuple)) and self.names is None:
-            rule = "must be a list or a table, or go with owners.names"
+            rule = "must be a list or a table, unless owners.names is given"
             raise InputError("owners.records", rule, format_value(records))
         if len(self.called) > MOST_OWNERS:
             rule = f"must be of at most {MOST_OWNERS:,} owners"

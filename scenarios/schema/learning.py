@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import model_validator
 
-from learning.data.expansion import KINDS
+from learning.collected_errors import collect_errors
+from learning.data.feature_kinds import KINDS
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
-from learning.errors import InputError, collect_errors
+from learning.errors import InputError
 from learning.forecast.inputs import Settings
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
@@ -345,7 +346,7 @@ class Learning(Section):
             for key, printed in PRINTED_KEYS.items():
                 if key in stated and getattr(self, key) != printed:
                     rule = f"must be {format_value(printed)} with {self._says('protocol')}"
-                    remedy = "Leave one of them out."
+                    remedy = f"Leave out learning.{key} or learning.protocol."
                     found = format_value(getattr(self, key))
                     raise InputError(f"learning.{key}", rule, found, remedy)
             self.__dict__.update(PRINTED_KEYS)
@@ -517,7 +518,7 @@ class Learning(Section):
     def _check_accounting(self) -> None:
         able = list_accountings(self.mechanism, self.trains_by.published_formula)
         if self.mechanism == BEST and self.accounting is not None:
-            rule = 'must be left out with mechanism "best", because it compares them all'
+            rule = 'must be left out with mechanism "best", which compares all accountings'
             raise InputError("learning.accounting", rule, format_value(self.accounting))
         if self.accounting is not None and self.accounting not in able:
             where = self._says("mechanism")

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from learning.calls import check_arguments
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError, describe_system_error
 from learning.phrases import escape_control, format_value
 from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, stated_refusal, suggest_close, suggest_name
@@ -280,7 +281,7 @@ def read_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         rule = "must be readable"
-        found = error.strerror or "an error"
+        found = describe_system_error(error)
     except UnicodeDecodeError as error:
         rule = "must be TOML in UTF-8"
         found = f"a stray byte in place {error.start}"

@@ -316,8 +316,9 @@ class Buyer(Section):
         if not self.knows_value:
             rule = f"must be a number for {doing}, which weighs what the model is worth"
             remedy = (
-                "State it, as by --set learner.value.money=1000 (of wrong labels, "
-                "learner.value.cases too); a run says from which value on buying pays."
+                "State it, for example by --set learner.value.money=1000 (for wrong labels, state "
+                "learner.value.cases, too). dpmarket run reports how much a better model must be "
+                "worth for buying to pay."
             )
             raise InputError("learner.value.money", rule, f'"{UNKNOWN}"', remedy)
 

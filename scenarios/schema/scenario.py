@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Le
 from pydantic import Field, PrivateAttr, create_model, model_validator
 
-from learning.errors import InputError, collect_errors
+from learning.collected_errors import collect_errors
+from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.phrases import format_value
 from learning.privacy.mechanisms import BEST
@@ -240,7 +241,7 @@ class Scenario(Section):
                 terms = f"a table with per = {format_value(worth.per)}"
             found = "a number" if asked is None else f"per = {format_value(asked)}"
             rule = f"must be {terms}, as learner.value: a market uses one unit"
-            remedy = "Where the model is worth nothing to the learner, money = 0."
+            remedy = "If the learner gains nothing from the model, set learner.value.money = 0."
             raise InputError("owners.benefit", rule, found, remedy)
 
         self._check_paid_by_worth()
@@ -257,7 +258,7 @@ class Scenario(Section):
         loss = f"loss {format_value(learning.loss)}"
         if per in LABELLED and not learning.labels:
             rule = f'must be "rmse" with {loss}, because its target is a number'
-            remedy = f"Or set learning.loss to {names_with(LOSSES, 'labels')}."
+            remedy = f'Set it to "rmse", or learning.loss to {names_with(LOSSES, "labels")}.'
             raise InputError(f"{table}.per", rule, format_value(per), remedy)
         if per in LABELLED:
             return

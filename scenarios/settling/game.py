@@ -187,4 +187,5 @@ def check_fears(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> None
             "no part may become known"
         )
         found = format_value(scenario.owners.cost.fears)
-        raise InputError("owners.cost.fears", rule, found, "Or set trust.colluders to 1.")
+        remedy = "Change it, or set trust.colluders to 1."
+        raise InputError("owners.cost.fears", rule, found, remedy)

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from learning.arrays import Array
+from learning.arrays import LARGEST, Array
 from learning.cells import as_text
 from learning.data.rows import Rows
-from learning.declaration import LARGEST
 from learning.phrases import escape_control, format_value
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import read_as

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from learning.calls import check_arguments
 from learning.canonical import check_place
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.progress import Progress, ignore_progress
 from scenarios.output.unfinished import put_file
 from scenarios.planning import prepare
@@ -119,7 +119,7 @@ def write_first(
         put_file(place, made.text)
     except OSError as error:
         raise InputError(
-            "--out", "must be a file that can be written", error.strerror or "an error"
+            "--out", "must be a file that can be written", describe_system_error(error)
         ) from None
     return made
 

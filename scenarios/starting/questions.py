@@ -22,8 +22,8 @@ MOST = 1e12
 DIGITS = 4  # of the likely value within a range
 FACTORS = "unit_cost", "decisions", "years"  # of the money for a unit of RMSE
 GUIDE = (
-    "Type a number, or a range such as 20-50. The geometric mean of a range counts as likely. "
-    "Press Enter if nobody knows: init then invents no number for it."
+    "Type a number, or a range such as 20-50. For a range, init takes the geometric mean as the "
+    "likely value. If nobody knows, press Enter: the answer then stays unknown."
 )
 
 

@@ -47,7 +47,7 @@ class Attitude:
         given = {"--at-least": self.at_least, "--quantile": self.quantile}
         if None not in given.values():
             rule = "must not be given together with --quantile"
-            raise InputError("--at-least", rule, self.at_least, "Leave one of them out.")
+            raise InputError("--at-least", rule, self.at_least, "Give one of the two.")
         for name, level in given.items():
             if level is not None and not 0 < level < 1:
                 raise InputError(name, "must lie between 0 and 1, both left out", level)

@@ -16,7 +16,7 @@ from learning.phrases import toml_value
 from learning.progress import Progress, count_progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, Study, explore_policies
+from market.analysis.design import Design, Family, Study, survey_family
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.following import solve_quickly
 from market.game.game import Game
@@ -68,14 +68,14 @@ class Tried:
     kind : its name
     variant : parameters besides its money with which it was tried; none where it was tried as it
         stands
-    scenario : the scenario under it, with ``factor`` times its money
+    stated : the scenario under it, before any factor on its money
     study : what was tried; None where no money brings anything
     refused : reason why it was not tried, else empty
     """
 
     kind: str
     variant: Mapping[str, Any] = field(default_factory=dict)
-    scenario: Scenario | None = field(default=None, repr=False)
+    stated: Scenario | None = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
     refused: str = ""
 
@@ -262,17 +262,16 @@ def judge_kind(
     For the largest expected gain it climbs, from the offer that gains most by the forecast, while
     more or less money is better; else all are judged. None where no offer gains.
     """
-    if one.study is None or one.scenario is None or one.gain <= worth:
+    if one.study is None or one.stated is None or one.gain <= worth:
         return None
-    base = one.scenario
-    best = float(one.best.parameters[0])
+    base = one.stated
     open_ = [design for design in one.study.surveyed if design.feasible and design.surplus > worth]
     open_.sort(key=lambda design: float(design.parameters[0]))
 
     @cache
     def judge_at(place: int) -> Alternative:
         design = open_[place]
-        offered = scale_money(base, float(design.parameters[0]) / best)
+        offered = scale_money(base, float(design.parameters[0]))
         return judge(one.name, offered, prepared, design.equilibrium.epsilon)
 
     if attitude != EXPECTED:
@@ -358,7 +357,9 @@ def try_kinds(
 ) -> list[Tried]:
     """Try kinds of policy, each as it stands or in its variants, the best first.
 
-    A kind that gains less than ``worth``, or than one before it, is searched roughly.
+    All are surveyed. From the best survey on, each is narrowed down: roughly if it gains less than
+    ``worth`` or than the best so far, and not at all if its survey gains less than `HOPELESS` of
+    that.
     """
     policies: Any = KINDS["policy"]
     versions = [
@@ -366,24 +367,23 @@ def try_kinds(
         for kind in kinds
         for variant in getattr(policies.get(kind), "study_variants", Policy.study_variants)()
     ]
-    did = count_progress(progress, "trying policies", len(versions))
+    did = count_progress(progress, "trying policies", 2 * len(versions))
     tried: list[Tried] = []
     for kind, variant in versions:
-        best = max((one.gain for one in tried), default=-np.inf)
-        bars = {"enough": HOPELESS * best, "least": max(best, worth)}
-        tried.append(try_kind(search, scenario, kind, variant, **bars))
+        tried.append(survey_kind(search, scenario, kind, variant))
+        did(1)
+    tried.sort(key=lambda one: one.gain, reverse=True)
+    best = -np.inf
+    for one in tried:
+        if one.study is not None and one.gain >= HOPELESS * best:
+            one.study.narrow_down(max(best, worth))
+            best = max(best, one.gain)
         did(1)
     return sorted(tried, key=lambda one: one.gain, reverse=True)
 
 
-def try_kind(
-    search: Search,
-    scenario: Scenario,
-    kind: str,
-    variant: Mapping[str, Any],
-    **bars: float,
-) -> Tried:
-    """Search the money in one kind of policy; ``bars`` are those of `explore_policies`.
+def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[str, Any]) -> Tried:
+    """Survey the money in one kind of policy.
 
     A kind that cannot pay these owners is an error only where it was named.
     """
@@ -405,21 +405,21 @@ def try_kind(
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic, **bars}
-    study = explore_money(base, prepared, (low, reach), budget=search.budget, **options)
-    return Tried(kind, variant, scale_money(base, float(study.best.parameters[0])), study)
+    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
+    study = survey_money(base, prepared, (low, reach), budget=search.budget, **options)
+    return Tried(kind, variant, base, study)
 
 
-def explore_money(
+def survey_money(
     scenario: Scenario, prepared: Prepared, ends: tuple[float, float], **options: Any
 ) -> Study:
-    """Explore factors of the money in a scenario's policy between two ends."""
+    """Survey factors of the money in a scenario's policy between two ends."""
     family = Family(
         lambda factor: market_game(scale_money(scenario, factor), *prepared).policy, *ends
     )
     rng = Streams(scenario.seed, "design").rng()
     options |= {"precision": PRECISION, "starts": 1}
-    return explore_policies(market_game(scenario, *prepared), family, rng=rng, **options)
+    return survey_family(market_game(scenario, *prepared), family, rng=rng, **options)
 
 
 def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
@@ -534,7 +534,8 @@ def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: fl
 
 def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
     """Set the money in a scenario's policy as is best for the learner, around what it has."""
-    study = explore_money(scenario, prepared, (SPAN, 1 / SPAN), points=2 * POINTS, budget=budget)
+    study = survey_money(scenario, prepared, (SPAN, 1 / SPAN), points=2 * POINTS, budget=budget)
+    study.narrow_down()
     return scale_money(scenario, float(study.best.parameters[0]))
 
 
@@ -613,13 +614,13 @@ def refused_row(one: Tried) -> dict[str, Any]:
     """Make the row of a kind under which no offer is to be made, with the reason."""
     reason = ""
     if one.study is not None:
-        reason = "nothing to gain"
+        reason = "the learner would gain nothing"
         if not one.best.participation.rational.all():
             reason = "an owner would lose"
         elif one.best.at_refusal:
-            reason = "a model no better than the learner's own"
+            reason = "the model is no better than the learner's own"
         elif not one.best.feasible:
-            reason = "not certified"
+            reason = "no equilibrium was certified"
     return {"kind": one.kind, "name": one.name, "refused": one.refused, "reason": reason}
 
 

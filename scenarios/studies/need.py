@@ -200,7 +200,7 @@ def target_measure(scenario: Scenario, prepared: Prepared, target: Target) -> Me
     if scenario.learning.regularisation > 0:
         rule = "must be 0 with --error: a penalty on large parameters is not an error"
         found = scenario.learning.regularisation
-        raise InputError("learning.regularisation", rule, found, "Or give --fitness.")
+        raise InputError("learning.regularisation", rule, found, "Set it to 0, or use --fitness.")
     return prepared.planner.measure()
 
 

@@ -149,7 +149,7 @@ def _meet(
     if pricing is not None:
         rule = "must be left out if the money in the policy is set to an aim"
         found = format_value(pricing.kind)
-        raise InputError("learner.pricing", rule, found, "Leave one of them out.")
+        raise InputError("learner.pricing", rule, found, "Leave out learner.pricing, or the aim.")
 
     @cache
     def missed(log: float) -> float:

@@ -18,12 +18,13 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
-from learning.money import round_payments
 from learning.phrases import format_value
-from learning.privacy.l2 import L2, WIDEST
+from learning.privacy.accounting import WIDEST
+from learning.privacy.l2 import L2
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import BEST
 from learning.privacy.release_sums import WIDEST_MODEL, count_moments
+from learning.rounding import round_payments
 from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import rows_of

@@ -16,9 +16,9 @@ from learning.arrays import Array
 from learning.data.encoding import Encoder
 from learning.forecast.decisions import Decisions
 from learning.forecast.measures import RELATIVE, Measure
-from learning.forecast.pooled import Pooled
+from learning.forecast.pooled import Pooled, PooledSums
 from learning.forecast.prediction import quantiles
-from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss
+from learning.losses.loss import Fresh, FreshRecords, FreshSums
 from scenarios.run import Run
 from scenarios.summary.verdict import summarise_runs
 
@@ -105,13 +105,14 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
         last two are None where they are not known, or nothing is cut.
     """
     data = run.data
-    parts = rows_to_try(data.loss, data.pooled, data.holdout)
+    ends = data.encoder.target.ends
+    parts = rows_to_try(data.pooled, data.holdout, ends)
     raw = uncut_rows(run, data.holdout, data.encoder)
     alternative = data.alternative
     own_parts = parts
     own_raw = raw
     if alternative is not None:
-        own_parts = rows_to_try(data.loss, *alternative.records)
+        own_parts = rows_to_try(*alternative.records, ends)
         own_raw = uncut_rows(run, alternative.records[1], alternative.own.encoder)
     every = data.every
     return {
@@ -124,14 +125,16 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
     }
 
 
-def rows_to_try(loss: Loss, pooled: Pooled, fresh: Fresh | None) -> Sequence[Any]:
-    """Choose the rows that errors are measured on: those held out, or else those of the owners."""
+def rows_to_try(pooled: Pooled, fresh: Fresh | None, ends: tuple[float, float]) -> Sequence[Any]:
+    """Choose the rows that errors are measured on: those held out, or else those of the owners.
+
+    Predicted numbers are held to the target's range ``ends``, but not where only sums are there.
+    """
     if fresh is not None:
         return [fresh]
-    if loss.quadratic:  # sums suffice, and the records may be in a file
-        fitness: Any = pooled.fitness
-        return [FreshSums(lambda: fitness.statistics)]
-    return [FreshRecords(owner.x, owner.y) for owner in pooled.owners]
+    if isinstance(pooled, PooledSums):
+        return [FreshSums(lambda: pooled.fitness.statistics)]
+    return [FreshRecords(owner.x, owner.y, ends) for owner in pooled.owners]
 
 
 def uncut_rows(run: Run, fresh: Fresh | None, encoder: Encoder) -> list[FreshRecords] | None:
@@ -141,7 +144,8 @@ def uncut_rows(run: Run, fresh: Fresh | None, encoder: Encoder) -> list[FreshRec
         return None
     if len(every.tried) != fresh.n_records:
         return None
-    return [FreshRecords(fresh.x, every.target[every.tried] - encoder.target.centre)]
+    target = every.target[every.tried] - encoder.target.centre
+    return [FreshRecords(fresh.x, target, encoder.target.ends)]
 
 
 def measure_models(

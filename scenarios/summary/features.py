@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.forecast.feature_choice import KindForecast, OwnFit, standard_error
 from scenarios.tables.dataset import MarketData
 
@@ -42,7 +42,7 @@ def kind_part(own: OwnFit, found: KindForecast | None, least: float) -> dict[str
         "kind": own.kind,
         "parameters": own.encoder.n_parameters,
         "own_error": own.error,
-        "own_standard_error": standard_error(own.lost),
+        "own_standard_error": standard_error(own.held[0]),
         "own_wrong": own.wrong,
     }
     if found is None:
@@ -50,7 +50,7 @@ def kind_part(own: OwnFit, found: KindForecast | None, least: float) -> dict[str
     return row | {
         "unexplained": least,
         "misses": found.missed - least,
-        "misses_standard_error": standard_error(own.stated),
+        "misses_standard_error": standard_error(own.held[1]),
         "records": found.records,
         "noise": found.noise,
         "clipping": found.clipping,

@@ -15,8 +15,8 @@ from learning.losses.clipping import RECORD
 from learning.privacy.claims import REPLACE, Claim
 from learning.privacy.lifetime import compose_learners, compose_trainings
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise import answer_shares
 from learning.privacy.promises import make_claims
+from learning.privacy.shares import answer_shares
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
 from learning.training.plan import Plan

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from learning.forecast.error_seen import see_error
 from learning.forecast.homogeneity import gradients_at, homogeneity_of_records, record_gradients
 from learning.forecast.likeness import compare_owners
 from learning.forecast.measures import RELATIVE
@@ -190,6 +192,8 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
     if task.coordinates.scores is not None and not task.mechanism.whole:
         return none_found | {"learner_sees": sees or None}  # sums of all owners alone are seen
     if task.coordinates.scores is not None:
+        if task.coordinates.loss.quadratic:
+            sees["error"] = {"interval": error_seen(run, task, public, [0])[0].tolist()}
         return likeness_part(run, task, public) | {"learner_sees": sees or None}
     if not ALGORITHMS[task.plan.algorithm].sums_answers:
         return none_found | {"learner_sees": sees or None}
@@ -205,6 +209,16 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
         "likeness": None,
         "learner_sees": sees or None,
     }
+
+
+def error_seen(run: Run, task: Task, public: PublicSample, runs: Sequence[int]) -> np.ndarray:
+    """Intervals of the relative fitness of some trained models by released sums, (runs, 2)."""
+    assert run.trained is not None
+    alike = run.prediction.without_doubt or run.prediction
+    clipped = alike.trained - run.planner.noise_part(run.epsilon)
+    theta = run.trained.theta[list(runs)]
+    rng = Streams(run.scenario.seed, "homogeneity").rng("error")
+    return see_error(task, theta, public, runs, clipped=clipped, rng=rng)
 
 
 def likeness_part(run: Run, task: Task, public: PublicSample) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def zip_axes(value: Any) -> tuple[Axis, ...]:
         columns = _read_columns(table, differ=False)
         if len({len(column) for column in columns.values()}) != 1:
             found = ", ".join(f"{len(column)} for {key}" for key, column in columns.items())
-            raise InputError("", "must have as many values of every key", found)
+            raise InputError("", "must have equally many values for every key", found)
         made.append(Axis(tuple(columns), _check_distinct(zip(*columns.values(), strict=True))))
     return tuple(made)
 

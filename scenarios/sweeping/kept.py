@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from learning.canonical import check_place
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from scenarios.output.places import OF_THE_DESKTOP, REMEDY, WRITABLE
 from scenarios.output.unfinished import LEFT
 
@@ -152,7 +152,7 @@ def _refusing(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "What is done is kept: free some space or mend it, and start the same sweep again."
-        raise InputError(name, WRITABLE, error.strerror or error, remedy) from None
+        raise InputError(name, WRITABLE, describe_system_error(error), remedy) from None
 
 
 def _sum(body: bytes) -> bytes:

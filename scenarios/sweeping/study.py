@@ -15,7 +15,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, PlainValidator, ValidationError
 
 from learning.declaration import Words
-from learning.errors import InputError
+from learning.errors import InputError, describe_system_error
 from learning.phrases import format_value, toml_value
 from scenarios.features import FEATURES
 from scenarios.schema.fields import (
@@ -273,17 +273,19 @@ def _open_study(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict
         raw = _with_text_keys(source)
         return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
     path = home_expanded(source)
+    name = str(path)
     known = studies()
     if not path.is_file():
         if str(source) not in known:
             rule = "must be a study file or a name of the library"
             raise InputError(str(source), rule, "neither", suggest_name(path.stem, list(known)))
         path = known[str(source)]
+        name = str(source)
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        return str(path), path.resolve().parent, tomllib.loads(text), text
+        return name, path.resolve().parent, tomllib.loads(text), text
     except OSError as error:
-        raise InputError(str(path), "must be readable", error.strerror or "an error") from None
+        raise InputError(str(path), "must be readable", describe_system_error(error)) from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or too deep a nesting
         raise InputError(str(path), "must be TOML in UTF-8", " ".join(str(error).split())) from None
 
@@ -344,7 +346,7 @@ def _check_tournament(study: Study, name: str) -> None:
     if study.tournament is None:
         return
     if len(study.axes) > 1:
-        rule = "must be all that varies in its study"
+        rule = "must be the only thing that varies in its study"
         found = ", ".join(study.axes[0].keys)
         raise InputError(f"{name}: tournament", rule, f"{found} too", "Give it a study of its own.")
     try:

@@ -83,7 +83,7 @@ def read_tournament(value: Any) -> Tournament | None:
     people = _read_entrants(value, "behaviours")
     for policy in policies:
         if any(key.startswith("behaviours") for key in policy.changes):
-            raise InputError("policies", "must leave behaviours to the mixes", policy.name)
+            raise InputError("policies", "must not set behaviours: mixes do", policy.name)
     pairs = value.get("pairs", False)
     score = value.get("score")
     if not isinstance(pairs, bool):

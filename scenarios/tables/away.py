@@ -12,6 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.cells import Meaning
 from learning.data.division import BLOCK, Division
+from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
 from learning.data.owner_data import OwnerAway, OwnerData
 from learning.data.rows import Rows
@@ -64,7 +65,7 @@ class Reading:
             taken = np.concatenate([rows[:own], fresh])
             # Column by column, as it is read, and summed up fastest.
             x, y, _ = self.encoder.records(cells, taken, order="F")
-            yield Block(x, y, of_row[taken], self.encoder.count_filled(cells, rows[:own]))
+            yield Block(x, y, of_row[taken], count_filled(self.encoder, cells, rows[:own]))
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ class Away:
             OwnerData(name, x[i:j], y[i:j])
             for name, i, j in zip(self.division.owners, starts, ends, strict=False)
         )
-        fresh = FreshRecords(x[all_owners : ends[count]], y[all_owners : ends[count]])
+        rest = slice(all_owners, ends[count])
+        fresh = FreshRecords(x[rest], y[rest], self.encoder.target.ends)
         return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh
 
     def readers(self) -> Iterator[ReadBlocks]:

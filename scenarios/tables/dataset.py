@@ -11,14 +11,15 @@ import numpy as np
 
 from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
+from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
 from learning.data.rows import RowLabels
 from learning.errors import InputError
-from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, check_imperfect
+from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, PooledSums, check_imperfect
 from learning.forecast.public_sample import PublicSample
-from learning.losses.loss import Fresh, FreshRecords, FreshSums, Loss, TrainingCost
+from learning.losses.loss import UNBOUNDED, Fresh, FreshRecords, FreshSums, Loss, TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
@@ -189,10 +190,13 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     whose = None
     if holders is not None:
         whose = holders.texts(division.public).astype(str)
+    sample = learner_sample(scenario, table, encoder, own, whose, features.other_kind)
+    if sample is not None and isinstance(pooled, PooledSums):
+        sample = replace(sample, ends=UNBOUNDED)  # sums are of predictions as they are
     read = partial(pool_records, scenario, raw, table, division=division)
     return MarketData(
         pooled=pooled,
-        public=learner_sample(scenario, table, encoder, own, whose, features.other_kind),
+        public=sample,
         fresh=fresh,
         encoder=encoder,
         division=division,
@@ -314,11 +318,11 @@ def pool_records(
     owners = encode_owners(encoder, columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
-    filled = encoder.count_filled(columns, np.concatenate(list(division.owners.values())))
+    filled = count_filled(encoder, columns, np.concatenate(list(division.owners.values())))
     # No owner holds the held-out rows, and a model is not to be tested on a fill.
     fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
     x, y, _ = encoder.records(columns, fresh)
-    return PooledRecords(owners, fitness, filled), FreshRecords(x, y)
+    return PooledRecords(owners, fitness, filled), FreshRecords(x, y, encoder.target.ends)
 
 
 def label_owners(scenario: Scenario, raw: Table | Parts) -> RowLabels | None:

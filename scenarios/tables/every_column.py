@@ -70,16 +70,18 @@ class EveryColumn:
     def predicted(self) -> tuple[Array, Array]:
         """Predictions for rows that the model was not fitted to, (m,), and their targets, (m,).
 
-        For labels they are log-odds of +1. Where no rows are held out, each half of the owners'
-        rows is predicted by a model of the other half.
+        For labels they are log-odds of +1; numbers are held to the target's range. Where no rows
+        are held out, each half of the owners' rows is predicted by a model of the other half.
         """
         pairs = [(self.owned, self.tried)]
         if not len(self.tried):
             halves = self.owned[::2], self.owned[1::2]
             pairs = [halves, halves[::-1]]
-        scores = [self._fit_and_predict(fitted, others) for fitted, others in pairs]
+        scores = np.concatenate([self._fit_and_predict(*pair) for pair in pairs])
+        if not self.labels:
+            scores = np.clip(scores, *self.ends)
         target = self.target[np.concatenate([rows for _, rows in pairs])]
-        return np.concatenate(scores), np.clip(target, *self.ends)
+        return scores, np.clip(target, *self.ends)
 
     def _fit_and_predict(self, fitted: Rows, others: Rows) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):

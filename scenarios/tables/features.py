@@ -14,8 +14,9 @@ from typing import cast
 import numpy as np
 
 from learning.data.division import Division
+from learning.data.encoded import feature_bound
 from learning.data.encoding import Encoder
-from learning.data.expansion import KINDS, LINEAR
+from learning.data.feature_kinds import KINDS, LINEAR
 from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
 from learning.data.ranges import choose_reach, widen_ranges
@@ -72,7 +73,8 @@ class Features:
         best = self.tried[0]
         (same,) = (one for one in self.tried if one.kind == self.kind)
         scores = np.stack([best.scores[0], same.scores[1]])
-        return OtherKind(np.stack([best.lost, same.stated]), scores)
+        held = np.stack([best.held[0], same.held[1]])
+        return OtherKind(np.stack([best.lost, same.stated]), scores, held)
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ def learner_sample(
         shrinks=learning.start == "shrunk",
         other_kind=other_kind,
         made=encoder.expansion is not None,
+        ends=encoder.target.ends,
     )
 
 
@@ -281,7 +284,7 @@ def learner_inputs(
         decided[0],
         owners,
         sample,
-        encoder.feature_bound,
+        feature_bound(encoder),
         encoder.target.bound,
         cast(Pooled, None),  # which no forecast from public rows looks at
         scenario.seed,

@@ -20,13 +20,10 @@ from learning.errors import InputError
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry, digest_rows
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 NAME = "Alpha"
 AGAIN = Permissions(max_epsilon=20.0, sold_before=True)
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def sold(epsilon=2.0, **changes):

@@ -1,6 +1,5 @@
 """Secure aggregation between owners and learner: totals, drop-outs at every question, refusals, what nobody sees."""
 
-import os
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -24,7 +23,9 @@ from exchange.contract import compute_claims, parse_contract
 from exchange.flower.relay import Relay
 from exchange.folder import answer_name, latest_query, query_name
 from exchange.learner.aggregation import price_part
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.exchange_files import read_exchange
+from exchange.learner.noise import noise_of
+from exchange.learner.settling import settle_exchange
 from exchange.learner.unmasking import gather_total, total_deviations, total_noise, unmask_total
 from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign_message
@@ -33,8 +34,9 @@ from exchange.owner.accepting import Permissions, accept_contract
 from exchange.owner.aggregating import own_answers, root_place
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.owner.table import Records
+from exchange.secure.combining import combine_shares
 from exchange.secure.masks import own_mask, pair_mask, pairs_of
-from exchange.secure.shamir import PRIME, combine_shares
+from exchange.secure.shamir import PRIME
 from exchange.sentences import contract_lines
 from exchange.statement import make_statement
 from learning.errors import InputError
@@ -44,6 +46,8 @@ from learning.privacy.release import bare_answer
 from learning.privacy.release_sums import flatten_moments
 from learning.privacy.wrapped import SharedNoise
 from learning.training.adassp import release_statistics
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 STEPS = (1, 2, 3, 4, 5)
 LOST = [
@@ -57,11 +61,6 @@ LOST = [
     pytest.param(5, 0, 2, {3: ["Epsilon"], 4: ["Alpha"]}, id="5-at-3-and-4"),
 ]
 assert len(LOST) == 20
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def words_under_masks(house, shared):
@@ -144,7 +143,7 @@ def test_the_noise_of_totals_has_the_distribution_of_the_simulation():
     contract = secure_contract(3, 1, 0)
     runs = 300
     task = training(contract, runs=runs)
-    shared = SharedNoise(contract.mechanism, 3, 1)
+    shared = SharedNoise(noise_of(contract), 3, 1)
     sizes = np.array([owner.records for owner in contract.owners])
     whole = max(n * one.scale for n, one in zip(sizes, task.owners, strict=True))
     task = replace(task, mechanism=shared)
@@ -394,9 +393,9 @@ def test_claims_by_onlooker_grow_with_the_parts_that_it_knows():
         assert (known > sold * 1.1) == (colluders == 0) and known > learner
         worst = max(claim["epsilon"] for claim in own)
         assert contract.terms("Alpha").budget.epsilon == worst
-        distance = float(contract.mechanism.distance(sold))
+        distance = float(noise_of(contract).distance(sold))
         unknown = owners - dropouts - 1
-        expected = contract.mechanism.epsilon_at(
+        expected = noise_of(contract).epsilon_at(
             np.array(distance * np.sqrt((owners - colluders - dropouts) / unknown))
         )
         assert known == pytest.approx(float(expected), rel=1e-6)

@@ -11,7 +11,8 @@ from exchanging import Child
 from scipy import stats
 
 from exchange.folder import MODEL, answer_name, query_name
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.exchange_files import read_exchange
+from exchange.learner.settling import settle_exchange
 from exchange.learner.unmasking import total_deviations, total_noise, unmask_total
 from exchange.messages import read_answer
 from learning.canonical import encode_canonical

@@ -13,6 +13,7 @@ from quick import quick_module
 from exchange.contract import parse_contract as contract_in
 from exchange.learner.agreed import contract_from_result, missing_rule
 from exchange.learner.collector import agreed_plan
+from exchange.learner.noise import noise_of
 from learning.canonical import encode_canonical
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -85,7 +86,7 @@ def same_training(run, contract):
             wider
         )  # by what rounding may add to a sensitivity, and the lattice of l2 noise
         assert terms.epsilon == sold and terms.n_records == owner.records.n_records
-    assert contract.mechanism == task.mechanism
+    assert noise_of(contract) == task.mechanism
     assert (contract.weights == task.weights / task.weights.sum()).all()
     assert (agreed_plan(contract).steps == task.plan.steps).all() and agreed_plan(
         contract
@@ -291,7 +292,7 @@ def test_a_protocol_says_why_and_no_more_where_it_cannot_be_exchanged(plain, tmp
     assert set(result.protocol) == {"format", "program", "title", "scenario_sha256", "unsupported"}
     save_result(result, tmp_path / "r", lambda _: None)
     with pytest.raises(
-        InputError, match="^learning.aggregation: must be a mean.*in the way: learning.accounting.$"
+        InputError, match="^learning.aggregation: must be a mean.*Change these, too: learning.accounting.$"
     ) as caught:
         contract_from_result(tmp_path / "r")
     assert [one.key for one in caught.value.all] == ["learning.aggregation", "learning.accounting"]
@@ -390,7 +391,7 @@ def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name)
     (folder / "report.html").write_text("nobody signs this")
     contract_from_result(folder)
     (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match=r"found no manifest.json, which tells"):
+    with pytest.raises(InputError, match=r"found no manifest.json, which shows changes"):
         contract_from_result(folder)
 
 

@@ -1,6 +1,5 @@
 """An owner's program over the exchange's folder: every question once, whatever lies there already or comes meanwhile."""
 
-import os
 from collections import Counter
 
 import numpy as np
@@ -25,13 +24,10 @@ from learning.canonical import sha256_digest, write_atomically
 from learning.errors import InputError
 from learning.privacy.registry import Registry
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 ROUNDS = 3
 NAME = "Alpha"
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture
@@ -307,6 +303,6 @@ def test_who_was_gone_on_without_is_told_so_and_spends_nothing(tmp_path, shared)
     check_still_open(party, first, shared)
     with pytest.raises(
         InputError,
-        match="which answered question 1; found others alone. The learner went on without it",
+        match="which answered question 1; found only others. The learner went on without it",
     ):
         write_answer(party, later, shared / answer_name(2, NAME))

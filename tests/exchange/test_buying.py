@@ -1,6 +1,5 @@
 """Exchanges whose model is not handed over: by the contract's rule of buying, or by the learner's own rows."""
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +14,8 @@ from exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, query_name
 from exchange.learner.buying import decide_by_contract, fails_on_rows
 from exchange.learner.collecting import ROWS, RULE, own_model, take_step
 from exchange.learner.collector import collect_answers
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.exchange_files import read_exchange
+from exchange.learner.settling import settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Sums
@@ -28,6 +28,8 @@ from learning.phrases import HARD_SPACE
 from scenarios.model_file import from_json, to_json
 from scenarios.report.figure_settlement import settlement_page
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 __all__ = ["dpmarket"]
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 RICH = [
@@ -35,11 +37,6 @@ RICH = [
     for name in ("Alpha", "Beta", "Gamma")
 ]
 GO = {"worth": 40.0, "margin": 0.1, "forecast": 0.3, "deviation": 0.1, "otherwise": 0.25}
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def buying_contract(owners=RICH, **changes):

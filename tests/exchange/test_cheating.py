@@ -17,14 +17,17 @@ from exchange.folder import (
     CLOSING,
     CONTRACT,
     MODEL,
+    acceptance_name,
     answer_name,
     has_ended,
     latest_query,
     query_name,
 )
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.opening import read_opened
-from exchange.learner.settling import read_exchange, settle_exchange, sign_settlement
+from exchange.learner.settling import settle_exchange, sign_settlement
 from exchange.messages import (
+    Acceptance,
     Closing,
     Query,
     open_for,
@@ -35,16 +38,13 @@ from exchange.messages import (
 from exchange.owner.answering import follow_questions
 from exchange.owner.kept import kept_folder
 from exchange.signing import BadSignature, check_signature
-from exchange.statement import make_statement, read_statement
+from exchange.statement import Statement, make_statement, read_statement
 from learning.canonical import encode_canonical, sha256_digest
 from learning.errors import InputError
 from learning.privacy.ledger_file import KEYED, LedgerFile
 from learning.privacy.sealed import write_sealed
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture
@@ -61,6 +61,12 @@ def played(tmp_path_factory):
         patch.setattr(os, "fsync", lambda handle: None)
         made = Parties(signed_contract(2), tmp_path_factory.mktemp("played"))
         made.play()
+    for name, party in made.owners.items():
+        said = Acceptance(made.contract.digest, name)
+        stated = make_statement(made.contract, name, party.ledger)
+        for one, place in ((said, acceptance_name(name)), (stated, f"{name}.statement.json")):
+            raw = sign_message(one, made.contract, party.key).raw
+            (made.shared / place).write_bytes(raw)
     return made
 
 
@@ -122,6 +128,23 @@ def test_a_forged_answer_is_not_used_and_its_owner_writes_its_own_over_it(partie
     assert step.found.missing == ("Beta", "Gamma") and charged(parties) == [1, 0, 0]
     assert parties.answer("Beta").is_new and read_answer(place, parties.contract).owner == "Beta"
     assert parties.collect().unreadable == () and charged(parties) == [1, 1, 0]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_an_answer_with_a_good_signature_in_anothers_place_is_written_over(parties, before):
+    """A copy of Alpha's, or of Beta's own earlier answer: signed, and not Beta's to this question."""
+    for name in parties.owners if before else ("Alpha",):
+        parties.answer(name)
+    if before:
+        parties.collect()
+    round = 1 + before
+    copied = answer_name(1, "Beta" if before else "Alpha")
+    place = parties.shared / answer_name(round, "Beta")
+    shutil.copy(parties.shared / copied, place)
+    assert parties.collect().unreadable[0].name == place.name
+    assert parties.answer("Beta").is_new
+    assert read_answer(place, parties.contract).round == round
+    assert parties.collect().unreadable == ()
 
 
 def test_a_forged_statement_is_refused_by_the_settlement(played, tmp_path):
@@ -322,6 +345,14 @@ def test_a_settlement_is_signed_by_the_learner(played):
     assert "signature" not in sign_settlement(content, None)
 
 
+FORMS = {
+    CLOSING: Closing,
+    ".query.json": Query,
+    ".acceptance.json": Acceptance,
+    ".statement.json": Statement,
+}
+
+
 def found_in(played, name, raw):
     """Whether a file of a finished exchange with other bytes is refused, or seen by the settlement."""
     place = played.shared / name
@@ -336,7 +367,7 @@ def found_in(played, name, raw):
             return False
         if name == MODEL:
             return not has_ended(played.shared, played.contract)
-        form = Closing if name == CLOSING else Query
+        form = next(form for ending, form in FORMS.items() if name.endswith(ending))
         parse_signed(form, raw, name, played.contract)
         return False
     except InputError:
@@ -347,7 +378,9 @@ def found_in(played, name, raw):
 
 def alter_bytes(played, step):
     missed = []
-    for path in sorted(played.shared.glob("*.json")):
+    files = sorted(played.shared.glob("*.json"))
+    assert len(files) == 5 + 4 * 3  # of the learner, and of each owner
+    for path in files:
         raw = path.read_bytes()
         for at in range(0, len(raw), step):
             other = bytes([raw[at] ^ (1 + random.randrange(255))])

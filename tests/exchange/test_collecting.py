@@ -201,7 +201,7 @@ def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypat
     give(folder, owners.answer(step.open, "Alpha"))
     late = NOW + timedelta(hours=3)
     with pytest.raises(
-        InputError, match=r"--close: must wait until .* is over; found 2030-01-01T02"
+        InputError, match=r"--close: can be used only after the owners. time to answer, which ends later; found 2030-01-01T02"
     ):
         take_step(contract, folder, close=True, now=NOW + timedelta(hours=1))
     assert take_step(contract, folder, close=True, now=late).wrote is None, (

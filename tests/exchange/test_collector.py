@@ -15,6 +15,7 @@ from exchange.learner.collector import (
 )
 from exchange.messages import Closing, Gradient, Query
 from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
 from learning.training import train
 
 DIGEST = "0" * 64
@@ -92,7 +93,7 @@ def test_without_who_is_missing_the_others_weigh_more_and_it_stays_out():
         second.asked == ("Alpha", "Gamma") == tuple(second.answers)
         and second.previous == asked.digest
     )
-    at = WITHOUT.coordinates
+    at = Coordinates.of(WITHOUT.coordinates)
     regularisation = WITHOUT.training.regularisation
     penalty, pull = at.penalty(regularisation)
     gradient = (

@@ -1,7 +1,6 @@
 """The owner's side: what a learner asks beyond the contract is refused by its name, and a round has one answer at most."""
 
 import json
-import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,8 @@ from learning.privacy import release
 from learning.privacy.ledger import Ledger
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.registry import Registry
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 ROUNDS = 3
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -73,11 +74,6 @@ class House:
             "ledger": self.ledger,
         } | more
         return answer_query(query=query, **given)
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture
@@ -198,7 +194,7 @@ def timed(tmp_path):
 @pytest.mark.parametrize(
     ("times", "after", "said"),
     [
-        (AGREED, 24.001, "query.until: must not be over; found 2030-01-02T12:00:00"),
+        (AGREED, 24.001, "query.until: must not have passed; found 2030-01-02T12:00:00"),
         (
             {},
             0,
@@ -383,7 +379,7 @@ def test_a_ledger_that_another_program_holds_is_waited_for_and_then_refused(hous
         ledger = house.ledger
         with (
             sealed.locked_file(path),
-            pytest.raises(InputError, match="another program holding it"),
+            pytest.raises(InputError, match="locked by another program"),
         ):
             house.answer(house.query(), ledger=ledger)
     assert house.answered == 0

@@ -11,8 +11,9 @@ from settlements import played
 
 from exchange.folder import CLOSING, MODEL, answer_name, query_name
 from exchange.learner.collector import noise_scales
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.seen import judge_on_own_rows
-from exchange.learner.settling import own_rows_part, read_exchange, settle_exchange
+from exchange.learner.settling import own_rows_part, settle_exchange
 from exchange.statement import Charge, Statement
 from learning.canonical import encode_canonical, parse_canonical
 from learning.errors import InputError

@@ -23,19 +23,17 @@ from exchange.folder import (
     latest_query,
     query_name,
 )
+from exchange.learner.agreed import read_public
 from exchange.learner.opening import find_accepted, read_folder
 from exchange.learner.withdrawing import close_without, withdraw_owners
 from exchange.messages import Acceptance, Closing, Query, parse_query, parse_signed, sign_message
 from exchange.sealing import SUITE
-from exchange.signing import BadSignature, make_key_file, public_place, read_key, read_public
+from exchange.signing import BadSignature, make_key_file, public_place, read_key
 from learning.canonical import sha256_digest
 from learning.errors import InputError
 from scenarios.model_file import to_json
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Exchanges of sums: one question, one answer, one charge; what the learner makes of them, suspects, and solves again."""
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
@@ -19,7 +18,9 @@ from exchange.learner import sums_suspicions, suspicions
 from exchange.learner.collecting import take_step
 from exchange.learner.collector import collect_answers
 from exchange.learner.comparison import compare_statement
-from exchange.learner.settling import read_exchange, settle_exchange
+from exchange.learner.exchange_files import read_exchange
+from exchange.learner.noise import noise_of
+from exchange.learner.settling import settle_exchange
 from exchange.learner.sums import gather_sums
 from exchange.learner.sums_suspicions import find_sums_suspicions, largest_target, sums_sold
 from exchange.learner.withdrawing import withdraw_owners
@@ -37,6 +38,8 @@ from learning.privacy.registry import Registry
 from learning.privacy.release_sums import flatten_moments
 from learning.training.engine import train
 from scenarios.model_file import from_json, to_json
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 __all__ = ["dpmarket"]
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -57,11 +60,6 @@ def sums_contract(**given):
 
 def question(contract):
     return collect_answers(contract, [], []).query
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def house(contract, folder, name="Alpha"):
@@ -246,7 +244,7 @@ def released(contract, bare, rng, silent=()):
         numbers = np.array(bare, dtype=float)
         for part, rows in zip(sold, (slice(4), slice(4, 14)), strict=True):
             scale = part.scales[name][0] * contract.owners[place].records
-            drawn = contract.mechanism.draw(scale, (len(numbers[rows]),), rng=rng)
+            drawn = noise_of(contract).draw(scale, (len(numbers[rows]),), rng=rng)
             numbers[rows] += drawn * (name not in silent)
         used[name] = Sums.of(contract.digest, "0" * 64, 1, name, numbers)
     return gather_sums(contract, used)

@@ -16,7 +16,7 @@ from exchanges import small_contract
 
 from exchange.contract import Contract
 from exchange.learner.seen import read_public_records
-from exchange.owner.table import read_own_records, read_own_table
+from exchange.owner.table import read_own_table
 from exchange.rehearsal.division import write_party_files
 from learning.errors import InputError
 from scenarios.schema.loading import load
@@ -177,7 +177,7 @@ def check_same(scenario: Scenario, folder: Path) -> None:
     files = write_party_files(scenario, folder)
     contract = agreed(scenario, data)
     for held in data.owners:
-        found = read_own_records(files.owners[held.name], contract, held.name)
+        found = read_own_table(files.owners[held.name], contract, held.name).records
         assert found.x.tobytes() == np.ascontiguousarray(held.x).tobytes()
         assert found.y.tobytes() == np.ascontiguousarray(held.y).tobytes()
         assert found.clipped == held.clipped
@@ -274,7 +274,7 @@ def test_what_an_owner_may_want_to_know_is_counted(tmp_path):
     path.write_text("\n".join(rows))
     packed.write_bytes(gzip.compress("\n".join(rows).replace(",", ";").encode("utf-8-sig")))
     found = read_own_table(path, contract, "Alpha")
-    other = read_own_records(packed, contract, "Alpha")
+    other = read_own_table(packed, contract, "Alpha").records
     assert (found.rows, found.left_out, found.passed_over, found.records.clipped) == (
         4,
         0,
@@ -329,7 +329,7 @@ def test_a_file_that_is_not_what_was_agreed_is_refused_without_a_cell_shown(
     path = tmp_path / "own.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError) as caught:
-        read_own_records(path, contract, "Alpha")
+        read_own_table(path, contract, "Alpha")
     said = str(caught.value)
     shown = said.removeprefix(f"{path}: --data: ")
     assert shown.startswith(told) and not any(cell in shown for cell in ("Zo", "Yan", "4711", "\n"))
@@ -355,7 +355,7 @@ def test_rows_of_persons_beyond_those_agreed_are_left_out(tmp_path):
     assert len(set(found.records.persons.tolist())) == 3
     path.write_text(path.read_text().replace("ann", "7"))
     with pytest.raises(InputError, match="found 7 rows, 3 of them beyond the most of one person"):
-        read_own_records(path, contract, "Alpha")
+        read_own_table(path, contract, "Alpha")
     assert len(read_public_records(path, contract, "--public").y) == 7
 
 

@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 
 ONE = InputError("data.split", "may take at most 5 rows", 7, "Lower the sizes.")
 

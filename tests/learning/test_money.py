@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from learning.money import format_cents, round_payments, round_to_cent
+from learning.money import format_cents
+from learning.rounding import round_payments, round_to_cent
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -111,7 +111,7 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
 
 
 def test_without_the_extra_it_is_named(monkeypatch):
-    monkeypatch.setattr("learning.errors.find_spec", lambda module: None)
+    monkeypatch.setattr("learning.extras.find_spec", lambda module: None)
     for asked in (2, "tcp://127.0.0.1:1"):
         said = refused(lambda asked=asked: list(share_out(asked, square_late, [1])))
         assert (

@@ -13,7 +13,7 @@ from learning.arrays import Array
 from learning.declaration import field_types
 from learning.privacy.guarantees import guarantee_kind
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.noise import answer_shares
+from learning.privacy.shares import answer_shares
 from learning.training.client import Client
 from learning.training.task import Task
 from planting.broken_owners import at_owners

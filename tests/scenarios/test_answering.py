@@ -153,7 +153,7 @@ def test_made_up_records_belong_to_an_owner_alone(path):
 
 def test_an_audit_with_several_learners_is_refused(path):
     rival = "learners=[{name='B', value=10.0, budget=1.0}]"
-    with pytest.raises(InputError, match="audit: must be left out with several learners"):
+    with pytest.raises(InputError, match="audit: must be left out in a scenario with several learners"):
         load(path, [rival, "audit={chance=0.1}"])
 
 

@@ -258,7 +258,7 @@ def test_those_named_no_share_means_and_the_rest_may_have_a_table_too(path):
         ),
         (
             "behaviours=[{kind='inertial', owners=['Ann']}, {kind='rational', share=0.9}]",
-            "behaviours.share: must leave out the owners that tables name: 2 of 3 are left; found 3 owners",
+            "behaviours.share: must be at most the owners that no table names: 2 of 3 are left; found 3 owners",
         ),
         ("market.rounds=10", "market.rounds: needs [[behaviours]] that draw"),
     ],
@@ -274,11 +274,17 @@ def test_tables_that_mean_nothing_are_refused_in_a_line(path, change, said):
     [
         (
             "unions=[{name='North', members=['Ann', 'Bob']}]",
-            "unions: must be left out with [[behaviours]]",
+            "unions: must be left out in a scenario with [[behaviours]]",
         ),
-        ("learners=[{name='other', value=50.0}]", "learners: must be left out with [[behaviours]]"),
-        ("externalities={correlation=0.5}", "externalities: must be left out with [[behaviours]]"),
-        ("market.participation=free", 'market.participation: must be "bound" with [[behaviours]]'),
+        (
+            "learners=[{name='other', value=50.0}]",
+            "learners: must be left out in a scenario with [[behaviours]]",
+        ),
+        (
+            "externalities={correlation=0.5}",
+            "externalities: must be left out in a scenario with [[behaviours]]",
+        ),
+        ("market.participation=free", 'market.participation: must be "bound" in a scenario with [[behaviours]]'),
     ],
 )
 def test_what_is_settled_by_search_alone_does_not_go_with_behaviours(path, change, said):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from learning.errors import InputError
+from scenarios.report.facts_outcome import gains_more
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run
 from scenarios.schema.loading import load
@@ -100,6 +101,11 @@ def test_trainings_are_held_against_the_break_even(market):
     said = render_phrase("buying", "paying", result.content)
     assert said.startswith("Buying pays if one less in the root mean squared error of y is worth")
     assert "Measured over the trainings, it pays if" in said and "None" not in said
+    # An error that falls by more than was forecast is a larger gain, whatever it is worth.
+    high = result["learner"]["break_even"]["fall_interval"][1]
+    for fall in (0.9 * high, 1.1 * high):
+        found["fall"] = fall
+        assert gains_more(result.content) == (fall > high)
 
 
 def test_where_the_market_is_no_better_it_pays_at_no_worth(market):

@@ -81,13 +81,18 @@ def settle(tmp_path, labels=False, *changes):
     return done, frame.iloc[division.holdout], frame.iloc[division.public]
 
 
-def test_a_number_s_errors_follow_from_the_model_file_and_the_held_out_rows(tmp_path):
-    done, held_out, public = settle(tmp_path)
+@pytest.mark.parametrize("bounds", [(), ("data.bounds={y = [3.0, 6.0]}",)])
+def test_a_number_s_errors_follow_from_the_model_file_and_the_held_out_rows(tmp_path, bounds):
+    done, held_out, public = settle(tmp_path, False, *bounds)
     found = done["errors"]
     low, high = done["data"]["target_range"]
     cut = held_out["y"].clip(low, high)
-    residuals = done.model.predict(held_out[["a", "b"]]) - cut
-    raw = done.model.predict(held_out[["a", "b"]]) - held_out["y"]
+    public = public.assign(y=public["y"].clip(low, high))
+    said = done.model.predict(held_out[["a", "b"]])
+    assert bool(bounds) == bool(said.isin([low, high]).mean() > 0.05)  # held to the range
+    assert said.between(low, high).all()
+    residuals = said - cut
+    raw = said - held_out["y"]
     measured = found["measured"]
     assert (found["per"], measured["on"], measured["rows"]) == ("rmse", "held_out", 1200)
     assert measured["handed_over"] == pytest.approx(np.sqrt(np.mean(residuals**2)), rel=1e-9)

@@ -104,11 +104,11 @@ def test_a_correlation_of_nothing_changes_no_number(path):
         ),
         (
             [HALF, "unions=[{name='N', members=['owner 1']}]"],
-            "unions: must be left out with .externalities.",
+            "unions: must be left out in a scenario with .externalities.",
         ),
         (
             [HALF, "learners=[{name='R', value=1.0}]"],
-            "learners: must be left out with .externalities.",
+            "learners: must be left out in a scenario with .externalities.",
         ),
     ],
 )

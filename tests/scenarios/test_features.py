@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from quick import quickly
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
@@ -66,25 +68,34 @@ def table(rows=5000, seed=1, labels=False):
     return pd.DataFrame({"x": x, "z": z, "kind": kind, "y": y})
 
 
+def written(folder, *changes, frame=None, learning=""):
+    """A scenario written with its table, and loaded with changes."""
+    (table() if frame is None else frame).to_csv(folder / "curves.csv", index=False)
+    file = folder / "curves.toml"
+    file.write_text(SCENARIO.format(learning=learning), encoding="utf-8")
+    return load(file, changes)
+
+
 @pytest.fixture
 def scenario(tmp_path):
-    """Function that writes a scenario with its table, and loads it with changes."""
+    return partial(written, tmp_path)
 
-    def write(*changes, frame=None, learning=""):
-        (table() if frame is None else frame).to_csv(tmp_path / "curves.csv", index=False)
-        file = tmp_path / "curves.toml"
-        file.write_text(SCENARIO.format(learning=learning), encoding="utf-8")
-        return load(file, changes)
 
-    return write
+@pytest.fixture(scope="module")
+def best(tmp_path_factory):
+    """The scenario as it stands, and its run."""
+    chosen = written(tmp_path_factory.mktemp("best"))
+    with pytest.MonkeyPatch.context() as patch:
+        quickly(patch.setattr)
+        yield chosen, run(chosen)
 
 
 def mean_square(model, frame):
     return float(np.mean((frame["y"] - model.predict(frame)) ** 2))
 
 
-def test_the_least_total_error_is_chosen_and_its_model_predicts(scenario, tmp_path):
-    result = run(scenario())
+def test_the_least_total_error_is_chosen_and_its_model_predicts(best, tmp_path):
+    _, result = best
     made = result.content["features"]
     rows = {one["kind"]: one for one in made["kinds"]}
     assert made["kind"] == made["own"] == "splines" and made["best"]
@@ -106,23 +117,23 @@ def test_the_least_total_error_is_chosen_and_its_model_predicts(scenario, tmp_pa
         _ = again.coef_
 
 
-def test_a_seed_gives_the_same_choice_and_the_same_numbers(scenario):
-    first, second = (run(scenario(), training=False).content for _ in range(2))
-    assert json.dumps(first["features"]) == json.dumps(second["features"])
+def test_a_seed_gives_the_same_choice_and_the_same_numbers(scenario, best):
+    again = run(scenario(), training=False).content
+    assert json.dumps(again["features"]) == json.dumps(best[1].content["features"])
 
 
-def test_private_cells_choose_nothing(scenario):
-    data = market_data(scenario())
-    division = data.division
+def test_private_cells_choose_nothing(scenario, best):
+    made = best[1].content["features"]
+    division = market_data(scenario("learning.features=linear")).division
     frame = table()
     private = np.concatenate([*division.owners.values(), division.holdout])
     frame.loc[private, ["x", "z", "y"]] = np.random.default_rng(5).uniform(
         -9, 90, (len(private), 3)
     )
     moved = market_data(scenario(frame=frame))
-    assert moved.features.kind == data.features.kind
-    pairs = zip(moved.features.forecasts, data.features.forecasts, strict=True)
-    assert all(one.total == other.total for one, other in pairs)
+    assert moved.features.kind == made["kind"]
+    totals = [one["total"] for one in made["kinds"]]
+    assert [one.total for one in moved.features.forecasts] == totals
 
 
 def test_gains_are_counted_over_the_learners_best_kind(scenario):
@@ -181,11 +192,11 @@ def test_what_does_not_go_is_refused_in_one_line(scenario, changes, learning, sa
     assert "\n" not in str(error.value)
 
 
-def test_check_and_report_tell_of_it(scenario, capsys, tmp_path):
-    chosen = scenario()
+def test_check_and_report_tell_of_it(best, capsys, tmp_path):
+    chosen, result = best
     print_check(chosen, check_scenario(chosen), 1.0)
     assert "features: splines, with the" in capsys.readouterr().out
-    save_result(run(chosen), tmp_path / "out", write_report)
+    save_result(result, tmp_path / "out", write_report)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "kinds of features" in page and "splines (chosen)" in page
 

@@ -13,7 +13,13 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 from scenarios.command.console import summary_lines
-from scenarios.features.go import OTHERWISE, Decision, decide_to_buy, expect_payments
+from scenarios.features.go import (
+    OTHERWISE,
+    Decision,
+    decide_to_buy,
+    expect_payments,
+    spent_by,
+)
 from scenarios.planning import prepare
 from scenarios.report.page import render
 from scenarios.runner import carry_out, result_of, run
@@ -93,6 +99,15 @@ def test_a_pilot_ends_trainings_before_most_of_the_budget_is_spent():
     assert not differing("result.json", content)[0]
     text = "\n".join(summary_lines(content))
     assert "The first answers end" in text and "so the owners answered in full" in text
+    charged = [one["epsilon_spent"] for one in content["go"]["owners"]]
+    assert charged == pytest.approx((1.0 if pilot["goes_on"] else 0.2) * done.epsilon)
+    for first in (np.argmin(stopped), np.argmax(stopped)):
+        seen, error = (np.roll(one, -first) for one in (decision.pilot.seen, decision.pilot.std_error))
+        turned = replace(done)
+        shown = replace(decision.pilot, seen=seen, std_error=error)
+        vars(turned)["decision"] = replace(decision, pilot=shown)
+        share = 0.2 if stopped[first] else 1.0
+        assert spent_by(turned, done.data.names) == pytest.approx(share * done.epsilon)
     content["go"]["pilot"]["goes_on"] = False
     assert "the rest of the ε is not spent" in "\n".join(summary_lines(content))
 
@@ -181,7 +196,7 @@ def test_a_refusal_is_about_what_sums_show():
         (["learner.go=worth_it"], 'learning.algorithm: must be "one_step" with learner.go'),
         ([*RULE, "data.public_rows=0"], "learner.go: needs public rows"),
         ([*RULE, "trust={aggregation='secure'}"], "trust"),
-        ([*RULE, "time={periods=2}"], "time: must be left out with learner.go"),
+        ([*RULE, "time={periods=2}"], "time: must be left out in a scenario with learner.go"),
         ([*RULE, "policy={kind='cost_plus',margin=0.1}"], "policy.kind: must pay in proportion"),
         (["learner.margin=0.2"], 'learner.margin: needs learner.go = "worth_it"'),
         ([*RULE, "learner.margin=-0.2"], "learner.margin: must be"),

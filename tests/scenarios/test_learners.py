@@ -176,11 +176,11 @@ def test_trajectory_and_curves_are_of_all_that_is_sold(contest):
         (["learners=[{name='R', value=1.0}, {name='R', value=1.0}]"], "learners.name: must differ"),
         (
             [RIVAL % 1, "owners.benefit=1.0"],
-            "owners.benefit: must be left out with several learners",
+            "owners.benefit: must be left out in a scenario with several learners",
         ),
         (
             [RIVAL % 1, "unions=[{name='N', members=['owner 1']}]"],
-            "unions: must be left out with several learners",
+            "unions: must be left out in a scenario with several learners",
         ),
         (
             [RIVAL % 1, "market.activation=poisson"],

@@ -182,9 +182,12 @@ def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpma
     [
         (
             ["owners.report=0.1"],
-            "owners.report: must be below every budget that an owner may choose, 0.1 here",
+            "owners.report: must be below the smallest epsilon that an owner may sell, 0.1",
         ),
-        (["owners.epsilon=[[0,5],[1,5],[1,5]]"], "owners.report: must be below every budget"),
+        (
+            ["owners.epsilon=[[0,5],[1,5],[1,5]]"],
+            "owners.report: must be below the smallest epsilon",
+        ),
         (["data.public_rows=0", "learning.theta_max=1.0"], "owners.report: needs public rows"),
         (
             ["regulation.epsilon_cap=0.05"],

@@ -255,7 +255,7 @@ def test_page_and_figure_show_the_network(contest):
         ),
         (
             ["network.trade={kind='captive'}", "owners.report=0.005"],
-            r"owners\.report: must be left out with \[network",
+            r"owners\.report: must be left out in a scenario with \[network",
         ),
         (
             [SIGHT % "ring"],

@@ -13,10 +13,12 @@ from quick import quick_module
 from told import differing
 
 from agents.dynamics import draw_arrivals
-from learning.errors import InputError, InputErrors
+from learning.collected_errors import InputErrors
+from learning.errors import InputError
 from learning.privacy.laplace import LaplaceNoise
-from learning.privacy.ledger import BudgetExceeded, Ledger
+from learning.privacy.ledger import BudgetExceeded
 from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.lifetime import LimitedLedger
 from scenarios.checking import check_scenario
 from scenarios.duration import expected_seconds
 from scenarios.planning import prepare
@@ -155,7 +157,7 @@ def test_a_training_that_would_overspend_is_refused_before_any_noise_is_drawn(li
     assert (
         not drawn and [account.answered for account in past.ledger.accounts][: len(spent)] == spent
     )
-    train_at(limited.scenario, limited.planner, at, period=4, ledger=Ledger(past.lifetime))
+    train_at(limited.scenario, limited.planner, at, period=4, ledger=LimitedLedger(past.lifetime))
     assert drawn
 
 

@@ -161,20 +161,20 @@ def test_what_is_said_of_it(path, golden):
         ),
         (
             ["unions=[{name='U',members=['Ann','Bob']}]"],
-            "unions: must be left out with [learner.pricing], because their members choose together by search; found it. "
-            "Leave out or change either unions or learner.pricing.",
+            "unions: must be left out in a scenario with [learner.pricing], because their members choose together by search. "
+            "Otherwise change or remove learner.pricing.",
         ),
         (
             ["learners=[{name='B',value=1.0}]"],
-            "learners: must be left out with [learner.pricing], because all learners would",
+            "learners: must be left out in a scenario with [learner.pricing], because all learners would",
         ),
         (
             ["time.periods=3"],
-            "time: must be left out with [learner.pricing], because each period is computed",
+            "time: must be left out in a scenario with [learner.pricing], because each period is computed",
         ),
         (
             ["market.participation=free"],
-            'market.participation: must be "bound" with [learner.pricing]',
+            'market.participation: must be "bound" in a scenario with [learner.pricing]',
         ),
         (
             ["learner.pricing.kind=haggle"],

@@ -13,6 +13,7 @@ import pytest
 from commands import SCENARIO as WHOLE
 from commands import TRADE
 
+from learning.data.encoded import feature_bound
 from learning.errors import InputError
 from learning.randomness import Streams
 from scenarios.command.check_printed import print_check
@@ -190,7 +191,7 @@ class Market:
             encoder.numbers.low,
             encoder.numbers.high,
             encoder.numbers.fill,
-            encoder.feature_bound,
+            feature_bound(encoder),
             data.sizes,
         )
         public = (

@@ -5,7 +5,7 @@ import pytest
 from pairs import laid, refused, scenario
 from quick import quick_module
 
-from learning.privacy.noise import answer_shares
+from learning.privacy.shares import answer_shares
 from scenarios.planning import prepare
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quick import quick_module
 from sizes import thinned
 from three_owners import PUBLIC, SCENARIO, SIZES, draw_rows
 
@@ -18,6 +19,8 @@ from scenarios.runner import carry_out, run
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import market_data
+
+__all__ = ["quick_module"]
 
 LABELS = ("learning.loss=logistic", "learning.regularisation=0.01", "data.target=late")
 # Changes under which both are settled, alike in every number of the market.

@@ -170,10 +170,13 @@ def test_parts_of_uneven_answers_add_up_to_the_noise_of_each():
             ["learning.algorithm=asynchronous", "learning.regularisation=0.01"],
             'learning.algorithm: must be "synchronous',
         ),
-        (["learning.overlap=2"], "learning.overlap: must be left out with trust"),
-        (["learning.aggregation=median"], "learning.aggregation: must be left out with trust"),
-        (["owners.report=0.005"], "owners.report: must be left out with trust"),
-        (["trust.colluders=3"], "trust.colluders: must be below the 3 owners"),
+        (["learning.overlap=2"], "learning.overlap: must be left out in a scenario with trust"),
+        (
+            ["learning.aggregation=median"],
+            "learning.aggregation: must be left out in a scenario with trust",
+        ),
+        (["owners.report=0.005"], "owners.report: must be left out in a scenario with trust"),
+        (["trust.colluders=3"], "trust.colluders: must be below 3, the owners"),
         (["trust.colluders=0", "owners.cost.fears=owners"], 'owners.cost.fears: must be "learner"'),
     ],
 )

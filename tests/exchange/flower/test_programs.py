@@ -18,7 +18,7 @@ from exchange.flower.loopback import (
     start_program,
     supernode_command,
 )
-from learning import errors
+from learning import extras
 from learning.errors import InputError
 
 
@@ -50,7 +50,7 @@ def test_a_program_is_ended_with_all_that_it_started_even_if_it_does_not_listen(
 def test_a_federation_that_cannot_start_leaves_nothing_and_says_where_to_look(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(errors, "find_spec", lambda name: True)
+    monkeypatch.setattr(extras, "find_spec", lambda name: True)
     monkeypatch.setattr(loopback, "superlink_command", lambda at: ["sh", "-c", "exit 3"])
     with pytest.raises(
         InputError, match="flower: must start; found no SuperLink. See .*superlink.log"
@@ -59,7 +59,7 @@ def test_a_federation_that_cannot_start_leaves_nothing_and_says_where_to_look(
 
 
 def test_without_flower_one_line_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(
         InputError,
         match=r"flower: needs the extra federated; found no flwr. Install it: pip install",

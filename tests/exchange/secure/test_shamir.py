@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from exchange.secure.shamir import PRIME, SHARE, combine_shares, split_secret
+from exchange.secure.combining import combine_shares
+from exchange.secure.shamir import PRIME, SHARE, split_secret
 
 HAND = {1: 1494, 2: 1942, 3: 2578, 4: 3402, 5: 4414, 6: 5614}  # 1234 + 166 x + 94 x^2
 

@@ -20,8 +20,9 @@ from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, draw_start
+from learning.privacy.accounting import gaussian_delta
 from learning.privacy.composition import AccountedLaplace
-from learning.privacy.gaussian import Gaussian, gaussian_delta
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import guarantee_answers, measure_profile
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise

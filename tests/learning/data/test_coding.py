@@ -5,8 +5,9 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from learning.data.encoded import category_bound
 from learning.data.encoding import Categories
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder, principal_axes
 from learning.errors import InputError
 
@@ -38,7 +39,7 @@ def test_categories_meet_scikit_learn(places):
     ours = Categories.of(("a", "b"), SEEN, places)
     assert np.array_equal(ours.encode(*as_columns(MORE)), theirs.transform(MORE))
     assert ours.coded_names == tuple(theirs.get_feature_names_out(["a", "b"]))
-    assert np.all(np.abs(ours.encode(*as_columns(MORE))) <= ours.bound)
+    assert np.all(np.abs(ours.encode(*as_columns(MORE))) <= category_bound(ours))
 
 
 def test_components_meet_scikit_learn():
@@ -54,7 +55,7 @@ def test_no_columns_of_texts_are_no_columns():
     assert (
         none.encode({}, np.arange(5)).shape == (5, 0)
         and none.coded_names == ()
-        and none.bound.shape == (0,)
+        and category_bound(none).shape == (0,)
     )
 
 
@@ -65,7 +66,7 @@ def test_the_bound_of_a_coded_column_is_what_a_text_may_come_to(places):
     coder = Categories.of(("a", "b"), lone, places)
     texts = np.concatenate([lone, np.array([["new", "other"]], object)])
     coded = coder.encode(*as_columns(texts))
-    assert np.array_equal(np.abs(coded).max(axis=0), coder.bound)
+    assert np.array_equal(np.abs(coded).max(axis=0), category_bound(coder))
 
 
 def test_a_kind_takes_fewer_components_where_there_are_fewer_columns():

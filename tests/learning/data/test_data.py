@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from learning.data import division
 from learning.data.division import divide_rows
+from learning.data.encoded import count_filled, feature_bound
 from learning.data.encoding import Numbers
 from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
@@ -261,7 +262,7 @@ def test_a_record_without_target_counts_as_the_mean_public_one(components):
     assert owner.x[2] @ best == pytest.approx(
         0
     )  # the learner's own model is as it would be without such records
-    assert made.count_filled(columns, PRIVATE) == 2
+    assert count_filled(made, columns, PRIVATE) == 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -279,9 +280,9 @@ def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, com
     columns["city"][:5] = "elsewhere"
     x, _ = made.encode(columns, np.arange(40))
     y, _ = made.target.encode(columns, np.arange(40))
-    assert (np.abs(x).max(axis=0) <= made.feature_bound * (1 + 1e-12)).all()
+    assert (np.abs(x).max(axis=0) <= feature_bound(made) * (1 + 1e-12)).all()
     assert np.abs(y).max() <= made.target.bound * (1 + 1e-12)
-    assert x.shape[1] == made.n_parameters == len(made.feature_bound)
+    assert x.shape[1] == made.n_parameters == len(feature_bound(made))
 
 
 @pytest.mark.slow

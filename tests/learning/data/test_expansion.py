@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
+from learning.data.encoded import feature_bound
 from learning.data.encoding import read_encoder
 from learning.data.expanding import choose_pairs, fit_knots, list_pairs
-from learning.data.expansion import KINDS, spline_columns
+from learning.data.expansion import spline_columns
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import describe_encoder, fit_encoder
 
 
@@ -57,7 +59,7 @@ def test_features_stay_within_their_public_bound(kind):
     x, _ = encoder.encode(wild, np.arange(600))
     assert x.shape == (600, encoder.n_parameters) and len(encoder.feature_names) == x.shape[1]
     assert np.isfinite(x).all()
-    assert np.all(np.abs(x) <= encoder.feature_bound + 1e-12)
+    assert np.all(np.abs(x) <= feature_bound(encoder) + 1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

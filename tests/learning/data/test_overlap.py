@@ -113,8 +113,8 @@ def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
     assert render_phrase("privacy", "identical_records", {"rows": 0, "kappa": 1}, 1) == ""
     for part in (
         "20 records",
-        "assume that 2 owners at most can hold a record",
-        "set learning.overlap (up to 3 here)",
+        "hold only if no record is held by 3 or more owners",
+        "set learning.overlap to their number (here at most 3)",
     ):
         assert part in render_phrase("privacy", "identical_records", found, 2)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from learning.data.encoded import feature_bound
 from learning.data.encoding import read_encoder
 from learning.data.fitting import describe_encoder, fit_encoder
 from learning.data.owner_data import encode_owners
@@ -50,9 +51,9 @@ def test_cells_keep_their_scale_and_only_far_ones_are_clipped():
     assert x[inside] == pytest.approx(shown[inside])
     assert clipped.sum() == 1 and outside.sum() > 5
     assert np.abs(x).max(axis=0) == pytest.approx(
-        wide.feature_bound * [np.abs(x[:, 0]).max(), 1, 1]
+        feature_bound(wide) * [np.abs(x[:, 0]).max(), 1, 1]
     )
-    assert wide.feature_bound.tolist() == [1, 3, 1]
+    assert feature_bound(wide).tolist() == [1, 3, 1]
 
 
 def test_components_reach_further_too():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from learning.data.expansion import KINDS
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder
 from learning.forecast.feature_choice import KindForecast, OwnFit, choose_kind, fit_own
 from learning.losses.losses import make_loss
@@ -23,6 +23,7 @@ def own_of(kind, lost, width):
         np.zeros(width),
         lost,
         lost,
+        np.stack([lost, lost]),
         np.stack([lost, lost]),
         float(lost.mean()),
         (lost, lost),

@@ -55,7 +55,7 @@ def thin_sample(rng):
     rare[:4] = 0.3
     small = rng.normal(size=400)
     x = np.column_stack([small, small + 1e-4 * rng.normal(size=400), rare, np.ones(400)])
-    return PublicSample(x, x @ [1.0, 0, 1, 0] + rng.normal(size=400))
+    return PublicSample(x, x @ [1.0, 0, 1, 0] + 1e-4 * rng.normal(size=400))
 
 
 def test_samples_without_the_rows_of_a_direction_do_not_stretch_it():
@@ -81,3 +81,24 @@ def test_a_small_direction_of_all_rows_is_whitened_for_a_release_alone():
         curvature = np.linalg.norm(sample.x @ scale @ across) / 20
         assert (curvature == pytest.approx(1, rel=1e-3)) == whole
     assert thin_lift(sample.x) @ across == pytest.approx(np.zeros(4), abs=1e-6)
+
+
+def test_a_slope_that_public_rows_leave_open_is_not_learnt_from_them():
+    """A column repeats another in all public rows, and in nine of ten records."""
+    rng = np.random.default_rng(6)
+    first = rng.normal(size=4300)
+    again = first + 1e-4 * rng.normal(size=4300)
+    again[300::10] += 1
+    x = np.column_stack([first, again, np.ones(4300)])
+    y = x @ [1.0, 0.5, 0] + rng.normal(size=4300)
+    for shrinks in (False, True):
+        sample = PublicSample(x[:300], y[:300], shrinks=shrinks)
+        assert np.mean((y - x @ sample.model) ** 2) < 1.2
+        settings = {"start": "public", "precondition": True, "total_size": 10**4, "resamples": 20}
+        made = draw_bootstrap(sample, **settings, rng=np.random.default_rng(5))
+        apart = made.fitted_models[:, 0] - made.fitted_models[:, 1]
+        assert np.abs(apart).max() < 0.1
+    solved = np.linalg.norm(x @ sample.solved.coordinates("public", True).transform, axis=1)
+    assert solved.max() < 100  # 7,000 where such a direction is whitened
+    full = PublicSample(x, y)
+    assert full.model == pytest.approx(full.fit(x, y)[0], rel=1e-12)

@@ -14,6 +14,7 @@ from learning.forecast.decisions import (
     alarm_chances,
     compare_own_kinds,
 )
+from learning.forecast.held import HeldShares
 from learning.forecast.measures import RELATIVE, MeasuredForecast, RootMeanSquare
 from learning.forecast.prediction import Prediction
 from learning.forecast.public_sample import OtherKind
@@ -70,9 +71,46 @@ def test_the_root_mean_squared_error_of_any_model_follows_from_its_relative_fitn
     np.testing.assert_allclose(measure.in_worlds(cost.relative(models)), residuals, rtol=1e-12)
 
 
+HELD = HeldShares(
+    (-1.0, 1.0), 0.8, 0.9, 0.5, np.array([0.8, 0.6]), (0.5, np.full(2, 0.5)), (0.4, np.full(2, 0.4))
+)
+
+
+def test_held_predictions_leave_shares_of_each_part_of_the_error():
+    measure = RootMeanSquare(4.0, np.array([4.0, 9.0]), HELD)
+    assert measure(0.5) ** 2 == pytest.approx(4 * (0.8 + 0.9 * 0.5))
+    assert measure.isolated(0.5) ** 2 == pytest.approx(4 * (0.8 + 0.5 * 0.5))
+    # Of half the public model's cost, unheld: that is 1 + 2 of f*; and 0.4 times its held error.
+    assert measure.own(0.5) ** 2 == pytest.approx(0.4 * 4 * (0.8 + 0.5 * 2))
+    worlds = np.full(2, 0.5)
+    expected = [4 * (0.8 + 0.45), 9 * (0.6 + 0.45)]
+    np.testing.assert_allclose(measure.in_worlds(worlds) ** 2, expected)
+    expected = [0.4 * 4 * (0.8 + 1), 0.4 * 9 * (0.6 + 1)]
+    np.testing.assert_allclose(measure.own_in_worlds(worlds) ** 2, expected)
+
+
+def test_errors_of_held_predictions_are_counted_row_by_row():
+    rng = np.random.default_rng(1)
+    x, y = generated(400, 4, rng)
+    models = rng.normal(size=(5, 4))
+    cost = Squared().fitness([(x, y)], 0.0)
+    parts = [FreshRecords(x[:150], y[:150]), FreshRecords(x[150:], y[150:])]
+    found = RootMeanSquare(cost.optimum, np.array([cost.optimum]), HELD).counted(
+        models, cost, parts
+    )
+    said = np.clip(models @ x.T, -1, 1)
+    np.testing.assert_allclose(found, np.sqrt(np.mean((said - y) ** 2, axis=1)), rtol=1e-12)
+    assert np.all(found < np.sqrt(cost.value(models)))
+
+
 @pytest.mark.parametrize(
     "measure",
-    [RELATIVE, RootMeanSquare(4.0, np.array([4.0])), curve()],
+    [
+        RELATIVE,
+        RootMeanSquare(4.0, np.array([4.0])),
+        RootMeanSquare(4.0, np.array([4.0]), HELD),
+        curve(),
+    ],
     ids=lambda m: type(m).__name__,
 )
 def test_slopes_are_those_of_the_measure(measure):
@@ -214,7 +252,7 @@ def test_an_own_model_of_another_kind_costs_as_many_times_the_public_one_as_on_r
     scores = np.array([[2.0, 1.0, -1.0, 1.0], [2.0, -1.0, 1.0, 1.0]])  # one false alarm; and a miss
     worlds = [np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1])]
     decisions = Decisions(false_alarm=2.0, miss=4.0)
-    found = compare_own_kinds(OtherKind(lost, scores), y, decisions, worlds)
+    found = compare_own_kinds(OtherKind(lost, scores, lost), y, decisions, worlds)
     half = 3.0 / 2
     assert found.lost[0] == pytest.approx(0.1 / 0.3)
     np.testing.assert_allclose(found.lost[1], [0.1 / 0.3, 0.1 / 0.2])

@@ -9,18 +9,18 @@ import pytest
 from mpmath import mp, mpf, ncdf
 from scipy.special import expit, logit
 
+from learning.privacy.accounting import gaussian_belief, gaussian_delta
 from learning.privacy.claims import (
     EVERY_ANSWER,
     EVERYONE,
     TRIED,
     bound_belief,
     bound_profile_belief,
-    evaluate_columns,
 )
 from learning.privacy.composition import AccountedLaplace, spent_epsilon
-from learning.privacy.gaussian import Gaussian, gaussian_belief, gaussian_delta
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.mechanism import NoiseSettings, evaluate_columns
 from learning.privacy.mechanisms import MECHANISMS
 from learning.privacy.promises import group_budgets, make_claims
 from learning.privacy.published_noise import PublishedNoise

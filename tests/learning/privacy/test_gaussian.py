@@ -18,7 +18,8 @@ from learning.forecast.law import oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
-from learning.privacy.gaussian import Gaussian, exact_distance, gaussian_delta, zcdp_distance
+from learning.privacy.accounting import gaussian_delta, zcdp_distance
+from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.randomness import Streams
 from learning.training.client import make_clients
 from learning.training.engine import train

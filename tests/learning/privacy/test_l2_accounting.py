@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution
 from scipy.special import betainc, expit
 from scipy.stats import gamma
 
 from learning.privacy.composition import AccountedL2
-from learning.privacy.composition import spent_epsilon as laplace_spent
 from learning.privacy.gaussian import Gaussian, exact_epsilon
 from learning.privacy.l2 import L2
 from learning.privacy.l2_accounting import (
@@ -97,8 +97,11 @@ def test_another_accountant_agrees(width, ratios, epsilon):
     ("ratio", "answers", "delta"), [(1.0, 1, 1e-6), (0.3, 5, 1e-6), (0.2, 40, 1e-3)]
 )
 def test_one_number_is_counted_as_laplace_noise(ratio, answers, delta):
+    one = privacy_loss_distribution.from_laplace_mechanism(
+        1 / ratio, value_discretization_interval=ratio / 200
+    )
     assert spent_epsilon(((ratio, 1),) * answers, delta) == pytest.approx(
-        laplace_spent(ratio, answers, delta), rel=5e-5
+        one.self_compose(answers).get_epsilon_for_delta(delta), rel=5e-5
     )
 
 

@@ -99,7 +99,7 @@ def test_a_ledger_that_is_not_there_is_not_made(tmp_path, found):
             LedgerFile.create(path)
     with pytest.raises(InputError, match="must be a ledger; found no file. LedgerFile.create"):
         LedgerFile(path)
-    with pytest.raises(InputError, match="read and written; found No such file"):
+    with pytest.raises(InputError, match='read and written; found the system error "No such file'):
         LedgerFile.create(tmp_path / "nowhere" / "bank.ledger")
 
 
@@ -163,7 +163,7 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
     monkeypatch.setattr(module, "WAIT", 0.01)
     with (
         module.locked_file(path),
-        pytest.raises(InputError, match="another program holding it for 0.01 seconds"),
+        pytest.raises(InputError, match="locked by another program for 0.01 seconds"),
     ):
         LedgerFile(path).charge(BANK, "query")
     LedgerFile(path).charge(BANK, "query")

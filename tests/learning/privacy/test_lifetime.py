@@ -11,9 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import Budget, BudgetExceeded, Ledger
-from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.lifetime import Lifetime, compose_trainings
+from learning.privacy.ledger import Budget, BudgetExceeded
+from learning.privacy.lifetime import Lifetime, LimitedLedger, compose_trainings
 from learning.privacy.promises import make_claims
 from learning.privacy.wrapped import GivenBound
 
@@ -95,12 +94,9 @@ def test_records_asked_about_once_spend_the_largest_budget():
     )
 
 
-@pytest.mark.parametrize("kind", [Ledger, LedgerFile])
-def test_a_ledger_refuses_a_training_that_would_overspend_a_lifetime(kind, tmp_path):
+def test_a_ledger_refuses_a_training_that_would_overspend_a_lifetime():
     life = Lifetime(Laplace(), np.array([1.0, np.inf]), names=("A", "B b"))
-    if kind is LedgerFile:
-        LedgerFile.create(tmp_path / "l")
-    ledger = kind(life) if kind is Ledger else kind(tmp_path / "l", life)
+    ledger = LimitedLedger(life)
 
     def sell(*epsilons, data):
         budgets = [
@@ -120,20 +116,13 @@ def test_a_ledger_refuses_a_training_that_would_overspend_a_lifetime(kind, tmp_p
     assert ledger.account("B b", "period 2").answered == 0  # nobody is charged
     sell(0.4, 9.0, data="period 3")
     assert ledger.account("A", "period 3").answered == 2
-    if kind is LedgerFile:  # another program knows what was spent
-        with pytest.raises(BudgetExceeded):
-            ledger = kind(tmp_path / "l", life)
-            sell(0.01, data="period 4")
-        assert sum(
-            a.spent for a in LedgerFile(tmp_path / "l").accounts if a.budget.owner == "A"
-        ) == pytest.approx(1.0)
     with pytest.raises(InputError, match="nothing of C"):
         budget = ledger.open(Budget("C", 0.1, 1)).budget
         ledger.charge(budget, "training")
 
 
 def test_two_accounts_of_an_owner_cannot_overspend_at_once():
-    ledger = Ledger(Lifetime(Laplace(), np.array([1.0]), names=("A",)))
+    ledger = LimitedLedger(Lifetime(Laplace(), np.array([1.0]), names=("A",)))
     both = [ledger.open(Budget("A", 0.6, 1, data=data)).budget for data in "xy"]
     with pytest.raises(BudgetExceeded):
         ledger.charge_all([(budget, 1) for budget in both], "training")
@@ -192,7 +181,7 @@ def test_a_training_without_noise_spends_all_and_leaves_no_claim(mechanism):
 
 
 def test_a_budget_that_was_not_stated_exceeds_every_limit():
-    ledger = Ledger(Lifetime(Laplace(), np.array([1.0]), names=("A",)))
+    ledger = LimitedLedger(Lifetime(Laplace(), np.array([1.0]), names=("A",)))
     budget = ledger.open(Budget("A", None, 3)).budget
     with pytest.raises(BudgetExceeded, match="no stated budget"):
         ledger.charge(budget, "training")

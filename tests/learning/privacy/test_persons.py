@@ -181,7 +181,7 @@ def test_release_counts_all_rows_of_a_person(tmp_path):
     answered = release(x, y, np.zeros(3), made[3], ledger=book, persons=names)
     assert answered.claim.adjacency.startswith("replace one person's rows")
     for persons in (None, names[1:]):
-        with pytest.raises(InputError, match="nobody having more than 3") as told:
+        with pytest.raises(InputError, match="at most 3 of one") as told:
             release(x, y, np.zeros(3), made[3], ledger=book, persons=persons)
         assert "carla" not in str(told.value)
     point = np.full(3, 0.1)

@@ -11,7 +11,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from scipy.stats import norm
 
 from learning.errors import InputError
-from learning.privacy.gaussian import gaussian_delta
+from learning.privacy.accounting import gaussian_delta
 from learning.privacy.published_noise import PublishedNoise, average_epsilon, fixed_sample_epsilons
 from learning.privacy.subsampled import (
     SubsampledGaussian,

@@ -96,7 +96,8 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path):
         with pytest.raises(InputError, match="Permission denied"):
             add(Registry(tmp_path), 1)
         with pytest.raises(
-            InputError, match="DPMARKET_REGISTRY must name one; found Permission denied"
+            InputError,
+            match='DPMARKET_REGISTRY must name one; found the system error "Permission denied',
         ):
             add(Registry(tmp_path / "new"), 1)
     finally:
@@ -114,7 +115,7 @@ def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(tmp_path, monk
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(
         InputError,
-        match="registry of accepted records that can be read and written; found No space left",
+        match='registry of accepted records that can be read and written; found the system error "No space left',
     ):
         add(registry, 2)
     assert registry.path.read_bytes() == whole

@@ -17,8 +17,9 @@ from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.privacy import release as module
 from learning.privacy import secure_noise
+from learning.privacy.accounting import zcdp_distance
 from learning.privacy.composition import AccountedL2
-from learning.privacy.gaussian import Gaussian, zcdp_distance
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import measure_pure
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
@@ -27,7 +28,7 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import (
     bare_answer,
     clipped_mean_gradient,
-    clipped_statistics,
+    clipped_moments,
     release,
 )
 from learning.privacy.release_terms import ReleaseTerms
@@ -352,10 +353,8 @@ def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
         cells = x[:2].copy()
         cells[1, 0] = harm
         for targets in (y[:2], np.array([y[0], harm])):
-            kept = clipped_statistics(cells, targets, coordinates)
-            assert (
-                np.isfinite(kept.xx).all() and np.isfinite(kept.xy).all() and np.isfinite(kept.yy)
-            )
+            matrix, vector = clipped_moments(cells, targets, coordinates)
+            assert np.isfinite(matrix).all() and np.isfinite(vector).all()
             mean = clipped_mean_gradient(
                 cells, targets, np.full(4, 0.1), replace(coordinates, clipping="record")
             )
@@ -363,12 +362,11 @@ def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
                 cells[:1], targets[:1], np.full(4, 0.1), replace(coordinates, clipping="record")
             )
             assert np.abs(2 * mean - own).sum() <= coordinates.radius * (1 + 1e-12)
-    alone = clipped_statistics(
+    alone, _ = clipped_moments(
         np.array([[np.nan, 0, 0, 1], [0.1, 0, 0, 0]]), np.zeros(2), coordinates
     )
-    assert np.array_equal(
-        alone.xx, clipped_statistics(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates).xx
-    )
+    same, _ = clipped_moments(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates)
+    assert np.array_equal(alone, same)
 
 
 @pytest.mark.parametrize(

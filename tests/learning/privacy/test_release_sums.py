@@ -9,6 +9,7 @@ import pytest
 from hostile import bounds, files_in, fixed_noise, many, pair, question, size
 from scipy.stats import chi2, gamma, kstest, norm
 
+from exchange.learner.sums import unflatten_moments
 from learning.errors import InputError
 from learning.losses.clipping import SLOPES, Scores
 from learning.losses.coordinates import Coordinates
@@ -19,7 +20,7 @@ from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import bare_answer, release
-from learning.privacy.release_sums import flatten_moments, unflatten_moments
+from learning.privacy.release_sums import flatten_moments
 from learning.privacy.release_terms import ReleaseTerms
 from learning.training.adassp import release_deviations
 

@@ -10,8 +10,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from learning.errors import InputError
 from learning.losses.statistics import squared_statistics
+from learning.privacy.accounting import zcdp_distance
 from learning.privacy.composition import AccountedLaplace, spent_epsilon
-from learning.privacy.gaussian import Gaussian, zcdp_distance
+from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import guarantee_answers
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
@@ -19,9 +20,10 @@ from learning.privacy.ledger import Budget, BudgetExceeded, Ledger, spent_budget
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidate_mechanisms
-from learning.privacy.noise import GROWTHS, answer_shares, share_ratio
+from learning.privacy.noise import GROWTHS, share_ratio
 from learning.privacy.promises import make_claims
 from learning.privacy.published_noise import PublishedNoise
+from learning.privacy.shares import answer_shares
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.privacy.wrapped import GivenBound, Remaining
 from learning.randomness import Streams

@@ -8,7 +8,8 @@ from populations import generated
 
 from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import squared_statistics
-from learning.privacy.gaussian import Gaussian, exact_distance, zcdp_distance
+from learning.privacy.accounting import zcdp_distance
+from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.adassp import (

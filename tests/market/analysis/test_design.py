@@ -72,8 +72,9 @@ def test_no_gain_from_what_a_certificate_forgives():
         value=200.0,
     )
     for price in (1.9998, 1.9999, 2.0001):
+        posted = replace(game, policy=Posted(price))
         assert np.allclose(
-            evaluate_policy(game, Posted(price), rng=rng()).equilibrium.epsilon,
+            evaluate_policy(posted, rng=rng()).equilibrium.epsilon,
             price / 2,
             rtol=1e-10,
         )
@@ -109,7 +110,8 @@ def test_owners_who_would_rather_leave():
         game, Family(Posted, 1e-2, 1e2), rng=rng(), budget=2.0
     )  # 3 owners at e = 1 cannot have 1 each
     assert not poor.feasible and poor.constraint_violation > 0
-    assert not evaluate_policy(game, Posted(0.5), rng=rng()).participation.rational.any()
+    posted = replace(game, policy=Posted(0.5))
+    assert not evaluate_policy(posted, rng=rng()).participation.rational.any()
 
 
 @pytest.mark.slow
@@ -128,7 +130,8 @@ def test_an_objective_that_jumps():
         valued = replace(game, value=value)
         best = best_policy(valued, Family(per_bit, 0.05, 20.0), rng=rng(), points=40)
         step = [
-            evaluate_policy(valued, per_bit(cost * (1 + 1e-7)), rng=rng()).surplus for cost in costs
+            evaluate_policy(replace(valued, policy=per_bit(cost * (1 + 1e-7))), rng=rng()).surplus
+            for cost in costs
         ]
         assert best.surplus == pytest.approx(max([0.0, *step]), rel=1e-5, abs=1e-9)
 
@@ -137,10 +140,11 @@ def test_an_objective_that_jumps():
 def test_the_learner_counts_on_the_worse_of_two_equilibria():
     """Benefits of a good model draw owners in, and nobody comes alone: two equilibria, of which a optimistic learner takes
     the better."""
-    game = market(Quadratic(20.0), None, 4, low=0.0, high=4.0, forecast=Crowd(), value=100.0)
+    game = market(
+        Quadratic(20.0), Marginal(0.3), 4, low=0.0, high=4.0, forecast=Crowd(), value=100.0
+    )
     sober, optimistic = (
-        evaluate_policy(game, Marginal(0.3), rng=rng(), starts=8, optimistic=hope)
-        for hope in (False, True)
+        evaluate_policy(game, rng=rng(), starts=8, optimistic=hope) for hope in (False, True)
     )
     assert sober.feasible and sober.surplus == 0 and not sober.equilibrium.epsilon.any()
     assert optimistic.feasible and np.allclose(
@@ -160,11 +164,9 @@ def test_the_learner_counts_on_the_worse_of_two_equilibria():
 @pytest.mark.slow
 def test_sets_of_sharers_are_starts():
     """Four owners of whom some may share: three starts miss an equilibrium worth five times as much."""
-    game = replace(random_market(2), policy=None)
-    few = evaluate_policy(game, Marginal(0.9), rng=rng(), optimistic=True)
-    all_sets = evaluate_policy(
-        game, Marginal(0.9), rng=rng(), optimistic=True, also=entry_points(game)
-    )
+    game = replace(random_market(2), policy=Marginal(0.9))
+    few = evaluate_policy(game, rng=rng(), optimistic=True)
+    all_sets = evaluate_policy(game, rng=rng(), optimistic=True, also=entry_points(game))
     assert len(entry_points(game)) == 14 and len(all_sets.equilibria) > len(few.equilibria) == 1
     assert all_sets.feasible and all_sets.surplus > 5 * few.surplus
 
@@ -184,7 +186,8 @@ def test_the_best_policy_knows_every_equilibrium():
     best = best_policy(game, Family(Marginal, 0.1, 1.0), rng=rng(), points=3, precision=5e-2)
 
     def everywhere(share):
-        return evaluate_policy(game, Marginal(share), rng=rng(), also=entry_points(game)).surplus
+        offered = replace(game, policy=Marginal(share))
+        return evaluate_policy(offered, rng=rng(), also=entry_points(game)).surplus
 
     assert everywhere(float(best.parameters[0])) == pytest.approx(best.surplus, rel=1e-6)
     assert max(

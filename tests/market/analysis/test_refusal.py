@@ -68,7 +68,7 @@ def test_who_is_paid_by_the_unit_does_not_hold_out():
 
 def test_no_policy_at_the_edge_is_advice():
     game = market(Linear(1.0), None, 1, high=5.0, forecast=LAW, value=100.0)
-    made = evaluate_policy(game, Proportional(10.0), rng=rng())
+    made = evaluate_policy(replace(game, policy=Proportional(10.0)), rng=rng())
     assert (
         made.equilibrium.converged
         and made.at_refusal

@@ -372,7 +372,8 @@ def test_rules_compose():
     assert np.allclose(one.epsilon, two.epsilon, rtol=1e-10) and np.allclose(
         one.payments, two.payments
     )
-    posted = evaluate_policy(tax_leakage(cap_epsilon(game, 3.0), 0.05), Posted(6.0), rng=rng())
+    capped = tax_leakage(cap_epsilon(game, 3.0), 0.05)
+    posted = evaluate_policy(replace(capped, policy=Posted(6.0)), rng=rng())
     assert np.allclose(posted.equilibrium.epsilon, one.epsilon, rtol=1e-10)
 
 

@@ -20,7 +20,7 @@ from market.game.owners import Owners
 from market.policies import POLICIES
 
 HIGH = 5.0
-LONG = ("marginal", "shapley")  # policies under which solvers take longest
+LONG = ("marginal", "shapley", "contribution")  # policies under which solvers take longest
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 
 

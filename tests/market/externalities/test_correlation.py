@@ -325,8 +325,8 @@ def test_a_large_market_of_correlated_owners():
 @pytest.mark.parametrize(
     ("n_owners", "correlation", "message"),
     [
-        (2, 1.2, "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2"),
-        (3, -0.6, "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]"),
+        (2, 1.2, "owners.correlation: must lie in \\[-1, 1\\] for 2 owners; found 1.2"),
+        (3, -0.6, "owners.correlation: must lie in \\[-0.5, 1\\] for 3 owners"),
         (2, "much", 'owners.correlation: must be a number, .*; found "much"'),
         (2, [["a", 1]], "owners.correlation: must be a number or a square matrix of numbers"),
         (

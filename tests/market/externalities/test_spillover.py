@@ -160,7 +160,7 @@ def test_what_is_in_common_makes_owners_sell_more_for_less_cost():
     [
         (
             {"correlation": 1.5},
-            r"externalities.correlation: of 2 owners' data lies in \[-1, 1\]; found 1.5",
+            r"externalities.correlation: must lie in \[-1, 1\] for 2 owners; found 1.5",
         ),
         (
             {"correlation": 0.5, "share": 1.5},
@@ -173,7 +173,7 @@ def test_what_is_in_common_makes_owners_sell_more_for_less_cost():
         ),
         (
             {"correlation": -0.9},
-            r"externalities.correlation: of 3 owners' data lies in \[-0.5, 1\]",
+            r"externalities.correlation: must lie in \[-0.5, 1\] for 3 owners",
         ),
         ({"correlation": [[1.0]]}, "externalities.correlation: must be a number or 3 by 3 numbers"),
     ],

@@ -17,9 +17,7 @@ from quick import quick_module
 import dpmarket
 from dpmarket import InputError
 
-__all__ = ["quick_module"]  # a fixture of every test
-
-__all__ = ["folder"]
+__all__ = ["folder", "quick_module"]
 ARGUMENTS: list[Any] = [
     *ODD_VALUES, None, b"x", object(), Path("a"), Path("a\0b"), Path("x" * 5000), Path("."), Path("pipe"), {1: 2},
     {"a": {1: 2}}, {"a": object()}, {"policy.budget": None}, {"policy.budget": [1, 2]}, {"": 1}, {"a b": 1},

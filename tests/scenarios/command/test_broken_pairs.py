@@ -11,15 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken import HUGE, ODD_TEXTS, OTHERS, check_refusal, end_of, examples, folder, fresh, odd
+from broken import (
+    HUGE,
+    ODD_TEXTS,
+    OTHERS,
+    TIMES,
+    check_refusal,
+    end_of,
+    examples,
+    folder,
+    fresh,
+    odd,
+)
 from exchanges import small_contract, table
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import quick_module
 from settlements import played
 
 from scenarios.schema.fields import toml_lines
 
-__all__ = ["folder"]
+__all__ = ["folder", "quick_module"]
+
+pytestmark = pytest.mark.coarse
+
 TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have
     "learners": [
         [{"name": "Rival", "value": 50.0}],
@@ -191,6 +206,8 @@ CHEAP = {  # what stands in a line of a long command keeps it short: one of thes
     "exchange": {"data.target=none"}, "compare": {"none", "x"}, "design": {"-1"}, "sweep": {"--dry-run", "data.target=none"},
     "reproduce": {"--list", "none"}, "audit": {"100"}, "mechanisms": {"3"},
 }  # fmt: skip
+if not TIMES:
+    CHEAP["init"] = {"none"}
 STUDY = 'scenario = "s.toml"\n[grid]\npolicy.budget = [1.0, 2.0]\n'
 
 

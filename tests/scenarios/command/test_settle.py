@@ -82,7 +82,7 @@ def test_statements_are_written_by_owners_and_held_against_their_answers(
         ) and f"The ledger of {name} charged 2 of 2 questions under contract" in out
     told = [part for name in names for part in ("--statement", tmp_path / name)]
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
-    assert status == 0 and "The ledger of Alpha and Gamma agrees with what was delivered." in out
+    assert status == 0 and "The entries in the ledger of Alpha and Gamma agree with what was delivered." in out
     (shared / answer_name(2, "Gamma")).unlink()
     status, out, _ = dpmarket("settle", shared / "contract.json", *told)
     assert status == 0 and "Gamma charged its answer to question 2, which is not here" in out
@@ -141,7 +141,10 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
     [
         (["--statement", "none"], "none: must be a file that can be read"),
         (["--statement", "shared/contract.json"], "shared/contract.json"),
-        (["--public", "a.csv", "--aside", "b.csv"], "--aside: replaces --public"),
+        (
+            ["--public", "a.csv", "--aside", "b.csv"],
+            "--aside: must not be given together with --public",
+        ),
         (["--public", "none.csv"], "none.csv"),
         (
             ["--aside", "few.csv"],

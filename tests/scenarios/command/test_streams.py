@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from learning import errors
+from learning import extras
 from scenarios.dashboard import serve
 
 
@@ -60,7 +60,7 @@ def test_an_extra_that_is_missing_is_told_before_any_work(
     ):
         monkeypatch.setattr(place, work)
     monkeypatch.setattr(serve, "listening", work)
-    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     status, out, err = dpmarket(*line)
     assert (
         status == 2

@@ -18,7 +18,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
         (
             (),
             ("from 60 public rows the model", "by an exact formula", "trained 5 times", "under Laplace noise, 10 numbers each time",
-             "sells one epsilon between 0.1 and 10. It limits", "reveal about any one record. No record leaves."),
+             "chooses and sells one epsilon between 0.1 and 10. It limits", "reveal about any one record. No record leaves its owner."),
             ("delta", "paper's formula", "report"),
         ),
         (("learning.algorithm=adassp", *GAUSSIAN), ("by rehearsing", "delta = 1e-6", "answers once"), ("each time",)),

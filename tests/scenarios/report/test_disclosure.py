@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from quick import quick_module
 
 from learning.errors import InputError
 from scenarios.report.disclosure import (
@@ -30,6 +31,8 @@ from scenarios.report.disclosure import (
 from scenarios.report.document_formats import render_document
 from scenarios.runner import run
 from scenarios.schema.loading import load
+
+__all__ = ["quick_module"]
 
 DAY = dt.date(2026, 3, 31)
 # The published schema, MIT License, Copyright (c) 2025 OpenDP, without its descriptions.
@@ -120,10 +123,10 @@ def test_nothing_without_noise_has_a_label(made):
     ):
         other = copy.deepcopy(made)
         other[part[0]][part[1]] |= change
-        with pytest.raises(InputError, match="goes with"):
+        with pytest.raises(InputError, match="disclose: needs"):
             check_protected(other)
     for change in ({"claims": []}, {"behaviours": [{"exposure": 3.0}]}):
-        with pytest.raises(InputError, match="goes with"):
+        with pytest.raises(InputError, match="disclose: needs"):
             check_protected(made | change)
     check_protected(made)
 
@@ -173,6 +176,7 @@ def test_the_citation_has_what_its_format_requires():
     found = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
     assert found["cff-version"] == "1.2.0" and found["type"] == "software"
     assert found["message"] and found["title"] and found["license"] == "Apache-2.0"
+    assert isinstance(found["date-released"], dt.date)
     assert all(one.keys() & {"name", "family-names", "given-names"} for one in found["authors"])
     assert (
         found["version"]

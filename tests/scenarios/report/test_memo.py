@@ -153,7 +153,7 @@ def test_the_command_writes_a_memo_and_replaces_no_other_file(dpmarket, tmp_path
     for wrong, word in ((("r", "--date", "today"), "--date"), (("none",), "result.json")):
         status, _, err = dpmarket("memo", *wrong)
         assert status == 2 and word in err and err.count("\n") == 1
-    monkeypatch.setattr("learning.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("learning.extras.find_spec", lambda name: None)
     status, _, err = dpmarket("memo", "r", "--as", "pdf", "--out", "x.pdf")
     assert status == 2 and 'pip install "dpmarket[documents]"' in err
 
@@ -168,5 +168,5 @@ def test_a_stated_value_that_contradicts_the_advice_is_named():
 
     poor = lead(0.0)
     assert "at least as well as the market's model" in poor[0]
-    assert "the opposite follows" in poor[1] and poor[2].startswith("Buying pays")
+    assert "is worth more than it costs" in poor[1] and poor[2].startswith("Buying pays")
     assert not any("opposite" in said for said in lead(1e9))

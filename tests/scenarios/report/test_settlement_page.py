@@ -9,8 +9,9 @@ from reports import Balanced, left_end, plain
 from settlements import played
 from told import differing
 
+from exchange.learner.exchange_files import read_exchange
 from exchange.learner.seen import OwnRows
-from exchange.learner.settling import own_rows_part, read_exchange, settle_exchange
+from exchange.learner.settling import own_rows_part, settle_exchange
 from learning.canonical import encode_canonical
 from learning.forecast.own_check import Seen
 from scenarios.report.figure_settlement import (
@@ -79,7 +80,7 @@ def test_a_whole_exchange_in_one_sentence(whole):
     assert "The model, computed again from the answers, is the same" in text
     assert "pure differential privacy" in text and "The claims are not simulated" in text
     assert (
-        "By the forecast it makes 10 % more error than the best possible model, the learner's own 50 % more"
+        "By the forecast, the model makes 10 % more error than the best possible model, and the learner's own 50 % more"
         in text
     )
     assert (
@@ -120,7 +121,9 @@ def on_rows(whole, part):
 
 
 def test_few_rows_are_said_to_tell_nothing_and_many_that_disagree_to_disagree(whole):
-    assert "so few rows show only differences above 50 %" in on_rows(whole, seen(0.1, 0.25))
+    assert "in so few rows only a difference above 50 % can be told" in on_rows(
+        whole, seen(0.1, 0.25)
+    )
     assert "disagrees with the forecast" in on_rows(whole, seen(0.1, 0.01))
     favoured = on_rows(whole, seen(0.28, 0.02, aside=False))
     assert (
@@ -136,7 +139,7 @@ def test_ledgers_in_words(whole):
     owners = [one | {"ledger": told if one["name"] == "Beta" else None} for one in whole["owners"]]
     said = " ".join(render_lines("settlement", "ledgers", whole | {"owners": owners}))
     assert (
-        "The ledger of Beta charged more than was delivered. Beta charged its answer to question 2"
+        "The entries in the ledger of Beta show a charge for more than was delivered. Beta charged its answer to question 2"
         in said
     )
     assert "No statement of Alpha and Gamma." in said and "An owner can forge its ledger" in said
@@ -172,7 +175,7 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
 def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
     text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
     assert (
-        "A budget covers 4 answers, but the learner asks only 2. An owner that gives them all is paid in full"
+        "A budget covers 4 answers, but the learner asks only 2. An owner that gives these 2 is paid in full"
         in text
     )
     assert render_phrase("settlement", "covered", whole) == ""
@@ -196,14 +199,14 @@ def test_the_picture_shows_what_rows_show_beside_the_forecast(whole):
         figure = improvement_figure(whole | {"own_rows": part})
         return {plain(one.get_text()) for one in figure.axes[0].texts}
 
-    judged = {"its own", "by the forecast", "40 %", "on the learner's own rows", "38 %"}
+    judged = {"the learner's own", "by the forecast", "40 %", "on the learner's own rows", "38 %"}
     assert texts(seen(0.28, 0.02, aside=False)) == judged | {
-        "the same as they stand,",
-        "which favours its own",
+        "without correction, which",
+        "favours the learner's own",
         "28 %",
     }
     assert texts(seen(0.38, 0.02)) == judged and texts(None) == {
-        "its own",
+        "the learner's own",
         "by the forecast",
         "40 %",
     }

@@ -76,8 +76,8 @@ def exclusions(names: set[str]) -> list[tuple[str, str, str]]:
     return [
         (
             CHOICES[other].key,
-            f"{CHOICES[other].refusal} with {CHOICES[name].title}, {why}",
-            f"Leave out or change either {CHOICES[other].key} or {CHOICES[name].key}.",
+            f"{CHOICES[other].refusal} in a scenario with {CHOICES[name].title}, {why}",
+            f"Otherwise change or remove {CHOICES[name].key}.",
         )
         for name in names
         for other, why in CHOICES[name].excludes.items()
@@ -105,7 +105,7 @@ def test_a_pair_is_refused_where_one_excludes_the_other(scenario_file, used, fir
             continue
         message = refusal_of(scenario_file, changes)
         assert any(
-            f"{key}: {rule}; found " in message and message.endswith(remedy)
+            f"{key}: {rule}" in message and message.endswith(remedy)
             for key, rule, remedy in rules
         ), pair
 

@@ -185,13 +185,13 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
         "learning.theta_max",
         "must be a ball",
     ),
-    ((BOUND, "owners.cost_at=claimed"), "owners.cost_at", "left out with learning.gradient_bound"),
+    ((BOUND, "owners.cost_at=claimed"), "owners.cost_at", "left out in a scenario with learning.gradient_bound"),
     (
         (BOUND, "owners.report=0.1", "data.public_rows=10"),
         "owners.report",
-        "left out with learning.gradient_bound",
+        "left out in a scenario with learning.gradient_bound",
     ),
-    ((BOUND, "time.periods=2"), "time", "left out with learning.gradient_bound"),
+    ((BOUND, "time.periods=2"), "time", "left out in a scenario with learning.gradient_bound"),
     (
         (*CLOCKS, "learning.clocks.tallk=request"),
         "learning.clocks.tallk",

@@ -70,7 +70,7 @@ def traded(tmp_path_factory):
     path = tmp_path_factory.mktemp("banks") / "t.parquet"
     banks().to_parquet(path, index=False)
     with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
+        quickly(patch.setattr, coarse=True)
         file = init(path, out=path.with_name("t.toml"))
         yield file, run(load(file, ["validation.runs=20", "market.starts=2"]))
 

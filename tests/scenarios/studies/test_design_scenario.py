@@ -47,12 +47,10 @@ def test_no_other_amount_of_money_is_better(found):
     prepared = Prepared(found.run.data, found.run.planner)
 
     def gain(factor):
-        offered = scale_money(best.scenario, factor)
+        offered = scale_money(best.stated, factor * best.best.parameters[0])
         game = market_game(offered, *prepared)
         known = best.best.equilibria  # of several the learner counts on the worst
-        return evaluate_policy(
-            game, game.policy, rng=np.random.default_rng(0), starts=1, also=known
-        ).surplus
+        return evaluate_policy(game, rng=np.random.default_rng(0), starts=1, also=known).surplus
 
     assert gain(1.0) == pytest.approx(best.gain, rel=1e-6)
     assert max(map(gain, np.geomspace(0.2, 5.0, sized(7, 15)))) <= best.gain + 2e-3 * abs(best.gain)

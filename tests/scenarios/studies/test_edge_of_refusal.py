@@ -68,8 +68,8 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
     )
     content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
     (row,) = content["policies"]
-    assert row["reason"] == "a model no better than the learner's own" and not content["buys"]
-    assert "a model no better than the learner" in Path("d/report.html").read_text(encoding="utf-8")
+    assert row["reason"] == "the model is no better than the learner's own" and not content["buys"]
+    assert "the model is no better than the learner" in Path("d/report.html").read_text(encoding="utf-8")
     status, out, err = dpmarket("design", union, "--policies", "proportional")
     assert (status, out) == (2, "") and "unions: must be left out" in err and err.count("\n") == 1
 
@@ -95,5 +95,5 @@ def test_a_price_per_bit_is_found_where_it_is_best(tmp_path, monkeypatch):
         assert content["buys"] and content["chosen"]["owners"][1]["epsilon"] == 0
         gains.append(best["gain"])
         if value == "100.0":
-            assert best["gain"] > 1 and [row["reason"] for row in others] == ["nothing to gain"] * 2
+            assert best["gain"] > 1 and [row["reason"] for row in others] == ["the learner would gain nothing"] * 2
     assert gains == sorted(gains)

@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_line_and_breaks_nothing(invented, write, tmp_path, m
     with monkeypatch.context() as patch, pytest.raises(InputError) as error:
         patch.setattr("scenarios.sweeping.kept.FileIO", Full)
         sweep(study(write), out, workers=1)
-    assert "No space left on device. What is done is kept: free some space" in str(error.value)
+    assert "No space left on device\". What is done is kept: free some space" in str(error.value)
     kept = (out / KEPT).read_bytes()
     before = len(invented)
     assert kept.endswith(b"\n") and 2 < kept.count(b"\n") < 6  # whole lines

@@ -143,7 +143,7 @@ def test_its_picture_holds_every_mix_and_score(tmp_path):
         ({"pears": True}, 'pears: is not a known key; found true. Did you mean "pairs"?'),
         ({"score": "profit"}, "tournament.score: must name facts"),
         ({"score": "validation.money.pays"}, "needs training"),
-        ({"policies": [{"name": "a", "behaviours": []}]}, "must leave behaviours to the mixes"),
+        ({"policies": [{"name": "a", "behaviours": []}]}, "must not set behaviours: mixes do"),
     ],
 )
 def test_bad_tournaments_are_refused_in_one_line(contest, words):
@@ -155,5 +155,5 @@ def test_bad_tournaments_are_refused_in_one_line(contest, words):
 
 def test_a_tournament_has_a_study_of_its_own():
     given = {"policies": POLICIES, "behaviours": [NOISY]}
-    with pytest.raises(InputError, match="must be all that varies"):
+    with pytest.raises(InputError, match="must be the only thing that varies"):
         read_study({"scenario": "three_insurers", "grid": {"seed": [1, 2]}, "tournament": given})

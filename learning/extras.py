@@ -1,0 +1,26 @@
+"""Optional extras: work that needs one is refused before it begins."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from learning.errors import InputError
+
+
+def check_extra(key: str, extra: str, *modules: str) -> None:
+    """Refuse work that needs a missing optional extra before it begins.
+
+    Parameters
+    ----------
+    key : the command, option or call that needs it.
+    extra : its name in ``pip install "dpmarket[extra]"``.
+    modules : its modules.
+
+    Raises
+    ------
+    InputError
+    """
+    lacking = [module for module in modules if find_spec(module) is None]
+    if lacking:
+        remedy = f'Install it: pip install "dpmarket[{extra}]".'
+        raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
