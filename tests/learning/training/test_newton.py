@@ -7,6 +7,7 @@ import pytest
 
 from learning.audit.accountant import moments_epsilon
 from learning.audit.checks import check_training
+from learning.forecast.choice import list_open_ways
 from learning.losses.clipping import Moments
 from learning.losses.coordinates import Coordinates
 from learning.losses.records import ClippedRecords
@@ -21,7 +22,10 @@ from learning.training.client import make_clients
 from learning.training.engine import train
 from learning.training.plan import Plan
 from learning.training.task import Task
+from scenarios.planning import planning_inputs
 from scenarios.report.phrases import render_phrase
+from scenarios.schema.loading import load
+from scenarios.tables.dataset import market_data
 
 P = 3
 SIZES = (40, 25)
@@ -189,3 +193,18 @@ def test_the_audit_sees_records_that_are_not_shortened(far, monkeypatch):
 
     monkeypatch.setattr(ClippedRecords, "second_moments", leave_long)
     assert "moments" in failed(task, tables)
+
+
+def test_best_takes_it_in_a_run_and_never_where_an_exchange_is_asked():
+    """An exchange carries out no moments beside a gradient."""
+    market = load("three_insurers", ["learning.protocol=best", "learning.delta=1e-6"])
+    inputs = planning_inputs(market, market_data(market))
+    asked = tuple(replace(one, exact=True) for one in inputs.among)
+    among = [
+        {way.inputs.settings.algorithm for way in list_open_ways(one)}
+        for one in (inputs, replace(inputs, among=asked))
+    ]
+    assert "newton" in among[0] and "newton" not in among[1]
+    open_to = [way for way in list_open_ways(inputs) if way.inputs.settings.trains_by.moments]
+    assert {way.mechanism.name for way in open_to} == {"l2", "wishart"}
+    assert {way.inputs.settings.growth for way in open_to} == {newton.GROWTH}
