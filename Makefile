@@ -1,4 +1,4 @@
-# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
+# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs picture clean
+.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -92,9 +92,14 @@ $(FLOWER): pyproject.toml  # an environment of its own: Flower holds back librar
 docs: $(READY)  # the generated parts of docs/reference
 	$(BIN)/python -m scenarios.reference
 
+site: $(DEV)  # build/site/docs/index.html: these pages with the notebooks, the gallery, the docstrings and a search; a broken link fails
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,site]"
+	rm -rf docs/api docs/gallery
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -c docs . build/site
+
 picture: $(APP)  # docs/report.png and docs/dashboard.png: the first screens of a report and of the dashboard, where there is a chromium
 	$(BIN)/dpmarket run three_insurers --out build/three_insurers --force
-	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,1062 \
+	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,1124 \
 		--screenshot=docs/report.png file://$(CURDIR)/build/three_insurers/report.html
 	$(BIN)/python -c "from PIL import Image; p = 'docs/report.png'; Image.open(p).convert('RGB').quantize(64).save(p, optimize=True)"
 	$(BIN)/python tests/browsing.py docs/dashboard.png

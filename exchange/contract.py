@@ -294,7 +294,9 @@ class Contract(Form, Signable):
             return
         party = owner or "the learner"
         if public is None:
-            raise InputError("--key", "must be left out: the contract has no keys", "a key")
+            rule = "must be left out: the contract has no keys"
+            remedy = "If keys were agreed on, it is another contract: compare its digest."
+            raise InputError("--key", rule, "a key", remedy)
         rule = f"must be the key of {party}, as the contract has keys"
         found = "none" if key is None else f"another key, {key.public}"
         raise InputError("--key", rule, found, "Name the file that dpmarket key made for it.")

@@ -65,19 +65,19 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     The largest norm of the difference wins; among equals the one on fewest coordinates, the easiest
     to see under the noise. The search depends on the loss:
 
-    squared: records along one coordinate, two, all, and none, each with the target at either bound,
-        all of them FAR beyond the bounds before clipping; in 2-norm also at the angle of the proof;
-        queries at the centre and at corners of the ball. The pair attains 2 Xi and 2 G.
-    hinge: opposite records, at queries that leave both within the margin; the pair attains 2 B.
-    logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two
-        coordinates, at queries far out along the ball that misjudge both. A record misjudged by t
-        counts expit(-t) of B, so the pair nears 2 B only as the ball, or the raw records, grow.
-    any of these with clipped gradients: one far record with either label, or with targets far to
-        either side of the prediction. The gradients are opposite and of the full radius c, and
-        attain 2 c for any ball.
-    network: the same record with either label, of several lengths, and along the directions that
-        hidden units see least, at the public start and a shift of its offset. The clipped gradients
-        are opposite. Any vector counts as a record, since clipping holds for any.
+    * squared: records along one coordinate, two, all, and none, each with the target at either
+      bound, all of them FAR beyond the bounds before clipping; in 2-norm also at the angle of the
+      proof; queries at the centre and at corners of the ball. The pair attains 2 Xi and 2 G.
+    * hinge: opposite records, at queries that leave both within the margin; the pair attains 2 B.
+    * logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two
+      coordinates, at queries far out along the ball that misjudge both. A record misjudged by t
+      counts expit(-t) of B, so the pair nears 2 B only as the ball, or the raw records, grow.
+    * any of these with clipped gradients: one far record with either label, or with targets far to
+      either side of the prediction. The gradients are opposite and of the full radius c, and attain
+      2 c for any ball.
+    * network: the same record with either label, of several lengths, and along the directions that
+      hidden units see least, at the public start and a shift of its offset. The clipped gradients
+      are opposite. Any vector counts as a record, since clipping holds for any.
 
     Parameters
     ----------

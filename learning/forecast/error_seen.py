@@ -111,7 +111,8 @@ def draw_stretched(
     stretch = np.interp(traces, shown, STRETCHED)
     rows = clipped_moves(task, point, sample, stretch)
     rows = rows - clipped_moves(task, point, sample, np.ones(len(stretch)))
-    further = rows.mean(axis=0) + draw_normal(np.cov(rows, rowvar=False) / len(rows), rng)
+    covariance = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
+    further = rows.mean(axis=0) + draw_normal(covariance, rng)
     return np.asarray(rng.random((DRAWS, 1)) * further)
 
 

@@ -36,8 +36,8 @@ class Policy(Declaration, ABC):
         often
     paid_unasked : bool, whether promises are paid although the learner buys nothing
     own_choice : bool, whether a payment depends on the owner's own epsilon alone
-    money : str, the parameter that budgets and payments in equilibrium rise with, which `dpmarket
-        design` and studies scale; empty if none
+    money : str, the parameter that budgets and payments in equilibrium rise with, which studies and
+        `dpmarket design` scale; empty if none
     usual : bool, whether a study tries it where no policy is named
     """
 

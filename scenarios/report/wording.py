@@ -27,7 +27,7 @@ ROUNDED = 1e-9  # part of amounts, up to which a difference of them is rounding
 def format_money(value: float | None, currency: str = "") -> str:
     """Format an amount of money in its currency; a plain number where there is none.
 
-    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(math.nan, "EUR")
+    >>> format_money(1040.2, "EUR").replace(HARD_SPACE, " "), format_money(float("nan"), "EUR")
     ('1,040 EUR', '–')
     """
     amount = format_number(value)

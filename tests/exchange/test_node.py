@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 NODE = ROOT / "packaging" / "owner"
 LEARNER = [sys.executable, "-P", "-m", "scenarios.command.main"]
 LATEST = 240.0  # seconds after which an exchange is given up
-# Cells of private rows that stand nowhere else: an unreadable number, an unknown text, a date of birth in all but name.
+# Cells of a private row that stand nowhere else, recognised by their first six characters, as rounded.
 TOLD_TALES = {"age": "ZEBRA4711", "income": "98765.4321", "kind": "QUAGGA815", "claims": "4.567891"}
 
 
@@ -51,8 +51,9 @@ def test_the_wheel_holds_all_that_its_files_import_and_no_simulator(assemble_own
                 assert files & {f"{place}.py", f"{place}/__init__.py"}, (name, node.module)
 
 
-def test_every_library_of_the_node_has_its_purpose_and_its_requirement(assemble_owner):
-    _, libraries = assemble_owner.find_closure()
+def test_the_node_stays_small_and_says_what_its_libraries_are_for(assemble_owner):
+    files, libraries = assemble_owner.find_closure()
+    assert sum(len(file.read_text().splitlines()) for file in files) < 9_400
     assert libraries | {"dpmarket-owner"} == module_of("wheels").PURPOSES.keys()
     assert assemble_owner.find_requirements(libraries).keys() == libraries
 
@@ -149,5 +150,5 @@ def test_three_installed_nodes_carry_a_signed_exchange_and_tell_no_value_of_a_re
     texts = {path: path.read_text(errors="replace") for path in told if path.is_file()}
     assert "unreadable cells" in texts[tmp_path / "Alpha" / "log"]  # it did read the planted row
     for path, text in texts.items():
-        assert not [value for value in TOLD_TALES.values() if value in text], path
+        assert not [value for value in TOLD_TALES.values() if value[:6] in text], path
     assert not shutil.which("dpmarket", path=str(node.parent))

@@ -70,7 +70,9 @@ def test_every_pricing_finds_the_best_single_price_in_twenty_posts(kind, built, 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-@pytest.mark.parametrize("activation", ["simultaneous", "random"])
+@pytest.mark.parametrize(
+    "activation", [pytest.param("simultaneous", marks=pytest.mark.deep), "random"]
+)
 def test_the_order_of_moves_does_not_matter(kind, activation):
     game, make, _, profit = shared(200.0)
     learned = learn_price(

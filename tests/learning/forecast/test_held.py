@@ -34,7 +34,7 @@ def test_shares_left_by_holding_are_those_of_many_fresh_rows():
     rng = np.random.default_rng(3)
 
     def share_of(covariance):
-        away = 0.05 * rng.normal(size=(50, 3)) @ np.linalg.cholesky(covariance).T
+        away = 0.05 * rng.normal(size=(30, 3)) @ np.linalg.cholesky(covariance).T
         models = best + np.concatenate([away, -away])
         added = [
             lost(x, y, models, ends) - lost(x, y, best[None], ends) for ends in (ENDS, UNBOUNDED)

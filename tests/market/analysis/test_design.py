@@ -239,7 +239,10 @@ def test_problems_that_cannot_be(changes, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slopes", [(1.0, 3.0, 0.4), (0.5, 0.5, 2.0, 8.0)])
+@pytest.mark.parametrize(
+    "slopes",
+    [(1.0, 3.0, 0.4), pytest.param((0.5, 0.5, 2.0, 8.0), marks=pytest.mark.deep)],
+)
 def test_the_best_share_of_shapley_values_is_that_of_a_fine_grid_without_following(slopes):
     """The search follows equilibria from one share to the next; the grid plays each from the middle."""
     game = quadratic_market(list(slopes), low=0.0, high=50.0)

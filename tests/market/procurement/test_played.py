@@ -74,7 +74,9 @@ def test_the_closed_form_is_the_text_books():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_owners, factor", [(2, 1.0), (3, 3.0), (5, 0.0)])
+@pytest.mark.parametrize(
+    "n_owners, factor", [pytest.param(2, 1.0, marks=pytest.mark.deep), (3, 3.0), (5, 0.0)]
+)
 def test_pay_as_bid_is_learned_from_wherever_owners_start(n_owners, factor):
     """From the truth, from three times the costs, and from nothing."""
     game, (right, wins) = pay_as_bid(n_owners), known(n_owners)
