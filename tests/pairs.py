@@ -49,6 +49,7 @@ PLANS = {
     "weighted": (4, 0.3),
     "asynchronous": (30, 60.0),
     "sgd1": (60, 0.05),
+    "newton": (2, 0.5),
 }
 
 
@@ -79,6 +80,8 @@ def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False)
         keys.append("learning.hidden=2")
     if algorithm in ("sgd1", "adassp", "one_step"):
         keys += ["learning.mechanism=gaussian", "learning.delta=1e-4"]
+    if algorithm == "newton":
+        keys += ["learning.mechanism=l2", "learning.clipping=record"]
     if not free and algorithm not in ("adassp", "one_step"):
         horizon, step = PLANS[algorithm]
         keys += [

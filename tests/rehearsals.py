@@ -6,10 +6,11 @@ from functools import cache
 import numpy as np
 
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.clipping import Scores
+from learning.losses.clipping import RECORD, Moments, Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.privacy.gaussian import Gaussian
+from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.training.algorithms import ALGORITHMS
@@ -21,7 +22,7 @@ WEIGHTS = SIZES / SIZES.sum()
 REGULARISATION = 0.02
 PICKED = SubsampledGaussian(1e-6, int(SIZES.sum()), 40, "zcdp", 1)
 GAUSSIAN = Gaussian(1e-6, "zcdp")
-HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1, "one_step": 1}
+HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1, "one_step": 1, "newton": 2}
 LEVEL = {
     (
         "synchronous",
@@ -45,6 +46,8 @@ def population(loss, p=3, n=600):
 
 def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
     x, y = population(loss)
+    if ALGORITHMS[algorithm].moments:
+        mechanism = L2(3).with_moments(0.5)
     mechanism = mechanism or (
         PICKED
         if algorithm == "sgd1"
@@ -59,6 +62,8 @@ def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **mo
     ]
     if ALGORITHMS[algorithm].scores:
         own = [replace(one, scores=Scores(5.0, 0.4)) for one in own]
+    if ALGORITHMS[algorithm].moments:
+        own = [replace(one, clipping=RECORD, moments=Moments(2.0, 0.5, 0.2)) for one in own]
     return Rehearsal(
         x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more}
     )

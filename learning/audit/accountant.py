@@ -7,7 +7,7 @@ the noise that was seen and the sensitivity that is announced.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -390,6 +390,44 @@ def _spent_on_pair(
     cell = max(first, second) / np.ceil(np.sqrt(width) * CELLS)
     once = _l2_loss(first, width, cell).compose(_l2_loss(second, many, cell))
     return min(spent, float(once.self_compose(answers).get_epsilon_for_delta(delta)))
+
+
+def moments_epsilon(
+    coordinates: Coordinates,
+    gradients: Sequence[float],
+    scale: float,
+    delta: float,
+    *,
+    traces: bool,
+    overlap: int,
+) -> float:
+    """Compute the epsilon of answers under l2 noise and of the second moments beside the first.
+
+    One record moves the sum of moments by sqrt(2) R^2 in 2-norm, and by 2 R^2 in trace norm, which
+    costs R^2 over the scale of Wishart noise. The worst records for each answer are another's.
+
+    Parameters
+    ----------
+    coordinates: with R.
+    gradients: sensitivity/scale of each gradient.
+    scale: of the noise on the sum of moments.
+    delta: the failure probability over all answers.
+    traces: whether the noise on moments is Wishart noise, and not l2 noise.
+    overlap: kappa equal owners.
+    """
+    assert coordinates.moments is not None
+    width = len(coordinates.centre)
+    moved = coordinates.moments.radius**2 / scale
+    if not traces:
+        moved *= np.sqrt(2)
+    spent = overlap * float(sum(gradients) + moved)
+    if delta == 0:
+        return spent
+    cell = max(gradients) / np.ceil(np.sqrt(width) * CELLS)
+    parts = [(ratio, width) for ratio in gradients] + [(moved, width * (width + 1) // 2)]
+    losses = [_l2_loss(*part, cell).self_compose(overlap) for part in parts]
+    composed = reduce(lambda first, other: first.compose(other), losses)
+    return min(spent, float(composed.get_epsilon_for_delta(delta)))
 
 
 def law_of(name: str, width: int) -> NoiseLaw | None:

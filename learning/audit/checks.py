@@ -153,6 +153,10 @@ def list_unseen(
         ),
         "records that move answers further than the worst found, "
         f"which reach {share:.0%} of the bound": share < 0.995,
+        "dependence between noise on second moments and on gradients, and how far the moments "
+        "tell records apart: they are checked, and only gradients attacked": (
+            task.coordinates.moments is not None
+        ),
         "picks that are uneven among few records of an owner": picked,
     }
     return (*(words for words, applies in said.items() if applies), *left_out, *ALWAYS)
@@ -170,6 +174,8 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     mechanism = seen.task.mechanism
     whole = (one.parts for one in _sum_parts(answered, mechanism.parts))
     parts = list(zip(*whole, strict=True))
+    if seen.moments:
+        parts.append(tuple(_sum_parts(seen.moments, mechanism.parts)))
     laws = [(law_of(part[0].law(mechanism), part[0].noise.shape[-1]), part) for part in parts]
     known = [(law, part) for law, part in laws if law is not None]
     for kind, tests in OF_LAWS.items() if known else ():
@@ -178,9 +184,17 @@ def _make_tests(seen: Transcript, noisy: Sequence[Answers]) -> Tests:
     yield "repeats", chain.from_iterable(map(count_repeats, parts))
     compared = OF_SIGNS
     if mechanism.parts > 1:  # an owner's own part of noise has fair signs, but no known law
-        numbers = [[(one.owner.name, normal_scores("", one.relative)) for one in answered]]
+        numbers = [
+            [(one.owner.name, normal_scores("", one.relative)) for one in some]
+            for some in (answered, seen.moments)
+            if some
+        ]
     else:
-        numbers = [[_join_scores(mechanism, owner) for owner in zip(*parts, strict=True)]]
+        # moments are of the first answer alone, and looked at by themselves
+        joined = [parts[:-1], parts[-1:]] if seen.moments else [parts]
+        numbers = [
+            [_join_scores(mechanism, owner) for owner in zip(*some, strict=True)] for some in joined
+        ]
         if known:
             compared = OF_SIGNS | {"mixes": compare_mixes}
             sizes = [[(owner, size_scores(one)) for owner, one in scores] for scores in numbers]

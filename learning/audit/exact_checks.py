@@ -11,6 +11,7 @@ import numpy as np
 from learning.audit.accountant import (
     Answering,
     law_of,
+    moments_epsilon,
     scores_epsilon,
     traces_epsilon,
     wishart_freedom,
@@ -61,11 +62,13 @@ def check_exactly(
     algorithm = ALGORITHMS[seen.task.plan.algorithm]
     if algorithm.takes_steps and coordinates.clipping == RECORD:
         yield _check_gradients(seen, noisy)
+    if coordinates.moments is not None:
+        yield _check_moments(seen, records)
     yield compare_canaries(coordinates, make_canaries(coordinates), algorithm.one_by_one)
     yield compare_records(seen.task, records)
     answered = [one for one in noisy if one.seen]
     if answered:
-        yield _check_price(seen.task, answered, overlap, rows)
+        yield _check_price(seen, answered, overlap, rows)
         yield check_repeated_answers(answered)
         parts = [part for one in answered for part in one.parts]
         yield judge_numbers("grid", find_grids(parts), ON_A_GRID)
@@ -148,14 +151,42 @@ def _check_gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
     return _judge_worst("gradients", longest, len(noisy) * len(asked), ROUNDING)
 
 
+def _check_moments(seen: Transcript, records: Mapping[str, Records]) -> Check:
+    """Check each canary's second moments, and owners' means of them where their records are known.
+
+    The number found is the length of a canary's moments over the bound R^2, or 1 and the error of a
+    mean over R^2.
+    """
+    coordinates = seen.task.coordinates
+    assert coordinates.moments is not None
+    radius = coordinates.moments.radius
+    x, y = make_canaries(coordinates)
+    lengths = []
+    for row in range(len(y)):
+        single: Any = coordinates.oracle(x[row : row + 1], y[row : row + 1])
+        lengths.append(float(np.linalg.norm(single.second_moments(radius))))
+    found = {"": max(lengths) / radius**2}
+    for owner in seen.task.owners:
+        if owner.name in records:
+            moved = records[owner.name][0] @ coordinates.transform
+            short = moved * np.minimum(1.0, radius / np.linalg.norm(moved, axis=1))[:, None]
+            held: Any = owner.records
+            off = held.second_moments(radius) - short.T @ short / len(moved)
+            found[owner.name] = 1 + float(np.linalg.norm(off)) / radius**2
+    return _judge_worst("moments", found, len(y) + len(found) - 1, ROUNDING)
+
+
 def _judge_worst(kind: str, ratios: dict[str, float], tested: int, slack: float) -> Check:
     """Judge the largest ratio of all owners."""
     worst = list(ratios)[int(np.argmax(list(ratios.values())))]
     return judge_ratio(kind, tested, ratios[worst], slack, worst)
 
 
-def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
+def _check_price(
+    seen: Transcript, noisy: Sequence[Answers], overlap: int, rows: int
+) -> Check | None:
     """Check the epsilon of the stated noise, for k rows and kappa equal owners, over the claim."""
+    task = seen.task
     law = law_of(task.mechanism.name, noisy[0].noise.shape[-1])
     if law is None:
         return None
@@ -164,6 +195,7 @@ def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) 
     chance = 1 / float(task.sizes.sum()) if algorithm.one_by_one else 1.0
     bound = 2 * coordinates.gradient_bound / coordinates.rows_per_person
     ratios = {}
+    moments = {one.owner.name: one for one in seen.moments}
     for one in noisy:
         owner = one.owner
         size = owner.records.n_records
@@ -174,7 +206,14 @@ def _check_price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) 
             reach = worst_sums(coordinates).bound
         factors = () if one.factors is None else tuple(one.factors.tolist())
         answering = Answering(claim.rounds, overlap, chance, factors)
-        if task.mechanism.name == "wishart":
+        if moments:
+            released = moments[owner.name].scale * size / rows
+            each = [rows * reach / (one.scale * factor) for factor in factors]
+            traces = task.mechanism.name == "wishart"
+            given = moments_epsilon(
+                coordinates, each, released, claim.delta, traces=traces, overlap=overlap
+            )
+        elif task.mechanism.name == "wishart":
             uses = answering.rounds * overlap
             freedom = wishart_freedom(len(coordinates.centre), task.mechanism.parts)
             given = traces_epsilon(coordinates, one.scale / rows, freedom, uses)

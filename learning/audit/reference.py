@@ -89,6 +89,9 @@ def _record_lines(bounds: Coordinates, x: Array, y: Array) -> Records:
     short = np.minimum(1.0, bounds.radius / np.maximum(lengths, 1e-300))
     a = moved
     limit = np.inf
+    if bounds.moments is not None and bounds.moments.alike:
+        kept = np.minimum(1.0, bounds.moments.radius / np.maximum(lengths, 1e-300))
+        return moved * kept[:, None], (said - y) * kept
     if not bounds.clips_gradients:
         a = moved * short[:, None]
         limit = bounds.target_bound

@@ -23,6 +23,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, Noise
 from learning.training.engine import train
 from learning.training.lots import by_answer
+from learning.training.newton import release_moments
 from learning.training.task import Task
 
 NUMBERS = 40_000  # of each owner's noise: a tenth less noise shows clearly
@@ -108,6 +109,8 @@ class Transcript:
     ledger: the ledger that the training was charged to.
     picks: array (rounds, runs), the records picked among all, where single records answer; -1 where
         unknown.
+    moments: the noise on second moments in the first answer of every owner that adds noise, where
+        they are released beside gradients.
     """
 
     task: Task
@@ -116,6 +119,7 @@ class Transcript:
     furthest: float
     ledger: Ledger
     picks: Array | None = field(default=None, repr=False)
+    moments: tuple[Answers, ...] = ()
 
 
 class WatchedRecords:
@@ -138,6 +142,10 @@ class WatchedRecords:
     @property
     def n_parameters(self) -> int:
         return self.records.n_parameters
+
+    def second_moments(self, radius: float) -> Array:
+        records: Any = self.records
+        return np.asarray(records.second_moments(radius))
 
     def gradient(self, phi: Array) -> Array:
         return self._remember_query(phi, self.records.gradient(phi))
@@ -280,7 +288,11 @@ def watch_training(task: Task) -> Transcript:
     )
     queries = np.array([query for one in records for query in one.queries]).reshape(-1, task.width)
     furthest = max(one.furthest for one in records)
-    return Transcript(task, answers, queries, furthest, ledger, picks)
+    moments: tuple[Answers, ...] = ()
+    if algorithm.moments:
+        answers = tuple(replace(one, laws=("l2",)) for one in answers)
+        moments = tuple(_watch_moments(task, one) for one in task.owners if not one.silent)
+    return Transcript(task, answers, queries, furthest, ledger, picks, moments)
 
 
 def _match_picks(asked: list[Array], records: list[Any]) -> Array:
@@ -386,21 +398,51 @@ def _watch_release(task: Task, owner: Client) -> Answers:
         widths = (moments, task.width)
         laws = ("l2", "l2")
     scale = float(seen.matrix_deviation[0]) / wide
+    numbers = symmetric_numbers(matrix) / scale
     if mechanism.name == "wishart":
-        freedom = wishart_freedom(task.width, mechanism.parts)
-        scale = float(seen.matrix_deviation[0]) * np.sqrt(mechanism.parts / (4 * freedom))
-        laws = ("", "l2")  # of parts that owners add, the law is none that the audit knows
-    if mechanism.name == "wishart" and mechanism.parts == 1:
-        numbers = laplace_numbers(matrix / scale, freedom)
-        widths = (task.width, task.width)
-        laws = ("laplace", "l2")
-    else:
-        numbers = symmetric_numbers(matrix) / scale
+        numbers, scale, law = _lay_out_wishart(mechanism, matrix, float(seen.matrix_deviation[0]))
+        widths = (numbers.shape[1], task.width)
+        laws = (law, "l2")
     noise = np.concatenate([numbers, vector], axis=1) * scale
     largest = float(np.abs(held.xx).max() + np.abs(held.xy).max())
     rounding = EXACT * largest / scale
     counts = (task.runs, task.runs)
     return Answers(owner, noise[None], scale, *counts, widths, rounding=rounding, laws=laws)
+
+
+def _lay_out_wishart(
+    mechanism: Mechanism, matrix: Array, deviation: float
+) -> tuple[Array, float, str]:
+    """Lay Wishart noise (runs, p, p) out as numbers in units of its scale; scale and law."""
+    width = matrix.shape[1]
+    freedom = wishart_freedom(width, mechanism.parts)
+    scale = deviation * float(np.sqrt(mechanism.parts / (4 * freedom)))
+    if mechanism.parts == 1:
+        return laplace_numbers(matrix / scale, freedom), scale, "laplace"
+    # of parts that owners add, the law is none that the audit knows
+    return symmetric_numbers(matrix) / scale, scale, ""
+
+
+def _watch_moments(task: Task, owner: Client) -> Answers:
+    """Watch noise of one scale on the second moments that an owner releases beside its gradient."""
+    bounds = task.coordinates.moments
+    assert bounds is not None
+    released, deviations = release_moments(task, owner)
+    records: Any = owner.records
+    held = records.second_moments(bounds.radius)
+    mechanism = task.mechanism
+    deviation = float(deviations[0])
+    if mechanism.name == "wishart":
+        numbers, scale, law = _lay_out_wishart(mechanism, released - held, deviation)
+    else:
+        count = task.width * (task.width + 1) // 2
+        scale = deviation / float(np.sqrt((count + 1) / mechanism.parts))
+        numbers = symmetric_numbers(released - held) / scale
+        law = "l2"
+    rounding = EXACT * float(np.abs(held).max()) / scale
+    noise = numbers[None] * scale
+    counts = (task.runs, task.runs)
+    return Answers(owner, noise, scale, *counts, rounding=rounding, laws=(law,))
 
 
 def symmetric_numbers(matrix: Array) -> Array:

@@ -21,14 +21,19 @@ from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs, Settings
-from learning.forecast.one_step import TYPICAL, geometric_mean, price_moments
+from learning.forecast.one_step import (
+    TYPICAL,
+    geometric_mean,
+    price_first_moments,
+    price_moments,
+)
 from learning.forecast.planner import (
     Choice,
     Planner,
     bootstrap_in_doubt,
     bootstrap_of,
 )
-from learning.forecast.protocol import design_protocol
+from learning.forecast.protocol import MOMENTS_SHARES, design_protocol
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import stretch_residuals
 from learning.losses.clipping import PARTS, RECORD
@@ -82,6 +87,9 @@ class Way:
         if self.inputs.settings.trains_by.scores:
             mechanism = mechanism.with_moments(TYPICAL, self.inputs.owners.rows_per_person)
             widened = mechanism.beside_moments(TYPICAL) ** 2
+        if self.inputs.settings.trains_by.moments:
+            rows = self.inputs.owners.rows_per_person
+            mechanism = price_first_moments(mechanism, MOMENTS_SHARES[0], rows)
         even = widened * float(mechanism.horizon_factor(horizon)) * self._noise_of(mechanism)
         return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2
 
@@ -308,11 +316,13 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         width=algorithm.answer_width(inputs.n_parameters),
         growth=settings.growth,
         unasked=int(algorithm.stops_short),
-        moments=algorithm.scores,
+        moments=algorithm.scores or algorithm.moments,
         exact=settings.exact,
     )
     found = candidate_mechanisms(settings.mechanism, announced)
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]
+    if algorithm.moments:
+        found = [one for one in found if one.apart]
     if inputs.trust.secure:  # under "best", those that owners can make together
         able = [one.made_by(len(inputs.owners)) for one in found if one.divides]
         found = [inputs.trust.check_divisible(one, len(inputs.owners)) for one in able or found]
@@ -485,7 +495,10 @@ def least_noisy(ways: Sequence[Way]) -> list[Way]:
         settings = rivals[0].inputs.settings
         rounds: Sequence[int] = (1,)
         if settings.trains_by.takes_steps:
-            rounds = ROUNDS if settings.horizon is None else (settings.horizon,)
+            least, most = settings.trains_by.rounds
+            rounds = [one for one in ROUNDS if least <= one <= most]
+            if settings.horizon is not None:
+                rounds = (settings.horizon,)
         places = [(one, growth) for one in rounds for growth in open_growths(settings.growth, one)]
         levels = np.array([[way.noise_level(*place) for place in places] for way in rivals])
         left += [rivals[i] for i in dict.fromkeys(levels.argmin(axis=0).tolist())]

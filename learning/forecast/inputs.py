@@ -250,7 +250,8 @@ class PlanningInputs:
     def public(self) -> PublicSample:
         """The learner's own rows, where it has some, whitened as the algorithm needs it."""
         assert self.sample is not None
-        return self.sample.solved if self.settings.trains_by.scores else self.sample
+        algorithm = self.settings.trains_by
+        return self.sample.solved if algorithm.scores or algorithm.moments else self.sample
 
     @property
     def n_parameters(self) -> int:
@@ -306,7 +307,7 @@ class PlanningInputs:
             If the ball or the clipping radius is left open, or zero is no start for the loss.
         """
         settings = self.settings
-        if settings.trains_by.scores:
+        if settings.trains_by.scores or settings.trains_by.moments:
             where = f"with algorithm {settings.algorithm!r}, whose bounds are chosen on them"
             raise public_rows_error(where, "algorithm")
         if not settings.loss.linear:

@@ -18,7 +18,9 @@ from learning.forecast.weighting import SizeWeighting
 from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.noise import answer_shares
 from learning.progress import ReportWork, count_progress
+from learning.training.newton import GROWTH
 
 RADII = np.geomspace(1.2, 4.6, 9)  # bounds on a record, over the root mean square length
 SCORES = np.geomspace(1.8, 9.0, 11)  # on a score, over that length times residuals' own
@@ -36,9 +38,17 @@ Mean = Callable[..., Any]
 
 def price_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
     """Mechanism with the price of second moments, where records give them with scores."""
+    if coordinates.moments is not None:
+        rows = coordinates.rows_per_person
+        return price_first_moments(mechanism, coordinates.moments.share, rows)
     if coordinates.scores is None:
         return mechanism
     return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)
+
+
+def price_first_moments(mechanism: Mechanism, share: float, rows: int) -> Mechanism:
+    """Mechanism with the price of second moments in the first of two answers."""
+    return mechanism.with_moments(share, rows, float(answer_shares(GROWTH, 2)[0]))
 
 
 def design_one_step(

@@ -16,13 +16,17 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
-from learning.forecast.one_step import design_one_step
+from learning.forecast.one_step import (
+    design_one_step,
+    price_first_moments,
+    price_moments,
+)
 from learning.forecast.planner import bootstrap_in_doubt
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
-from learning.forecast.tail import best_radius
+from learning.forecast.tail import best_radius, stretch_residuals
 from learning.forecast.weighting import Answers, SizeWeighting
-from learning.losses.clipping import RECORD, squared_gradient_bound
+from learning.losses.clipping import RECORD, Moments, squared_gradient_bound
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import count_progress
@@ -43,6 +47,9 @@ REHEARSED_RESAMPLES = 6
 REHEARSED_HORIZONS = (2, 3, 9, 33)
 ROUNDS = 3  # that a radius is chosen for where they are open
 GROWTH = 2.0
+# bounds on a record over the root mean square length, and whether its gradient is shortened alike
+MOMENTS_BOUNDS = ((1.5, True), (2.0, True), (2.5, True), (1.5, False), (2.0, False))
+MOMENTS_SHARES = (0.3, 0.8)  # of the noise on the first gradient
 BALL = 4.0  # the ball, in units of the distance of the optimum from the furthest start
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose noise grows with it and whose solution does not wander
 BALL_OF_STEP = 2.0  # of scores, whose noise does not: one start in 25 is further than all 24
@@ -56,7 +63,8 @@ def design_protocol(
     - By the exact law for squared loss, and by that of the averaged algorithm where another one
       without a law takes steps.
     - By the law of one step for algorithms that release scores (`design_one_step`).
-    - By the tail of public gradients where each record's gradient is clipped (`best_radius`).
+    - By the tail of public gradients where each record's gradient is clipped (`best_radius`); the
+      bounds of second moments beside them by rehearsal.
     - Else by rehearsal: of the averaged algorithm for others that take steps, and of the release
       itself for AdaSSP, which clipping biases more than a few steps.
     """
@@ -76,12 +84,17 @@ def design_protocol(
     ball = settings.theta_max or _furthest_start(moved or bootstrap, whole) * wide
     if algorithm.scores:
         return design_one_step(inputs, mechanism, bootstrap, moved, whole, ball)
+    if algorithm.moments:
+        mechanism = price_first_moments(mechanism, MOMENTS_SHARES[0], whole.rows_per_person)
     by_record = whole.clipping == RECORD and settings.clip is None
     if by_record and loss.linear and algorithm.takes_steps:
         radius = best_radius(inputs.public, whole, _last_noise(inputs, mechanism))
-        return whole.bounded(radius, np.inf, ball)
-    bounds = product(*_bounds_to_rehearse(inputs, whole))
-    choices = [whole.bounded(radius, target, ball) for radius, target in bounds]
+        choices = [whole.bounded(radius, np.inf, ball)]
+    else:
+        bounds = product(*_bounds_to_rehearse(inputs, whole))
+        choices = [whole.bounded(radius, target, ball) for radius, target in bounds]
+    if algorithm.moments:
+        choices = [made for one in choices for made in bound_moments(inputs, one)]
     if len(choices) == 1:
         return choices[0]
     did = count_progress(inputs.progress, "forecasting: choosing bounds", len(choices))
@@ -257,23 +270,37 @@ def _rehearse_bounds(
     inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates
 ) -> float:
     """Relative fitness of the best plan under some bounds, at the reference budgets."""
-    sample = bootstrap.sample
+    trains_by = inputs.settings.trains_by
+    sample = stretch_residuals(bootstrap.sample, choice) if trains_by.moments else bootstrap.sample
     sizes = inputs.owners.sizes.astype(float)
-    takes_steps = inputs.settings.trains_by.takes_steps
+    takes_steps = trains_by.takes_steps and not trains_by.moments
     algorithm = STAND_IN if takes_steps else inputs.settings.algorithm
-    starts = bootstrap.first_samples(REHEARSED_RESAMPLES).start_coordinates(choice)
+    mechanism = price_moments(mechanism, choice)
+    count = DESIGN_RESAMPLES if trains_by.moments else REHEARSED_RESAMPLES
+    starts = bootstrap.first_samples(count).start_coordinates(choice)
     made = sample, starts, sizes, mechanism, algorithm
     rehearsal = Rehearsal.from_sample(*made, seed=inputs.seed)
     level = np.array([reference_noise(inputs, mechanism)])
     most = max(mechanism.horizon or max(REHEARSED_HORIZONS), 2)
-    growth = mechanism.growth or 1.0
+    growth = mechanism.growth or trains_by.growth or 1.0
     lowest = []
-    for rounds in REHEARSED_HORIZONS if takes_steps else [1]:
+    for rounds in REHEARSED_HORIZONS if takes_steps else trains_by.trial_horizons:
         if rounds <= most:
             steps = rehearsal.step_sizes(rounds)
             found = rehearsal.rehearse(rounds, steps, level, repeats=2, growth=growth)
             lowest.append(float(found.mean(axis=(3, 4)).min()))
     return min(lowest)
+
+
+def bound_moments(inputs: PlanningInputs, bounded: Coordinates) -> list[Coordinates]:
+    """List bounds to rehearse of the second moments that owners release with a gradient."""
+    squares = (inputs.public.x @ bounded.transform) ** 2
+    size = float(np.sqrt(squares.sum(axis=1).mean()))
+    spread = float(np.sqrt(squares.var(axis=0).mean() / len(squares)))
+    return [
+        replace(bounded, moments=Moments(reach * size, share, spread, alike))
+        for share, (reach, alike) in product(MOMENTS_SHARES, MOMENTS_BOUNDS)
+    ]
 
 
 def _furthest_start(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
@@ -290,7 +317,7 @@ def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     model together, which lowers the variance.
     """
     settings = inputs.settings
-    rounds = settings.horizon or mechanism.horizon or ROUNDS
+    rounds = settings.horizon or mechanism.horizon or min(ROUNDS, settings.trains_by.rounds[1])
     growth = 1.0
     if settings.trains_by.shares_may_grow:
         growth = mechanism.growth or settings.growth or GROWTH

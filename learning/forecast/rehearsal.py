@@ -44,7 +44,7 @@ FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, ev
 CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
-    *("norm", "noise_bound", "clipping"),
+    *("norm", "noise_bound", "clipping", "moments"),
 )
 
 
@@ -156,9 +156,9 @@ class Rehearsal:
 
     def horizons(self) -> Sequence[int]:
         """Numbers of rounds worth trying."""
-        if self.fine:
-            return FINE_HORIZONS
         algorithm = self.trains_by
+        if self.fine and len(algorithm.trial_horizons) > 1:
+            return FINE_HORIZONS
         return algorithm.coarse_horizons if self.loss.costly else algorithm.trial_horizons
 
     def make_plan(
@@ -177,7 +177,8 @@ class Rehearsal:
     @property
     def fine(self) -> bool:
         """True if gradients of squared loss are clipped: plans are tried on a finer grid."""
-        return self.loss.quadratic and self.starts[0].clipping == RECORD and self.trains_by.exact
+        clipped = self.starts[0].clipping == RECORD
+        return self.loss.quadratic and clipped and self.trains_by.sums_answers
 
     def asks_once(self, horizon: int) -> bool:
         """True if clipped gradients are asked for once: their effect is known exactly."""
@@ -274,8 +275,12 @@ class Rehearsal:
         residuals = moved @ optimum - (self.y - self.x @ coordinates.centre)
         whole = self.loss.derivative(residuals)[:, None] * moved
         if coordinates.scores is None:
-            kept = coordinates.within(whole, coordinates.radius)
-            free = float(np.mean((whole == kept).all(axis=1)))
+            held_to = whole
+            if coordinates.moments is not None:
+                weights = coordinates.moments.weights(coordinates.lengths(moved))
+                held_to = whole * weights[:, None]
+            kept = coordinates.within(held_to, coordinates.radius)
+            free = float(np.mean((held_to == kept).all(axis=1)))
             moves = kept / max(free, 1 / len(whole))
         else:
             short, target = coordinates.records(self.x, self.y)

@@ -290,6 +290,36 @@ class Scores:
         return x * short[..., None], left
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Bounds of second moments that owners release once, beside their first clipped gradient.
+
+    A record counts w = min(1, R^2/|x|^2) in w xx' and in its gradient, before that is clipped, so
+    that the moments are the curvature of what is trained.
+
+    Parameters
+    ----------
+    radius : R, above 0.
+    share : t > 0, of the noise: that on sum xx' has R^2/(c t) times the deviation of that on the
+        sum of half gradients, c their radius.
+    spread : standard deviation of a diagonal entry of the learner's own moments, known from its
+        rows; released and own moments are averaged by their precision.
+    """
+
+    radius: float
+    share: float
+    spread: float
+    alike: bool = True
+
+    def shorten(self, lengths: Array) -> Array:
+        """Factors that shorten records of given lengths (..., n) to the radius."""
+        return self.radius / np.maximum(lengths, self.radius)
+
+    def weights(self, lengths: Array) -> Array:
+        """Weights of the gradients of records of given lengths (..., n)."""
+        return self.shorten(lengths) ** 2 if self.alike else np.ones_like(lengths)
+
+
 def noise_stretch(share: float) -> float:
     """Factor on Gaussian noise on scores for second moments released in the same query.
 
@@ -358,6 +388,7 @@ class PublicCoordinates:
         query.
     scores: bounds of a release of second moments and scores, in place of a bound on targets; None
         elsewhere.
+    moments: bounds of second moments released beside the first gradient; None elsewhere.
     """
 
     centre: Array
@@ -371,6 +402,7 @@ class PublicCoordinates:
     given_bound: float | None = None
     clipping: ClippedBy = PARTS
     scores: Scores | None = None
+    moments: Moments | None = None
 
     @property
     def clips_gradients(self) -> bool:
@@ -395,6 +427,8 @@ class PublicCoordinates:
         # columns stay columns, which lengths are summed over fastest
         order: Literal["C", "F"] = "F" if x.flags.fnc else "C"
         moved = np.matmul(x, self.transform, order=order)
+        if self.moments is not None and self.moments.alike:
+            return self.within(moved, self.moments.radius)
         return moved if self.clips_gradients else self.within(moved, self.radius)
 
     def within(self, points: Array, limit: float) -> Array:
@@ -410,6 +444,10 @@ class PublicCoordinates:
             moved, target = self.loss.working_records(x @ self.transform, said, y)
             return self.scores.records(moved, target, self.lengths(moved), self.radius)
         target = y - said
+        if self.moments is not None:
+            moved = x @ self.transform
+            root = np.sqrt(self.moments.weights(self.lengths(moved)))
+            return moved * root[..., None], target * root
         if not self.clips_gradients:
             target = np.clip(target, -self.target_bound, self.target_bound)
         return self.clip_features(x), target

@@ -225,6 +225,15 @@ class ClippedRecords(LinearRecords):
         np.minimum(falls, limits, out=falls)
         return np.asarray(np.fmax(falls, -limits, out=falls))
 
+    def second_moments(self, radius: float) -> Array:
+        """Mean of aa' over the records, each a no longer than a radius, (p, p)."""
+        total = np.zeros((self.n_parameters, self.n_parameters))
+        for rows in row_blocks(self.n_records):
+            short = self.lines[rows, :-1].astype(np.float64)
+            short *= (radius / np.maximum(np.linalg.norm(short, axis=1), radius))[:, None]
+            total += short.T @ short
+        return total / self.n_records
+
     def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
         """Clipped slopes at t (runs,) of one record each."""
         limits = self.limits[rows].astype(np.float64)

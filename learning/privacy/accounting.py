@@ -19,6 +19,7 @@ Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every 
 
 BISECTIONS = 100
 CHOICES = 4  # dominating pairs of moments and scores where each needs a table of its own
+SEVERAL = 2  # rows, or answers: any number of them beyond one
 MORE_CHOICES = 64  # the same where budgets add
 WIDEST = 24  # numbers in a released answer: beyond it hundreds of draws are rejected for each kept
 
@@ -63,8 +64,11 @@ class Accounting:
         """Name, with the accounting unless that is basic composition."""
         return self.name if self.accounting == "basic" else f"{self.name} ({self.accounting})"
 
-    def with_moments(self, share: float, rows: int = 1) -> Any:
-        """Reprice for second moments released with scores, ``rows`` to a person."""
+    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Any:
+        """Reprice for second moments released with scores, ``rows`` to a person.
+
+        ``part`` is the part of the budget that this answer gets: 1 where it is the only one.
+        """
         return self
 
     def check_horizon(self, horizon: ArrayLike) -> None:
@@ -295,17 +299,19 @@ class L2Facts:
         """p + 1, of a Gamma(p) radius with mean square p (p + 1) and a uniform direction."""
         return self.width + 1.0
 
-    def with_moments(self, share: float, rows: int = 1) -> Any:
+    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Any:
         """Price the mechanism for scores and second moments, each with l2 noise of its own.
 
         Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of
         that on a score, t the share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's,
         2 h/b. Where several rows of a person are replaced, some may move the scores furthest and
-        others the moments, so that only the worst for each is safe.
+        others the moments, so that only the worst for each is safe; and so may the record that
+        moves a later answer furthest. Where further answers follow, ratios of moments are in units
+        of the sum of all answers' ratios, of which this answer has a ``part``.
         """
         moments = self.width * (self.width + 1) // 2
-        factor = share * np.sqrt((moments + 1) / (self.width + 1))
-        distances = self.moment_distances(rows)
+        factor = part * share * np.sqrt((moments + 1) / (self.width + 1))
+        distances = self.moment_distances(rows if part == 1 else SEVERAL)
         pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
         return replace(self, pairs=pairs)  # type: ignore[type-var]
 

@@ -323,8 +323,9 @@ class AccountedL2(L2Noise, CountedComposition):
     growth: g of the shares s_k that ratios are in proportion to (`learning.privacy.noise`); 1 of
         even shares.
     pairs: the parts of one answer as (ratio over r, numbers); where no pair of records is worst for
-        all parts, every choice that dominates some of them. One part of ``width`` numbers at ratio
-        r unless given.
+        all parts, every choice that dominates some of them. The first part is in every answer, in
+        its share; the others are in the first answer alone, at ratios in units of T r. One part of
+        ``width`` numbers at ratio r unless given.
 
     Source: Joseph, Kulesza and Yu, Approximate Differential Privacy of the l2 Mechanism, who bound
         the two tails of the loss of one answer by spherical caps; the closed density, its
@@ -356,7 +357,11 @@ class AccountedL2(L2Noise, CountedComposition):
         if len(pairs) > 1 and answers > 1:
             raise ValueError(f"a choice of pairs is counted in one answer, got {answers} answers")
         each = (self.horizon * answer_shares(self.growth, self.horizon)[:answers]).tolist()
-        return tuple(sum((scale_ratios(parts, share) for share in each), ()) for parts in pairs)
+        return tuple(
+            sum((scale_ratios(parts[:1], share) for share in each), ())
+            + scale_ratios(parts[1:], self.horizon)
+            for parts in pairs
+        )
 
     def parts_of_owners(self, ratios: tuple[float, ...]) -> list[Parts]:
         """List the parts of all answers of owners of given ratios, by choice at every owner."""

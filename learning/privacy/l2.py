@@ -23,6 +23,7 @@ class L2Noise(L2Facts, NoiseLaw):
     share_power = 1.0
     divides = True
     widens = True
+    apart = True
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Draw vectors along the last axis.

@@ -180,6 +180,8 @@ def describe_bounds(coordinates: PublicCoordinates) -> str:
     bounded = f"record {radius!r}, target {float(coordinates.target_bound)!r}"
     if coordinates.clipping == RECORD:
         bounded = f"gradient {radius!r}"
+    if coordinates.moments is not None:
+        bounded += f", {coordinates.moments!r}"
     if coordinates.scores is not None:
         bounded = f"record {radius!r}, {coordinates.scores!r}"
     described = f"{coordinates.norm}-norm: {bounded}, query {float(coordinates.theta_max)!r}"

@@ -80,6 +80,7 @@ class Mechanism(PricedNoise):
     announced_horizons: the horizons tried where noise depends on the horizon in no separable way.
     in_published_bounds: whether the convergence theorems of The Value of Collaboration are about
     it.
+    apart: whether second moments have noise of their own beside that of the gradient.
     single_record: whether answers are gradients of one record.
     """
 
@@ -88,6 +89,7 @@ class Mechanism(PricedNoise):
     compared: ClassVar[bool] = False
     announced_horizons: ClassVar[tuple[int, ...]] = ()
     in_published_bounds: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
     single_record: bool = False
 
     def __init_subclass__(cls) -> None:

@@ -128,16 +128,16 @@ class Wishart(L2):
         """Price the noise for up to so many owners who make it together."""
         return replace(self, makers=owners)
 
-    def with_moments(self, share: float, rows: int = 1) -> Any:
+    def with_moments(self, share: float, rows: int = 1, part: float = 1.0) -> Any:
         """Price the mechanism for scores with l2 noise and second moments with Wishart noise.
 
         Noise on moments whose deviation, on the diagonal, is R^2/(2 h t) of that on a score, t the
         share, has a ratio R^2/b of 2 t sqrt(nu/(p + 1)) times the score's, 2 h/b.
         """
         moments = self.width * (self.width + 1) // 2
-        factor = share * wishart_deviation(self.freedom) / np.sqrt(self.unit_variance)
+        factor = part * share * wishart_deviation(self.freedom) / np.sqrt(self.unit_variance)
         distances = np.ones((1, 2))
-        if self.overlap == rows == 1:
+        if self.overlap == rows == part == 1:
             distances = trace_frontier(self.choices)
         pairs = tuple(((float(s), self.width), (float(m * factor), moments)) for s, m in distances)
         return replace(self, pairs=pairs)

@@ -42,6 +42,7 @@ READ = (
         "share_power",
         "accounting",
         "pairs",
+        "apart",
     ),
     *("delta", "overlap", "horizon", "growth", "largest", "single_record", "but_for"),
     *(

@@ -214,7 +214,7 @@ def release_statistics(task: Task, owner: Client, runs: Sequence[int]) -> NoisyS
     xx = np.tile(records.xx, (len(runs), 1, 1))
     xu = np.tile(records.xy, (len(runs), 1))
     if not owner.silent:
-        on_vector, on_matrix = _draw_release_noise(task, owner, runs)
+        on_vector, on_matrix = draw_release_noise(task, owner, runs)
         added = owner.conduct.noise  # the stated deviations are those of the noise sold
         xx = xx + added * matrix[:, None, None] * on_matrix
         xu = xu + added * vector[:, None] * on_vector
@@ -251,7 +251,7 @@ def release_pilot(task: Task, owner: Client, runs: Sequence[int], share: float) 
     )
 
 
-def _draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
+def draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
     """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric."""
     numbers = np.asarray(runs) % task.draws
     distinct, again = np.unique(numbers, return_inverse=True)

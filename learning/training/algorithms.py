@@ -39,6 +39,8 @@ class Algorithm:
     exact: whether the law of `learning.training.law` holds under squared loss; other trainings are
         rehearsed.
     scores: whether a release holds second moments and scores (`learning.losses.clipping`).
+    moments: whether an owner's first answer holds second moments besides its gradient.
+    growth: of the shares of a budget, where it is no choice.
     published_formulas: whether the paper states a noise formula and a step-size constant.
     theorem: bound of the paper on the excess (`learning.training.bounds`); None without one.
     compared: whether ``algorithm = "best"`` compares it.
@@ -61,6 +63,8 @@ class Algorithm:
     participation: Participation = "all"
     exact: bool = False
     scores: bool = False
+    moments: bool = False
+    growth: float | None = None
     published_formulas: bool = False
     theorem: staticmethod[[BoundInputs], Bound] | None = None
     compared: bool = False
@@ -278,6 +282,7 @@ ALGORITHMS = Algorithms(
         "weighted": "learning.training.weighted:Weighted",
         "adassp": "learning.training.adassp:AdaSSP",
         "one_step": "learning.training.adassp:OneStep",
+        "newton": "learning.training.newton:Newton",
     }
 )
 

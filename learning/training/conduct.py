@@ -109,6 +109,11 @@ class Changed:
         """Changed mean of the gradient over the records: (runs, p) -> (runs, p)."""
         return self.factor * self.records.gradient(phi) + self.shift
 
+    def second_moments(self, radius: float) -> Array:
+        """Mean second moments of the records, times the factor."""
+        held: Any = self.records
+        return np.asarray(self.factor * held.second_moments(radius))
+
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
         """Changed gradient of one record per run, rows (runs,)."""
         single: Any = self.records

@@ -269,14 +269,18 @@ class Learning(Section):
             one = ALGORITHMS[name]
             even = self.growth == OPTIMAL and not one.shares_may_grow
             growth = 1.0 if even else self.growth
+            left = self.growth == OPTIMAL or "growth" not in self.model_fields_set
+            if one.growth is not None and left:
+                growth = one.growth
             for how, decline in product(self._list_clippings(one), self._list_declines(one)):
                 changes = {"growth": growth, "step_decline": decline}
                 yield {"algorithm": name, "clipping": how, **changes}
 
     def _list_declines(self, algorithm: Algorithm) -> Sequence[float | None]:
         """Declines of the step size to compare."""
-        grows = self.algorithm == BEST and self.growth == OPTIMAL and algorithm.shares_may_grow
-        if grows and self.step_decline is None and not algorithm.stops_short:
+        grows = algorithm.shares_may_grow and algorithm.growth is None
+        left = self.algorithm == BEST and self.growth == OPTIMAL and self.step_decline is None
+        if grows and left and not algorithm.stops_short:
             return (None, 0.0)
         return (self.step_decline,)
 
@@ -447,7 +451,7 @@ class Learning(Section):
         if self.delta is None and all(needs_delta(name) for name in able):
             return "Set it, and learning.delta."
         goes_with = [name for name, one in ALGORITHMS.items() if self.mechanism in noise_for(one)]
-        if "mechanism" in self.model_fields_set and len(goes_with) == 1:
+        if "mechanism" in self.model_fields_set and len(goes_with) in (1, 2):
             return f"Set it, or algorithm = {quote_choices(goes_with)}."
         return "Set it."
 
@@ -482,6 +486,11 @@ class Learning(Section):
 
     def _check_growth(self) -> None:
         """Refuse shares that grow where answers must be equal, or that grow too fast."""
+        own = self.trains_by.growth
+        if own is not None:
+            if "growth" in self.model_fields_set and self.growth not in (own, OPTIMAL):
+                raise self._must_be("growth", f"{own:g}", self._says("algorithm"))
+            self.__dict__["growth"] = own
         if self.growth == 1:
             return
         if not self.trains_by.shares_may_grow:
@@ -617,11 +626,14 @@ def noise_for(algorithm: Algorithm) -> list[str]:
 
     "best" where one that is compared is among them.
     """
-    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=algorithm.scores)
+    moments = algorithm.scores or algorithm.moments
+    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=moments)
     able = []
     compared = False
     for name, kinds in MECHANISMS.items():
         fitting = [kind for kind in kinds if kind.suits_settings(asked)]
+        if algorithm.moments:
+            fitting = [kind for kind in fitting if kind.apart]
         if fitting and algorithm.noise_norm in (None, norm_of(name)):
             able.append(name)
             compared |= any(kind.compared for kind in fitting)

@@ -27,10 +27,15 @@ ALGORITHMS = (
     "weighted",
     "adassp",
     "one_step",
+    "newton",
 )
 ONCE = ("adassp", "one_step")
 LOSSES = ("squared", "hinge", "logistic", "network")
-SOLVED = {"adassp": ("squared",), "one_step": ("squared", "hinge", "logistic")}
+SOLVED = {
+    "adassp": ("squared",),
+    "newton": ("squared",),
+    "one_step": ("squared", "hinge", "logistic"),
+}
 PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if loss in SOLVED.get(name, LOSSES)]
 OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests
 # every algorithm under one loss, and every loss under one algorithm

@@ -100,7 +100,7 @@ def test_what_does_not_go_together_is_left_out_of_the_best_and_refused_by_name_o
 
 def test_the_best_without_a_delta_protects_in_every_case(market):
     found = {one.mechanism.name for one in list_open_ways(planning_inputs(*market))}
-    assert found == {"laplace", "l2"} and not any(
+    assert found == {"laplace", "l2", "wishart"} and not any(
         one.mechanism.delta for one in list_open_ways(planning_inputs(*market))
     )
     with_delta = load("three_insurers", [*OPEN, "learning.delta=1e-6"])
@@ -178,6 +178,7 @@ def test_what_others_are_never_worse_than_is_left_out_before_any_rehearsal(marke
         ("averaged", RECORD, 0.5),
         ("sgd2", RECORD, 0.0),
         ("one_step", PARTS, 0.0),
+        ("newton", RECORD, 0.0),
     }
     assert kinds_of_way(left) < kinds_of_way(ways)
     gone = [way for way in ways if way.inputs.settings.trains_by.scores]

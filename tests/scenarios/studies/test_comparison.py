@@ -148,7 +148,10 @@ def test_what_is_on_other_records_is_not_paired(insurers):
         not content["differences"][0]["paired"]
         and content["differences"][0]["learner_by_world"] is None
     )
-    assert "no interval, because records or protocol differ" in render_lines("comparison", "against_first", content)[0]
+    assert (
+        "no interval, because records or protocol differ"
+        in render_lines("comparison", "against_first", content)[0]
+    )
 
 
 def test_a_majority_may_have_no_winner():
