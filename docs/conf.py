@@ -63,13 +63,14 @@ suppress_warnings = [
     "ref.python",  # a type in a docstring is a word, of which several classes may have one
 ]
 myst_heading_anchors = 4
-exclude_patterns = ["docs/gallery/*.ipynb"]  # beside the pages made of the same scripts
+exclude_patterns = ["docs/gallery/*.ipynb", "docs/api/*/modules.rst"]  # made beside pages that are read
 nb_execution_mode = "off"  # notebooks keep their outputs, and `make notebooks` runs them
 
 PACKAGES = "learning", "market", "agents"
 apidoc_modules = [{"path": f"../{one}", "destination": f"docs/api/{one}"} for one in PACKAGES]
 apidoc_separate_modules = True
 autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": True}
+autodoc_default_options["ignore-module-all"] = True  # each class on the page of its own module
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 napoleon_use_param = False
@@ -100,6 +101,9 @@ def rewrite_docstring(app, what, name, item, options, lines):
     for line, below, next_but_one in zip(lines, ahead, ahead[1:], strict=False):
         if below.startswith("---"):
             section = line
+        if line.startswith(">>>") and section not in ("", "Examples"):
+            section = "Examples"
+            written += [section, "-" * len(section)]
         field = FIELD.fullmatch(line)
         if section in ("Parameters", "Attributes") and field and not line.startswith(" "):
             written += [field["names"], f"    {escape(field['text'])}"]

@@ -175,7 +175,8 @@ def test_pairs_are_all_that_the_schema_allows():
                     {
                         "loss": loss,
                         "algorithm": name,
-                        "mechanism": "gaussian",
+                        "mechanism": "l2" if name == "newton" else "gaussian",
+                        "clipping": "record" if name == "newton" else "parts",
                         "delta": 1e-5,
                         "regularisation": 0.1,
                     }

@@ -104,5 +104,5 @@ def test_where_nobody_loses_nobody_leaves(path):
     ],
 )
 def test_markets_that_owners_cannot_leave(path, change):
-    with pytest.raises(InputError, match=r'market.participation: must be "bound" with'):
+    with pytest.raises(InputError, match=r'market.participation: must be "bound" in a scenario with'):
         load(path, [FREE, change])

@@ -218,7 +218,7 @@ def test_an_audit_replaces_persons(path):
         (["data.unit=a year"], "data.unit: must be left out with data.person"),
         (["data.rows_per_person=0"], "data.rows_per_person: must be"),
         (["data.person=nme"], 'data.person: must name a column of the table; found "nme"'),
-        (["owners.report=0.05"], "data.rows_per_person: must be 1 with owners.report"),
+        (["owners.report=0.05"], "data.rows_per_person: must be 1 in a scenario with owners.report"),
         (
             [
                 "learning.algorithm=sgd1",
@@ -226,7 +226,7 @@ def test_an_audit_replaces_persons(path):
                 "learning.delta=1e-6",
                 "learning.regularisation=0.1",
             ],
-            "data.rows_per_person: must be 1 with an algorithm that picks single records",
+            "data.rows_per_person: must be 1 in a scenario with an algorithm that picks single records",
         ),
         (
             [
@@ -235,7 +235,7 @@ def test_an_audit_replaces_persons(path):
                 "learning.delta=1e-6",
                 "learning.accounting=printed",
             ],
-            'data.rows_per_person: must be 1 with learning.accounting = "printed"',
+            'data.rows_per_person: must be 1 in a scenario with learning.accounting = "printed"',
         ),
     ],
 )

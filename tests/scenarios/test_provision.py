@@ -68,11 +68,11 @@ def test_a_public_good_on_page_and_console(given):
         (["owners.model_goes_to=everybody"], 'owners.model_goes_to: must be "sellers" or "all"'),
         (
             [*ALL, "externalities.correlation=0.5"],
-            r'owners.model_goes_to: must be "sellers" with \[externalities\]',
+            r'owners.model_goes_to: must be "sellers" in a scenario with \[externalities\]',
         ),
         (
             [*ALL, "market.participation=free"],
-            'owners.model_goes_to: must be "sellers" with market.participation',
+            'owners.model_goes_to: must be "sellers" in a scenario with market.participation',
         ),
     ],
 )

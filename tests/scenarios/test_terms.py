@@ -150,16 +150,22 @@ def test_root_mean_squared_error_is_promised_measured_and_told():
     optimum = result["forecast"]["optimum"]
     psi = result["forecast"]["relative_fitness"]
     own = result["outside_option"]["relative_fitness"]
-    assert terms["trained"] == pytest.approx(np.sqrt(optimum * (1 + psi)), rel=1e-12)
-    assert terms["outside"] == pytest.approx(np.sqrt(optimum * (1 + own)), rel=1e-12)
+    left = run.planner.measure().shares
+    trained, alone = left.best + left.noise * psi, left.best + left.few * own
+    assert terms["trained"] == pytest.approx(np.sqrt(optimum * trained), rel=1e-12)
+    assert terms["outside"] == pytest.approx(np.sqrt(optimum * alone), rel=1e-12)
     assert learner["gross_value"] == pytest.approx(
         50000 * (terms["outside"] - terms["trained"]), rel=1e-9
     )
     x, y = (
         np.concatenate([getattr(owner, part) for owner in run.data.owners]) for part in ("x", "y")
     )
-    residuals = [np.sqrt(np.mean((x @ theta - y) ** 2)) for theta in run.trained.theta]
-    alone = np.sqrt(np.mean((x @ run.planner.own_model - y) ** 2))
+
+    def error(theta):
+        return np.sqrt(np.mean((np.clip(x @ theta, *left.ends) - y) ** 2))
+
+    residuals = [error(theta) for theta in run.trained.theta]
+    alone = error(run.planner.own_model)
     assert found["trained"]["mean"] == pytest.approx(np.mean(residuals)) and found[
         "outside"
     ] == pytest.approx(alone)
@@ -183,14 +189,17 @@ def test_root_mean_squared_error_is_promised_measured_and_told():
 
 
 def test_a_value_that_is_small_beside_the_error_is_a_straight_line_in_relative_fitness():
-    """Where f* is large and psi small, sqrt(f*(1 + psi)) falls by half sqrt(f*) per unit: the market settles as with that."""
+    """Where f* is large and psi small, sqrt(f*(b + s psi)) falls by about s sqrt(f*/b)/2 per unit: the market settles as with that."""
     scenario = load("three_insurers", [*QUICK, "policy={kind='marginal', share=0.7}", RMSE])
     prepared = prepare(scenario)
     forecast = prepared.planner.forecast
     optimum = prepared.planner.optimum
     curved = carry_out(scenario, prepared, training=False, others=False)
     psi = np.array([forecast.outside, forecast.at(curved.epsilon)])
-    steep = 50000 * np.sqrt(optimum) / (2 * np.sqrt(1 + psi[1]))
+    left = prepared.planner.measure().shares
+    trained = np.sqrt(optimum * (left.best + left.noise * psi[1]))
+    alone = np.sqrt(optimum * (left.best + left.few * psi[0]))
+    steep = 50000 * optimum * left.noise / (2 * trained)
     straight = carry_out(
         change_scenario(scenario, [f"learner.value={steep}"]),
         prepared,
@@ -198,7 +207,7 @@ def test_a_value_that_is_small_beside_the_error_is_a_straight_line_in_relative_f
         others=False,
     )
     np.testing.assert_allclose(curved.epsilon, straight.epsilon, rtol=0.02)
-    told = 50000 * -np.diff(np.sqrt(optimum * (1 + psi)))[0]
+    told = 50000 * (alone - trained)
     assert curved.game.value * (
         curved.game.forecast.outside - curved.game.fitness(curved.epsilon)
     ) == pytest.approx(told)
@@ -284,9 +293,7 @@ def test_design_and_comparison_tell_the_error_that_counts(write):
     found = design_part(design_scenario(scenario, kinds=["proportional"]))
     best = found["policies"][0]
     terms = found["chosen"]["learner"]["terms"]
-    optimum = found["chosen"]["forecast"]["optimum"]
-    psi = np.array([found["outside"], best["relative_fitness"]])
-    worth = 2000 * -np.diff(np.sqrt(optimum * (1 + psi)))[0]
+    worth = 2000 * (terms["outside"] - terms["trained"])
     assert (
         found["chosen"]["learner"]["surplus"] == pytest.approx(worth - best["payments"])
         and terms["trained"] < terms["outside"]

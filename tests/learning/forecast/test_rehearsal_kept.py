@@ -12,7 +12,7 @@ from learning.forecast.calibration import calibrate
 from learning.forecast.inputs import Settings
 from learning.forecast.kept import source_identity
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.clipping import Scores
+from learning.losses.clipping import Moments, Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES, as_loss
 from learning.privacy.laplace import Laplace
@@ -45,6 +45,7 @@ CHANGES = {
     "a world's scores": lambda of: replace(
         of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)
     ),
+    "a world's moments": lambda of: changed_world(of, moments=Moments(1.0, 1.0, 0.1)),
     "a world's clipping": lambda of: changed_world(of, clipping="record"),
     "given_bound": lambda of: replace(
         of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)
@@ -160,7 +161,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "loss",
         "rows_per_person",
     }
-    bounds |= {"given_bound", "clipping", "scores"}
+    bounds |= {"given_bound", "clipping", "scores", "moments"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 

@@ -151,7 +151,7 @@ def test_the_command_answers_first(folder, dpmarket):
     )
     assert status == 0
     first = out.splitlines()[0]
-    assert first.startswith("To reach an error of at most") and "North" in first
+    assert first.startswith("To reach an error that is at most") and "North" in first
     assert "run it: dpmarket run" in out
 
 
