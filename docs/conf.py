@@ -63,7 +63,7 @@ suppress_warnings = [
     "ref.python",  # a type in a docstring is a word, of which several classes may have one
 ]
 myst_heading_anchors = 4
-exclude_patterns = ["docs/gallery/*.ipynb", "docs/api/*/modules.rst"]  # made beside pages that are read
+exclude_patterns = ["docs/gallery/*.ipynb", "docs/api/*/modules.rst"]  # made beside others
 nb_execution_mode = "off"  # notebooks keep their outputs, and `make notebooks` runs them
 
 PACKAGES = "learning", "market", "agents"
