@@ -80,6 +80,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "notebooks/gallery",
     "gallery_dirs": "docs/gallery",
     "filename_pattern": ".*",
+    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),
     "download_all_examples": False,
     "min_reported_time": 60,
 }
