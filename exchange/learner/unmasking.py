@@ -96,7 +96,7 @@ def unmask_total(contract: Contract, used: Sequence[Used]) -> Words:
 
 
 def _find_secret(contract: Contract, name: str, shares: Mapping[str, str], stated: str) -> bytes:
-    """Combine owners' shares to the seed or the masking key that an owner stated the sign of."""
+    """Combine shares to the seed or masking key whose digest or public part its owner stated."""
     agreed = contract.aggregation
     assert agreed is not None
     points = {contract.names.index(one) + 1: bytes.fromhex(text) for one, text in shares.items()}
