@@ -51,7 +51,9 @@ from learning.canonical import encode_canonical, parse_canonical, read_bytes, sh
 from learning.data.encoding import Encoder, read_encoder
 from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
-from learning.losses.clipping import SLOPES, PublicCoordinates, Scores
+from learning.losses.clipping import PublicCoordinates
+from learning.losses.moment_bounds import Scores
+from learning.losses.slopes import SLOPES
 from learning.privacy.accounting import (
     Accounting,
     GaussianAccounting,

@@ -184,7 +184,8 @@ class TrainingTerms(Form):
 
 class SumsTerms(Form):
     """Bounds where owners release sums, once: that on a score, the share of the noise that second
-    moments get, and whether a record has one weight in both (`learning.losses.clipping.Scores`)."""
+    moments get, and whether a record has one weight in both
+    (`learning.losses.moment_bounds.Scores`)."""
 
     bound: Positive
     share: Positive

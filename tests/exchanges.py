@@ -17,7 +17,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.release_sums import flatten_moments
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
-from learning.training.adassp import release_statistics
+from learning.training.noisy_statistics import release_statistics
 
 NOISE = {"laplace": ("basic", 1), "gaussian": ("zcdp", 2), "l2": ("basic", 2)}  # accounting, norm
 START = [0.1, -0.2, 0.05, 0.0]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from populations import generated
 
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.randomness import Streams
 from learning.training.client import make_clients

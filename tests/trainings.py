@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from learning.losses.clipping import RECORD, Moments
+from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Moments
 from learning.privacy.l2 import L2
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import MECHANISMS, candidate_mechanisms, norm_of

@@ -14,24 +14,19 @@ import numpy as np
 
 from exchange.contract import Contract
 from exchange.learner.noise import noise_of
+from exchange.learner.sorting import Came, sort_answers
 from exchange.learner.sums import gather_sums, sums_noise
 from exchange.learner.sums_suspicions import find_sums_suspicions
 from exchange.learner.suspicions import Sold, Told, find_suspicions
 from exchange.learner.unmasking import gather_total, masked_owners, total_deviations
 from exchange.messages import (
-    SECURE_FORMS,
     Answer,
     Closing,
-    Gradient,
-    Masked,
     Query,
-    Sums,
 )
-from exchange.widths import answer_lengths, expected_lengths
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.privacy.release import LIMIT
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN
 from learning.training.descent import GrowthCheck, Walk
@@ -39,7 +34,6 @@ from learning.training.plan import Plan
 from learning.training.task import Task
 
 Used = Mapping[str, Answer]  # owner -> the answer that counts, in the order of the contract
-Came = Mapping[str, Sequence[Answer]]  # owner -> its answers to one question: one, unless it cheats
 SAME = 1e-9  # relative difference of points that is rounding, of two processors
 UNTOUCHED = "Put back the files as they were; nothing was written."
 
@@ -352,79 +346,6 @@ def _place(round: int) -> str:
 
 
 # Answers
-
-
-def sort_answers(
-    contract: Contract, queries: Sequence[Query], answers: Sequence[Answer]
-) -> tuple[list[Came], list[Told]]:
-    """Sort answers by question, owners in the order of the contract, with notices about the rest.
-
-    Parameters
-    ----------
-    contract: the contract.
-    queries: the questions of rounds 1, 2 ...
-    answers: in any order; the same one may have come twice.
-    """
-    came: list[dict[str, dict[str, Answer]]] = [{} for _ in queries]
-    told = []
-    for answer in answers:
-        fault = _find_fault(contract, queries, answer)
-        if fault is not None:
-            told.append(Told(answer.owner, answer.round, *fault))
-        else:
-            came[answer.round - 1].setdefault(answer.owner, {})[answer.digest] = answer
-    ordered: list[Came] = [
-        {name: [*one[name].values()] for name in contract.names if name in one} for one in came
-    ]
-    return ordered, told
-
-
-def _find_fault(
-    contract: Contract, queries: Sequence[Query], answer: Answer
-) -> tuple[str, str] | None:
-    """Find the kind and words of an answer's fault; None where it belongs to a question."""
-    if answer.contract != contract.digest:
-        return "contract", f"is of another contract, {answer.contract[:16]}"
-    if answer.owner not in contract.names:
-        return "owner", "comes from nobody in the contract"
-    if answer.round > len(queries):
-        return "query", "answers a question that was not asked"
-    query = queries[answer.round - 1]
-    if answer.query != query.digest:
-        return "query", f"answers another question, {answer.query[:16]}"
-    if answer.owner not in query.asked:
-        return "not asked", "is not used: the exchange had gone on without this owner"
-    return _find_misfit(contract, answer)
-
-
-def _find_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
-    """Find the fault of an answer's content."""
-    if contract.aggregation is not None:
-        return _find_secure_misfit(contract, answer)
-    form, other = (Sums, "a gradient") if contract.sums else (Gradient, "sums")
-    if not isinstance(answer, form):
-        return "form", f"has another form than was asked for: {other}"
-    asked = expected_lengths(form, len(contract.bounds.start))
-    given = answer_lengths(answer)
-    if given != asked:
-        return "width", f"has {_lengths(given)} numbers, not {_lengths(asked)}"
-    if contract.sums and np.abs(answer.numbers).max() > LIMIT:
-        return "size", f"has numbers beyond {LIMIT:g}"
-    return None
-
-
-def _find_secure_misfit(contract: Contract, answer: Answer) -> tuple[str, str] | None:
-    """Find the fault of an answer's content under secure aggregation."""
-    if type(answer) is not SECURE_FORMS[answer.round - 1]:
-        return "form", "has another form than was asked for"
-    asked = sum(expected_lengths(Sums, len(contract.bounds.start)))
-    if isinstance(answer, Masked) and len(answer.masked) != asked:
-        return "width", f"has {len(answer.masked)} numbers, not {asked}"
-    return None
-
-
-def _lengths(lengths: Sequence[int]) -> str:
-    return " and ".join(map(str, lengths))
 
 
 def _settled_answers(

@@ -12,7 +12,7 @@ from exchange.messages import Answer, Sums
 from exchange.terms import OwnerTerms
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.training.adassp import release_deviations
+from learning.training.noisy_statistics import release_deviations
 from learning.training.sums import ReleasedSums
 
 

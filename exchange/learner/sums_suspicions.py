@@ -14,7 +14,7 @@ itself (`exchange.learner.suspicions`).
 Where noise is wider than sums can be, as of few records or small budgets, no sums are impossible.
 
 Source: ours; largest eigenvalue of symmetric Gaussian noise: Sudakov-Fernique and concentration, as
-    in `learning.training.adassp.adaptive_damping`; l2 noise is Gaussian given its length.
+    in `learning.training.noisy_solving.adaptive_damping`; l2 noise is Gaussian given its length.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.adassp import NoisyStatistics, release_statistics
 from learning.training.algorithms import ALGORITHMS, DEFAULT, Algorithm
 from learning.training.client import Client, make_clients
+from learning.training.noisy_statistics import NoisyStatistics, release_statistics
 from learning.training.plan import Plan
 from learning.training.task import Task
 

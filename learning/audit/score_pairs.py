@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 
 ACROSS = (0.0, *np.geomspace(0.3, 1e3, 15))  # of a record, in radii, across the start
 TOLD = np.linspace(-16.0, 16.0, 65)  # t of a record at the start
@@ -24,7 +24,7 @@ def search_score_pairs(coordinates: Coordinates, scores: Scores) -> tuple[Array,
     """Search two records that move (c sum ux, sum xx') furthest, c = R^2/(2 h t), t the share.
 
     The first lies along one direction across the start, the second opposite to it or at the angle
-    of the proof (`learning.losses.clipping.noise_stretch`).
+    of the proof (`learning.losses.moment_bounds.noise_stretch`).
 
     Returns
     -------

@@ -18,12 +18,12 @@ from learning.losses.statistics import SquaredStatistics
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.adassp import release_statistics
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, Noise
 from learning.training.engine import train
 from learning.training.lots import by_answer
 from learning.training.newton import release_moments
+from learning.training.noisy_statistics import release_statistics
 from learning.training.task import Task
 
 NUMBERS = 40_000  # of each owner's noise: a tenth less noise shows clearly

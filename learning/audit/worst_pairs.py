@@ -22,10 +22,11 @@ from learning.audit.label_pairs import (
 )
 from learning.audit.reference import each_gradient
 from learning.audit.score_pairs import search_score_pairs
-from learning.losses.clipping import Scores, noise_stretch, worst_cosine
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores, noise_stretch
 from learning.losses.network import Network
-from learning.training.adassp import balance_factor, release_sensitivity
+from learning.losses.slopes import worst_cosine
+from learning.training.noisy_statistics import balance_factor, release_sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
 UNITS = 8  # of a network that are singled out: those that weigh most
@@ -206,10 +207,10 @@ def worst_sums(coordinates: Coordinates) -> Pair:
 
     For (sum xx', c sum xu), the records have full length and opposite targets, and lie at the angle
     of the proof: the cosine between them is min(1, k/2), k = (c Y/B)^2
-    (`learning.training.adassp.release_sensitivity`). For second moments and scores, the scores are
-    opposite; the records are a long one and a short one, or two long ones at the angle of the proof
-    (`learning.losses.clipping.noise_stretch`), whichever move the weighted sums further. Of labels
-    they are searched (`learning.audit.score_pairs`). There is no query.
+    (`learning.training.noisy_statistics.release_sensitivity`). For second moments and scores, the
+    scores are opposite; the records are a long one and a short one, or two long ones at the angle
+    of the proof (`learning.losses.moment_bounds.noise_stretch`), whichever move the weighted sums
+    further. Of labels they are searched (`learning.audit.score_pairs`). There is no query.
     """
     coordinates = replace(coordinates, rows_per_person=1)
     if coordinates.scores is not None:

@@ -20,7 +20,8 @@ from learning.forecast.gain_seen import (
     to_coordinates,
 )
 from learning.forecast.public_sample import PublicSample
-from learning.training.adassp import NoisyStatistics, invert_held, release_statistics
+from learning.training.noisy_solving import invert_held
+from learning.training.noisy_statistics import NoisyStatistics, release_statistics
 from learning.training.task import Task
 
 DRAWS = 2000

@@ -12,14 +12,9 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.public_sample import PublicSample
-from learning.training.adassp import (
-    NUMBERS_HELD,
-    NoisyStatistics,
-    invert_held,
-    release_pilot,
-    release_statistics,
-    solve_newton_step,
-)
+from learning.training.adassp import NUMBERS_HELD
+from learning.training.noisy_solving import invert_held, solve_newton_step
+from learning.training.noisy_statistics import NoisyStatistics, release_pilot, release_statistics
 from learning.training.sums import ReleasedSums
 from learning.training.task import Task
 

@@ -24,7 +24,7 @@ from learning.forecast.own_check import (
 )
 from learning.forecast.public_sample import PublicSample, affordable_count
 from learning.privacy.mechanism import Mechanism
-from learning.training.adassp import invert_held
+from learning.training.noisy_solving import invert_held
 from learning.training.sums import ReleasedSums
 
 LEVEL = 0.95  # of the interval of the spread

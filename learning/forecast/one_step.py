@@ -15,8 +15,8 @@ from learning.forecast.inputs import PlanningInputs, unbounded_error
 from learning.forecast.prediction import NOTHING
 from learning.forecast.public_sample import PublicSample, affordable_count, thin_out
 from learning.forecast.weighting import SizeWeighting
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
 from learning.progress import ReportWork, count_progress

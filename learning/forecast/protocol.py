@@ -26,8 +26,10 @@ from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import best_radius, stretch_residuals
 from learning.forecast.weighting import Answers, SizeWeighting
-from learning.losses.clipping import RECORD, Moments, squared_gradient_bound
+from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Moments
+from learning.losses.slopes import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
 from learning.progress import count_progress
 from learning.training.descent import Averaged

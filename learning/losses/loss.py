@@ -17,7 +17,7 @@ import scipy
 
 from learning.arrays import Array
 from learning.declaration import Declaration
-from learning.losses.clipping import PublicCoordinates, Slopes
+from learning.losses.clipping import PublicCoordinates
 from learning.losses.records import (
     ClippedRecords,
     GradientOracle,
@@ -25,6 +25,7 @@ from learning.losses.records import (
     join_parts,
     row_blocks,
 )
+from learning.losses.slopes import Slopes
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks

@@ -16,9 +16,9 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
-from learning.losses.clipping import HingeSlopes, LogisticSlopes
 from learning.losses.loss import Loss
 from learning.losses.records import row_blocks
+from learning.losses.slopes import HingeSlopes, LogisticSlopes
 from learning.spool import allocate_like
 
 RELATIVE_GAP = 1e-8  # of a certified optimum

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.losses.clipping import Slopes
+from learning.losses.slopes import Slopes
 from learning.losses.statistics import SquaredStatistics
 from learning.threads import over_blocks
 

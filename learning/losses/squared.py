@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.losses.clipping import PublicCoordinates, SquaredSlopes
+from learning.losses.clipping import PublicCoordinates
 from learning.losses.loss import Loss, TrainingCost, sum_records
 from learning.losses.records import GradientOracle, in_batches, stack_by_size
+from learning.losses.slopes import SquaredSlopes
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 
 

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.clipping import distance_frontier
+from learning.losses.moment_bounds import distance_frontier
 from learning.privacy.claims import EVERYONE, REPLACE, Claim, bound_belief
 
 Parts = tuple[tuple[float, int], ...]  # (ratio, numbers in an answer) of every answer

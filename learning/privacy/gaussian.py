@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
-from learning.losses.clipping import noise_stretch
+from learning.losses.moment_bounds import noise_stretch
 from learning.privacy.accounting import (
     BISECTIONS,
     GaussianAccounting,

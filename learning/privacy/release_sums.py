@@ -2,7 +2,7 @@
 
 An owner's answer is the vector (sum w u x, sum w xx') over its records at the public model, the
 second part in coordinates that keep its Frobenius norm: the diagonal, then sqrt(2) times the upper
-triangle. A record has |w xx'| <= R^2 and |w u x| <= h (`learning.losses.clipping.Scores`).
+triangle. A record has |w xx'| <= R^2 and |w u x| <= h (`learning.losses.moment_bounds.Scores`).
 
 Gaussian noise is drawn for one vector, (score, c moments) with c = 2 h t/R^2, by OpenDP's discrete
 Gaussian sampler. The vector moves by at most 2 h stretch(t) (`noise_stretch`), and OpenDP's map
@@ -42,7 +42,8 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.losses.clipping import PublicCoordinates, noise_stretch
+from learning.losses.clipping import PublicCoordinates
+from learning.losses.moment_bounds import noise_stretch
 from learning.privacy.accounting import Accounting, L2Accounting
 from learning.privacy.secure_noise import (
     FINE,

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.clipping import PARTS, RECORD, ClippedBy, Slopes
+from learning.losses.clipping import PARTS, RECORD, ClippedBy
+from learning.losses.slopes import Slopes
 from learning.registry import Registry
 
 if TYPE_CHECKING:

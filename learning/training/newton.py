@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.clipping import RECORD, ClippedBy, Slopes
-from learning.training.adassp import draw_release_noise, invert_held
+from learning.losses.clipping import RECORD, ClippedBy
+from learning.losses.slopes import Slopes
 from learning.training.algorithms import Algorithm
 from learning.training.client import Client
 from learning.training.descent import GrowthCheck, Walk, iterate_noise, noise_in_gradients
+from learning.training.noisy_solving import invert_held
+from learning.training.noisy_statistics import draw_release_noise
 from learning.training.task import Task, Trajectory
 
 GROWTH = 5.0  # of the second answer's share of a budget over the first

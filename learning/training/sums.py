@@ -14,13 +14,9 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
-from learning.training.adassp import (
-    NUMBERS_HELD,
-    NoisyStatistics,
-    draw_unit_noise,
-    release_statistics,
-    solve_newton_step,
-)
+from learning.training.adassp import NUMBERS_HELD
+from learning.training.noisy_solving import solve_newton_step
+from learning.training.noisy_statistics import NoisyStatistics, draw_unit_noise, release_statistics
 from learning.training.task import Task
 
 

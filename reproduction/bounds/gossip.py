@@ -7,7 +7,7 @@ import pandas as pd
 
 from learning.arrays import Array
 from learning.privacy.laplace import Laplace
-from learning.training.bounds import gossip_gap
+from learning.training.inequalities import gossip_gap
 from learning.training.plan import Plan
 from reproduction.bounds.problems import (
     Run,

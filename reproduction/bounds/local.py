@@ -13,7 +13,7 @@ import pandas as pd
 
 from learning.arrays import Array
 from learning.privacy.published_noise import PublishedNoise
-from learning.training.bounds import descent_path
+from learning.training.inequalities import descent_path
 from learning.training.plan import Plan
 from reproduction.bounds.problems import (
     SURE,

@@ -45,7 +45,7 @@ from learning.privacy.registry import Registry
 from learning.privacy.release import bare_answer
 from learning.privacy.release_sums import flatten_moments
 from learning.privacy.wrapped import SharedNoise
-from learning.training.adassp import release_statistics
+from learning.training.noisy_statistics import release_statistics
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

@@ -17,8 +17,8 @@ from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.losses.network import Network, draw_start
 from learning.privacy.accounting import gaussian_delta
 from learning.privacy.composition import AccountedLaplace
@@ -27,7 +27,7 @@ from learning.privacy.guarantees import guarantee_answers, measure_profile
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
-from learning.training import adassp as one_shot
+from learning.training import noisy_statistics as one_shot
 
 DRAWS = 2000
 WIDTH = 4

@@ -14,8 +14,8 @@ from learning.audit.canaries import compare_canary_pairs, make_canaries
 from learning.audit.checks import check_training
 from learning.audit.reference import compare_records
 from learning.audit.transcript import watch_training
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.losses.network import Network, draw_start
 from learning.privacy.composition import AccountedL2, AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian
@@ -25,8 +25,8 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.privacy.wishart import Wishart
 from learning.randomness import Streams
-from learning.training import adassp as one_shot
 from learning.training import engine, sgd1
+from learning.training import noisy_statistics as one_shot
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, group_owners, make_clients
 from learning.training.descent import Walk
@@ -331,7 +331,7 @@ def test_an_engine_that_never_projects_is_noticed(monkeypatch):
 def test_sensitivities_counted_by_half_are_noticed(monkeypatch):
     """What moves by at most G when a record is added moves by 2 G when one is replaced; of sums released at once too."""
     monkeypatch.setattr(
-        "learning.losses.clipping.squared_gradient_bound", lambda *bounds: np.float64(5.0)
+        "learning.losses.slopes.squared_gradient_bound", lambda *bounds: np.float64(5.0)
     )
     assert "sensitivity" in failing(training())
     whole = one_shot.release_sensitivity
@@ -582,5 +582,5 @@ def test_noise_that_part_of_the_moments_lacks_is_noticed(monkeypatch, lost):
         return noise
 
     monkeypatch.setattr(Wishart, "draw_release", draw_less)
-    monkeypatch.setattr("learning.training.adassp.KEPT", 0)  # no other test's noise
+    monkeypatch.setattr("learning.training.noisy_statistics.KEPT", 0)  # no other test's noise
     assert failing(task) & {"noise", "parts", "zeros", "tails"}

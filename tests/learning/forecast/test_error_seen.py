@@ -9,7 +9,7 @@ from releases import BOUNDED, WHOLE, P, market
 
 from learning.forecast.error_seen import clipped_moves, see_error
 from learning.forecast.public_sample import PublicSample
-from learning.losses.clipping import Scores
+from learning.losses.moment_bounds import Scores
 from learning.privacy.l2 import L2
 from learning.training.engine import train
 

@@ -15,12 +15,12 @@ from learning.forecast.gain_seen import (
     see_gain_of_sums,
 )
 from learning.forecast.public_sample import PublicSample
-from learning.losses.clipping import Scores
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
-from learning.training.adassp import release_statistics
 from learning.training.client import make_clients
 from learning.training.engine import train
+from learning.training.noisy_statistics import release_statistics
 from learning.training.sums import released_runs, released_sums
 
 MECHANISM = Gaussian(1e-6, "pld")

@@ -16,7 +16,7 @@ from learning.forecast.likeness import (
     spread_of_optima,
 )
 from learning.forecast.public_sample import PublicSample
-from learning.losses.clipping import Scores
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.randomness import Streams

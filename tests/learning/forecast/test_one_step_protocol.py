@@ -15,9 +15,9 @@ from learning.forecast.one_step import (
 )
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.clipping import Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
+from learning.losses.moment_bounds import Scores, noise_stretch
 from learning.privacy.gaussian import Gaussian
 from learning.progress import ignore_work
 

@@ -21,8 +21,8 @@ from learning.forecast.possible import (
 from learning.forecast.prediction import Prediction, law_fitness
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.clipping import Scores
 from learning.losses.losses import as_loss
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace

@@ -8,8 +8,9 @@ from rehearsals import REGULARISATION, WEIGHTS, population, stage
 
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
-from learning.losses.clipping import PARTS, RECORD, Scores
+from learning.losses.clipping import PARTS, RECORD
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace

@@ -17,9 +17,10 @@ from learning.forecast.tail import (
     fresh_gradients,
     stretch_residuals,
 )
-from learning.losses.clipping import RECORD, Scores
+from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates, whitening_transform
 from learning.losses.losses import as_loss
+from learning.losses.moment_bounds import Scores
 
 RNG = np.random.default_rng(1)
 

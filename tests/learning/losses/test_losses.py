@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from populations import generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.losses.clipping import squared_gradient_bound
 from learning.losses.loss import Loss
+from learning.losses.slopes import squared_gradient_bound
 from learning.losses.squared import Fitness
 from learning.losses.statistics import SquaredStatistics, squared_statistics
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from learning.losses.clipping import Scores, distance_frontier, noise_stretch
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores, distance_frontier, noise_stretch
 from learning.privacy.composition import AccountedL2
 from learning.privacy.l2 import L2
 

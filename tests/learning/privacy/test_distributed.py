@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from learning.losses.clipping import PublicCoordinates, Scores
+from learning.losses.clipping import PublicCoordinates
+from learning.losses.moment_bounds import Scores
 from learning.privacy.distributed import (
     BITS,
     NoisePart,

@@ -9,7 +9,7 @@ from sizes import sized
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.wishart import Wishart
-from learning.training.adassp import release_pilot, release_statistics
+from learning.training.noisy_statistics import release_pilot, release_statistics
 
 WIDTHS = (3, 6)
 FACTOR = 3.0

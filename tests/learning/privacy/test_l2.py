@@ -6,7 +6,8 @@ from scipy.stats import gamma, kstest
 
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
-from learning.training.adassp import FAILURE, AdaSSP, adaptive_damping
+from learning.training.adassp import AdaSSP
+from learning.training.noisy_solving import FAILURE, adaptive_damping
 
 SIZES = np.array([50, 30])
 BOUND = 2.7

@@ -21,9 +21,9 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import bare_answer, release
 from learning.privacy.release_terms import ReleaseTerms
 from learning.randomness import Streams
-from learning.training.adassp import release_deviations
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import make_clients
+from learning.training.noisy_statistics import release_deviations
 from learning.training.plan import Plan
 from learning.training.task import Task
 

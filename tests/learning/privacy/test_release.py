@@ -13,8 +13,8 @@ from sizes import sized
 from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
-from learning.losses.clipping import Scores
 from learning.losses.coordinates import Coordinates
+from learning.losses.moment_bounds import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
 from learning.privacy.accounting import zcdp_distance

@@ -11,9 +11,10 @@ from scipy.stats import chi2, gamma, kstest, norm
 
 from exchange.learner.sums import unflatten_moments
 from learning.errors import InputError
-from learning.losses.clipping import SLOPES, Scores
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
+from learning.losses.moment_bounds import Scores
+from learning.losses.slopes import SLOPES
 from learning.privacy import release_sums
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
@@ -22,7 +23,7 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import bare_answer, release
 from learning.privacy.release_sums import flatten_moments
 from learning.privacy.release_terms import ReleaseTerms
-from learning.training.adassp import release_deviations
+from learning.training.noisy_statistics import release_deviations
 
 __all__ = ["fixed_noise"]
 

@@ -12,17 +12,15 @@ from learning.privacy.accounting import zcdp_distance
 from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.adassp import (
-    FAILURE,
-    AdaSSP,
-    adaptive_damping,
+from learning.training.adassp import AdaSSP
+from learning.training.client import make_clients
+from learning.training.noisy_solving import FAILURE, adaptive_damping, solve_damped
+from learning.training.noisy_statistics import (
     balance_factor,
     release_deviations,
     release_sensitivity,
     release_statistics,
-    solve_damped,
 )
-from learning.training.client import make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 

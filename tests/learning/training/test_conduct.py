@@ -9,8 +9,8 @@ from trainings import task
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.training import ALGORITHMS, train
-from learning.training.adassp import release_statistics
 from learning.training.conduct import HONEST, Conduct
+from learning.training.noisy_statistics import release_statistics
 
 
 @pytest.fixture(params=ALGORITHMS.values(), ids=lambda algorithm: algorithm.name)

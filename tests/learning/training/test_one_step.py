@@ -7,12 +7,13 @@ import pytest
 from populations import generated
 from releases import BOUNDED, WHOLE, P, market
 
-from learning.losses.clipping import Scores, noise_stretch
+from learning.losses.moment_bounds import Scores, noise_stretch
 from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import exact_distance
 from learning.privacy.laplace import Laplace
-from learning.training.adassp import OneStep, release_deviations, release_statistics
+from learning.training.adassp import OneStep
 from learning.training.engine import train
+from learning.training.noisy_statistics import release_deviations, release_statistics
 
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.3])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from learning.audit.score_pairs import search_score_pairs
-from learning.losses.clipping import LEAST_CURVATURE, Scores, noise_stretch
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.losses.margin import SmoothedHinge
+from learning.losses.moment_bounds import Scores, noise_stretch
+from learning.losses.slopes import LEAST_CURVATURE
 from learning.privacy.gaussian import Gaussian
 from learning.randomness import Streams
 from learning.training.client import make_clients

@@ -7,13 +7,8 @@ import pytest
 
 from learning.privacy.laplace import Laplace
 from learning.training.algorithms import ALGORITHMS
-from learning.training.bounds import (
-    BoundInputs,
-    asynchronous_terms,
-    averaged_bound,
-    descent_path,
-    gossip_gap,
-)
+from learning.training.bounds import BoundInputs, asynchronous_terms
+from learning.training.inequalities import averaged_bound, descent_path, gossip_gap
 from learning.training.law import (
     along_the_way,
     bias_and_gain,

@@ -1,0 +1,221 @@
+"""Slopes of the losses, and the bounds on gradients that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from learning.arrays import Array
+
+KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
+LEAST_CURVATURE = 1e-12  # of a record in a Newton step
+
+
+def worst_cosine(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
+    """Cosine of the angle d between the query and the records whose gradients differ most.
+
+    The records are B (cos d, +-sin d), of one target.
+
+    cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), A = theta_max B: from 0, where nothing is predicted, to
+    1/sqrt(2) without targets. Parameters as in `squared_gradient_bound`, which holds the proof.
+    """
+    radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
+    reach = ball * radius
+    whole = target + np.hypot(target, np.sqrt(8) * reach)
+    inside = np.full(np.shape(whole), 0.5)  # any angle, without bounds or between zeros
+    return np.divide(2 * reach, whole, out=inside, where=(whole > 0) & np.isfinite(whole))
+
+
+def squared_gradient_bound(
+    radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike, norm: int = 1
+) -> Array:
+    """Half the largest distance between two records' gradients: the Xi or G of the noise.
+
+    The gradient of (u - phi'x)^2 is -2 u x + 2 (phi'x) x, with |phi'x| <= A = theta_max B and |u|
+    <= Y.
+
+    Norm 1: Xi = 2 (A + Y) B, the largest gradient; two of them attain twice that. Norm 2: G = 2 B
+    sin d (Y + A cos d), cos d as in `worst_cosine`: attained, and 0.866 to 1 times (A + 2 Y) B.
+
+    Proof for norm 2. The distance is convex in phi and in each target, hence largest at |phi| =
+    theta_max and targets +-Y; as (x, u) and (-x, -u) have one gradient, both may be -Y. Then half
+    the gradients are B (Y + A c) v, with v = x/B, |v| <= 1, and c its part along phi. Opposite
+    parts across phi are worst, so a plane will do. There v = (cos t, sin t) draws a curve, a
+    limacon, and shorter v stay in its hull: where cos t >= -Y/(2 A) they lie between 0 and the
+    curve, else no further than -Y^2/(4 A) along phi, between the two points of the curve that lie
+    so far. A hull is as wide as its curve. In complex numbers that is Y e^it + A (1 + e^2it)/2, and
+    its points at t = s + d and s - d are |2 Y sin d + A sin(2 d) e^is| apart, at most 2 sin d (Y +
+    A |cos d|); for d up to pi/2 that is largest where Y cos d + A cos(2 d) = 0, whose root is
+    `worst_cosine`. For a single feature G is an upper bound.
+
+    Parameters
+    ----------
+    radius : B, bound on the norm of x (the constant included).
+    target_bound : Y, bound on |u|.
+    theta_max : bound on |phi|_inf (norm 1) or |phi|_2 (norm 2).
+    norm : 1 or 2.
+
+    Source: Wu et al., The Value of Collaboration, Assumption 3 (norm 1); the papers leave open Xi
+        for unbounded records, here it follows from public ranges. Norm 2: ours.
+
+    >>> squared_gradient_bound(2.0, 1.0, 0.5).item()
+    8.0
+    >>> squared_gradient_bound(2.0, 1.0, 0.5, norm=2).round(6).item()
+    5.196152
+    """
+    radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
+    if norm == 1:
+        return 2 * (ball * radius + target) * radius
+    cosine = worst_cosine(radius, target, ball)
+    return 2 * radius * np.sqrt(1 - cosine**2) * (target + ball * radius * cosine)
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The slopes of a loss in one number t per record, and the bounds on gradients that follow.
+
+    t = y theta'x for labels y = +-1, theta'x - y for numbers.
+
+    Attributes
+    ----------
+    name : the name in a scenario file.
+    labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to
+        have a minimum.
+    linear : whether the prediction is theta'x.
+    quadratic : whether sums over an owner's records replace them, and the exact law of training
+        holds.
+    curved : whether a record has a curvature at the start, so that Newton's step is defined there.
+    steepest : the largest slope in t.
+    clips_gradients : whether a record's gradient is always clipped, and never the record
+        (`PublicCoordinates.clips_gradients`).
+    """
+
+    name: ClassVar[str] = ""
+    labels: ClassVar[bool] = True
+    linear: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
+    steepest: ClassVar[float] = 1.0
+    clips_gradients: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"{self.name.capitalize()}()"  # as the loss itself: budgets hold a digest of it
+
+    def derivative(self, t: Any) -> Any:
+        """Slope of the loss at t, elementwise, in any precision."""
+        raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature at t that a Newton step counts, elementwise, at least 0."""
+        raise TypeError(f"{type(self).__name__} has no step_curvature(t): Newton's step needs one")
+
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """Records (z, u) of the least-squares problem that a Newton step of this loss solves.
+
+        z = sqrt(c/2) x and u = -l'(t) y/sqrt(2 c) with the curvature c at t = y said. So sum zz' is
+        half the Hessian and sum uz minus half the gradient, as sum xx' and sum ux are of squared
+        loss. A record that has next to no curvature is given `LEAST_CURVATURE`, which leaves its
+        score as it is.
+
+        Parameters
+        ----------
+        x : array (..., n, p), records in the coordinates of training.
+        said : array (..., n), what the start predicts of them.
+        y : array (n,), labels +-1.
+
+        Source: McCullagh and Nelder, Generalized Linear Models, 2.5 (working response).
+        """
+        t = y * said
+        root = np.sqrt(np.maximum(self.step_curvature(t), LEAST_CURVATURE) / 2)
+        return x * root[..., None], -self.derivative(t) * y / (2 * root)
+
+    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Negative slope, in single precision; may be written over t."""
+        return np.asarray(-self.derivative(t), dtype=np.float32)
+
+    def predicted(self, x: Array, theta: Array) -> Array:
+        """Predictions of models (..., p) for records (n, p), (..., n)."""
+        return theta @ x.T
+
+    def scores(self, x: Array, y: Array, theta: Array) -> Array:
+        """t of each record (n,) under each model (..., p): (..., n)."""
+        predicted = self.predicted(x, theta)
+        return y * predicted if self.labels else predicted - y
+
+    def gradient_bound(
+        self, radius: float, target_bound: float, theta_max: float, norm: int
+    ) -> float:
+        """Half the largest distance between two records' gradients, which noise is scaled to.
+
+        Opposite records of full length attain it where both have the steepest slope: at the kink of
+        a hinge everywhere in the ball, under logistic loss as the public start misjudges them by
+        more and more.
+        """
+        return float(self.steepest * radius)
+
+
+class SquaredSlopes(Slopes):
+    """Slopes of (theta'x - y)^2, of a number y."""
+
+    name: ClassVar[str] = "squared"
+    labels: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = True
+    curved: ClassVar[bool] = True
+
+    def derivative(self, t: Any) -> Any:
+        """2 t."""
+        return 2 * t
+
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """x and the residual y - said."""
+        return x, y - said
+
+    def gradient_bound(
+        self, radius: float, target_bound: float, theta_max: float, norm: int
+    ) -> float:
+        """Xi or G of `squared_gradient_bound`."""
+        return float(squared_gradient_bound(radius, target_bound, theta_max, norm))
+
+
+class LogisticSlopes(Slopes):
+    """Slopes of log(1 + exp(-t)) with t = y theta'x."""
+
+    name: ClassVar[str] = "logistic"
+    curved: ClassVar[bool] = True
+
+    def derivative(self, t: Any) -> Any:
+        """-1/(1 + exp(t))."""
+        return -scipy.special.expit(-t)
+
+    def step_curvature(self, t: Any) -> Any:
+        """1/((1 + exp(t)) (1 + exp(-t))), at most 1/4."""
+        return scipy.special.expit(t) * scipy.special.expit(-t)
+
+
+class HingeSlopes(Slopes):
+    """Slopes of max(0, 1 - t) with t = y theta'x."""
+
+    name: ClassVar[str] = "hinge"
+    curved: ClassVar[bool] = True
+
+    def derivative(self, t: Any) -> Any:
+        """-1 below the kink, 0 from there on."""
+        return np.negative(t < 1, dtype=np.asarray(t).dtype)
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature of s log(1 + exp((1 - t)/s)), the hinge with a smooth kink, s = `KINK_SCALE`.
+
+        At most 1/(4 s). The score goes by the hinge's own slope.
+        """
+        past = (t - 1) / KINK_SCALE
+        return scipy.special.expit(past) * scipy.special.expit(-past) / KINK_SCALE
+
+
+# the losses whose gradients an owner can release
+SLOPES: dict[str, Slopes] = {
+    one.name: one for one in (SquaredSlopes(), HingeSlopes(), LogisticSlopes())
+}
