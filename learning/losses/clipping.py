@@ -126,8 +126,3 @@ class PublicCoordinates:
     def model(self, phi: Array) -> Array:
         """Parameters theta of the model at phi (..., p)."""
         return self.centre + phi @ self.transform
-
-    def penalty(self, regularisation: float) -> tuple[Array, Array]:
-        """Hessian and linear part of r/2 |theta|^2 in phi."""
-        pull = -regularisation * (self.transform @ self.centre[..., None])[..., 0]
-        return regularisation * self.transform @ self.transform, pull

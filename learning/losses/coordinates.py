@@ -53,6 +53,11 @@ class Coordinates(PublicCoordinates):
             return np.clip(phi, -self.theta_max, self.theta_max)
         return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)
 
+    def penalty(self, regularisation: float) -> tuple[Array, Array]:
+        """Hessian and linear part of r/2 |theta|^2 in phi."""
+        pull = -regularisation * (self.transform @ self.centre[..., None])[..., 0]
+        return regularisation * self.transform @ self.transform, pull
+
     @property
     def diameter(self) -> float:
         """Diameter of the ball in 2-norm."""

@@ -214,7 +214,7 @@ class Loss(Slopes, Declaration):
         """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""
         moved = bounds.clip_features(x)
         largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
-        penalty, _ = bounds.penalty(regularisation)
+        penalty = regularisation * bounds.transform @ bounds.transform
         return self.curvature * largest + float(np.linalg.eigvalsh(penalty)[-1])
 
 

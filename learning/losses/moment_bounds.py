@@ -122,12 +122,10 @@ def distance_frontier(pairs: int) -> Array:
     """Pairs (score, moments), (pairs, 2), one of which bounds both distances of any two records.
 
     This holds of single records. The distances of two sums over several records may lie between the
-    pairs, whose set is not convex.
-
-    In units of 2 h for scores and R^2 for moments. By the proof of `noise_stretch` two records lie
-    at most (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for some a in [0, 1]: (1, 1) covers
-    all a from 1/sqrt(2), and as the first grows with a and the second falls, the ends of intervals
-    of a cover the rest.
+    pairs, whose set is not convex. Units are 2 h for scores and R^2 for moments. By the proof of
+    `noise_stretch` two records lie at most (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for
+    some a in [0, 1]. (1, 1) covers all a from 1/sqrt(2). As the first grows with a and the second
+    falls, the ends of intervals of a cover the rest.
 
     >>> distance_frontier(3).round(3)
     array([[1.   , 1.   ],

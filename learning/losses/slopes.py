@@ -18,10 +18,9 @@ LEAST_CURVATURE = 1e-12  # of a record in a Newton step
 def worst_cosine(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
     """Cosine of the angle d between the query and the records whose gradients differ most.
 
-    The records are B (cos d, +-sin d), of one target.
-
-    cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), A = theta_max B: from 0, where nothing is predicted, to
-    1/sqrt(2) without targets. Parameters as in `squared_gradient_bound`, which holds the proof.
+    The records are B (cos d, +-sin d), of one target. cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), A =
+    theta_max B: from 0, where nothing is predicted, to 1/sqrt(2) without targets. Parameters as in
+    `squared_gradient_bound`, which holds the proof.
     """
     radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
     reach = ball * radius
@@ -215,7 +214,5 @@ class HingeSlopes(Slopes):
         return scipy.special.expit(past) * scipy.special.expit(-past) / KINK_SCALE
 
 
-# the losses whose gradients an owner can release
-SLOPES: dict[str, Slopes] = {
-    one.name: one for one in (SquaredSlopes(), HingeSlopes(), LogisticSlopes())
-}
+_RELEASED = (SquaredSlopes(), HingeSlopes(), LogisticSlopes())  # gradients that owners can release
+SLOPES: dict[str, Slopes] = {one.name: one for one in _RELEASED}
