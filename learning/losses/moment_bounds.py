@@ -111,8 +111,8 @@ def noise_stretch(share: float) -> float:
 
     Source: ours.
 
-    >>> round(noise_stretch(0.5) ** 2, 12), round(noise_stretch(1.0) ** 2, 12)
-    (1.25, 2.53125)
+    >>> round(noise_stretch(1.0) ** 2, 12)
+    2.53125
     """
     angled = (2 * share + 1 / (4 * share)) ** 2 / 2 if 8 * share**2 >= 1 else 1.0
     return float(np.sqrt(max(1 + share**2, angled)))
@@ -121,8 +121,8 @@ def noise_stretch(share: float) -> float:
 def distance_frontier(pairs: int) -> Array:
     """Pairs (score, moments), (pairs, 2), one of which bounds both distances of any two records.
 
-    This holds of single records. The distances of two sums over several records may lie between the
-    pairs, whose set is not convex. Units are 2 h for scores and R^2 for moments. By the proof of
+    This holds of single records: the set is not convex, so that distances of two sums over several
+    may lie between the pairs. Units are 2 h for scores and R^2 for moments. By the proof of
     `noise_stretch` two records lie at most (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for
     some a in [0, 1]. (1, 1) covers all a from 1/sqrt(2). As the first grows with a and the second
     falls, the ends of intervals of a cover the rest.

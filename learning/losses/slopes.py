@@ -18,9 +18,8 @@ LEAST_CURVATURE = 1e-12  # of a record in a Newton step
 def worst_cosine(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
     """Cosine of the angle d between the query and the records whose gradients differ most.
 
-    The records are B (cos d, +-sin d), of one target. cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), A =
-    theta_max B: from 0, where nothing is predicted, to 1/sqrt(2) without targets. Parameters as in
-    `squared_gradient_bound`, which holds the proof.
+    The records are B (cos d, +-sin d), of one target. cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), from 0,
+    where nothing is predicted, to 1/sqrt(2) without targets. A, B, Y: `squared_gradient_bound`.
     """
     radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
     reach = ball * radius
