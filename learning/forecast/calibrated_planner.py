@@ -30,6 +30,7 @@ from learning.forecast.planner import (
     add_kinds,
     bootstrap_in_doubt,
     bootstrap_of,
+    start_samples,
 )
 from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
@@ -234,18 +235,19 @@ def calibrated_planner(
         outside = float(inputs.pooled.fitness.relative(coordinates.centre))
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
-        coordinates = design_protocol(inputs, mechanism, bootstrap)
+        samples = start_samples(inputs, bootstrap)
+        coordinates = design_protocol(inputs, mechanism, samples)
         shown = stretch_residuals(bootstrap.sample, coordinates)
         records = (*shown.population(), shown.fitness)
-        starts = bootstrap.start_coordinates(coordinates)
-        outside = bootstrap.relative_outside
+        starts = samples.start_coordinates(coordinates)
+        outside = samples.relative_outside
     mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
     rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
     least, largest = rehearsal.smallest_curvature, rehearsal.curvature
     inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)
     moved = None
-    if coordinates.scores is not None and inputs.sample is not None and inputs.reports is None:
+    if coordinates.scores is not None and inputs.sample is not None:
         moved = bootstrap_in_doubt(inputs, mechanism, RESAMPLES)
     if moved is not None:
         kinds = moved.start_coordinates(coordinates)
