@@ -84,12 +84,6 @@ class BootstrapSamples:
         transforms = self.transforms[which]
         return replace(self, models=models, transforms=transforms, rows=self.rows[which])
 
-    def move_away(self, distance: float) -> BootstrapSamples:
-        """The same with models further from the optimum, by an increase of 1/n_pub + 1/n."""
-        further = np.sqrt(1 + distance / chance_distance(self.sample.n_records, self.total_size))
-        truth = self.sample.truth
-        return replace(self, models=truth + further * (self.models - truth))
-
     def possible_sample(self, number: int) -> PublicSample:
         """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
         x, y = self.sample.population()

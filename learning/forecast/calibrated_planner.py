@@ -30,7 +30,6 @@ from learning.forecast.planner import (
     add_kinds,
     bootstrap_in_doubt,
     bootstrap_of,
-    start_samples,
 )
 from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
@@ -235,12 +234,11 @@ def calibrated_planner(
         outside = float(inputs.pooled.fitness.relative(coordinates.centre))
     else:
         bootstrap = bootstrap_of(inputs, mechanism, RESAMPLES)
-        samples = start_samples(inputs, bootstrap)
-        coordinates = design_protocol(inputs, mechanism, samples)
+        coordinates = design_protocol(inputs, mechanism, bootstrap)
         shown = stretch_residuals(bootstrap.sample, coordinates)
         records = (*shown.population(), shown.fitness)
-        starts = samples.start_coordinates(coordinates)
-        outside = samples.relative_outside
+        starts = bootstrap.start_coordinates(coordinates)
+        outside = bootstrap.relative_outside
     mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
     rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
     least, largest = rehearsal.smallest_curvature, rehearsal.curvature

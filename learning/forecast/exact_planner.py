@@ -12,14 +12,7 @@ from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import SMALLEST, PlanningInputs
 from learning.forecast.law import oracle_problem, with_printed_step
-from learning.forecast.planner import (
-    NEGLIGIBLE,
-    Decomposition,
-    Planner,
-    add_kinds,
-    bootstrap_of,
-    start_samples,
-)
+from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner, add_kinds, bootstrap_of
 from learning.forecast.possible import possible_problem, reflect_optimum, widen_worlds
 from learning.forecast.prediction import law_fitness, predict_permuted
 from learning.forecast.protocol import design_by_law
@@ -156,12 +149,11 @@ def exact_planner(
         bootstrap = drawn or bootstrap_of(inputs, mechanism, count)
         if bootstrap.norm != mechanism.norm:
             bootstrap = replace(bootstrap, norm=mechanism.norm)
-        starts = start_samples(inputs, bootstrap)
-        coordinates = design_by_law(inputs, starts, mechanism)
+        coordinates = design_by_law(inputs, bootstrap, mechanism)
         bounds = coordinates.radius, coordinates.target_bound
-        problem = starts.training_problem(*bounds, corrected=True)
+        problem = bootstrap.training_problem(*bounds, corrected=True)
         lost = bootstrap.dispersion
-        outside = starts.relative_outside
+        outside = bootstrap.relative_outside
     mechanism = at_given_bound(mechanism, coordinates)
     least, largest = (problem.eigenvalues[:, i].mean() for i in (0, -1))
     curvatures = float(least), float(largest)

@@ -155,13 +155,6 @@ class LossReports:
         odds = self._odds_of(np.asarray(ratio))
         return OWN_KIND * odds / (OWN_KIND * odds + 1 - OWN_KIND)
 
-    @property
-    def sure_distance(self) -> float:
-        """`kind_distance` if the learner's rows are all but certainly of their own kind; else 0."""
-        if self.chance_of_own_kind(self.ratio) < 1 - SIGNIFICANT:
-            return 0.0
-        return float(kind_distance(np.array(self.ratio), self.sizes))
-
     def draw_distances(self, width: int, worlds: int, *, rng: Generator) -> Array:
         """Draw `kind_distance` for a trained model and the learner's own, (2, worlds).
 

@@ -349,18 +349,6 @@ def bootstrap_of(
     )
 
 
-def start_samples(inputs: PlanningInputs, bootstrap: BootstrapSamples) -> BootstrapSamples:
-    """Bootstrap samples to start from: for gradients, as far from the optimum as reports show.
-
-    Only where they are sure of it. Steps fail by other moments too, which no loss shows. Released
-    sums are solved from any start (`bootstrap_in_doubt`).
-    """
-    distance = inputs.reports.sure_distance if inputs.reports is not None else 0.0
-    if not distance or inputs.settings.trains_by.scores:
-        return bootstrap
-    return bootstrap.move_away(distance)
-
-
 def draw_doubts(inputs: PlanningInputs, between: BetweenOwners | None, worlds: int) -> list[Array]:
     """Draw the cost of public rows of another kind than the owners', over C/f*, (2, worlds) each.
 
