@@ -291,7 +291,7 @@ def draw_bootstrap(
     if precondition and not sample.loss.clips_gradients and np.any(away > 1):
         scale = scale.copy()
         for place in np.flatnonzero(away > 1):
-            scale[place] = scale[place] @ _draw_stretch(x.shape[1], rng)
+            scale[place] = _stretch_scale(scale[place], rng)
     return BootstrapSamples(
         sample, models, start, scale, optimum, rows, total_size, precondition, norm
     )
@@ -325,11 +325,17 @@ def _stretch_factor(rows: int, total_size: int) -> float:
     return float(np.sqrt(1 + rows / total_size))
 
 
-def _draw_stretch(width: int, rng: Generator) -> Array:
-    """Draw a symmetric matrix (p, p) that stretches random directions by e^(z/2)."""
+def _stretch_scale(scale: Array, rng: Generator) -> Array:
+    """Stretch random directions of records by e^(z/2) beyond a symmetric scale W (p, p).
+
+    With S the stretch, W S has the singular values and left vectors of the result, which is the
+    symmetric root of W S^2 W: records differ from x W S by a rotation.
+    """
+    width = len(scale)
     axes, _ = np.linalg.qr(rng.standard_normal((width, width)))
-    stretch = np.exp(MOMENTS / 2 * rng.standard_normal(width))
-    return axes * stretch @ axes.T
+    stretched = scale @ axes * np.exp(MOMENTS / 2 * rng.standard_normal(width))
+    left, values, _ = np.linalg.svd(stretched)
+    return np.asarray(left * values @ left.T)
 
 
 def _draw_rows(y: Array, labels: bool, rng: Generator) -> NDArray[np.intp]:

@@ -245,7 +245,7 @@ def calibrated_planner(
     inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)
     moved = None
-    if coordinates.scores is not None and inputs.sample is not None and inputs.reports is None:
+    if coordinates.scores is not None and inputs.sample is not None:
         moved = bootstrap_in_doubt(inputs, mechanism, RESAMPLES)
     if moved is not None:
         kinds = moved.start_coordinates(coordinates)

@@ -49,7 +49,7 @@ class FitnessForecast:
     noise = sum(term)/n^2. Then
 
         psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q -
-        n/total)^2) + unlike),
+        n/total)^2)),
 
     where the last term is the cost, on all owners, of the optimum of a part of them, or of owners
     of several kinds weighted otherwise than by their records. With a single plan (horizon and step
@@ -68,7 +68,6 @@ class FitnessForecast:
         rehearsals).
     records : records of all owners; the sum of ``sizes`` unless given.
     weighting : weights of the answers.
-    unlike : cost to any model of public rows of another kind than the owners'.
     """
 
     sizes: Array
@@ -81,7 +80,6 @@ class FitnessForecast:
     kind: str = "exact"
     records: float | None = None
     weighting: Weighting = SizeWeighting()
-    unlike: float = 0.0
 
     @cached_property
     def total(self) -> float:
@@ -191,7 +189,7 @@ class FitnessForecast:
 
     def _add_parts(self, columns: Columns, enveloped: Array) -> Array:
         """Add the costs beside noise to the envelope's value (...); the result is `excess`."""
-        value = enveloped + (self.partial_cost(columns) + self.unlike)
+        value = enveloped + self.partial_cost(columns)
         between = self.weighting.between
         if between:
             value = value + self.dispersion * between * self.weighting.record_shift(columns)

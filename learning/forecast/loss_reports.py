@@ -34,6 +34,7 @@ from learning.privacy.promises import make_claims
 HIDDEN = 0.25  # share of kinds that do not show in losses, such as other inputs under the same law
 FOLDS = 10  # of the public rows, in cross-validation
 QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of their losses: candidate bounds
+CERTAIN = 600.0  # logarithm of odds beyond which they stay, and are no infinity
 LEAST = 1e-9  # variance of losses, over the squared bound
 
 
@@ -137,7 +138,7 @@ class LossReports:
         """Likelihood of ``off`` at a ratio (...), over that of a sample of all records."""
         wide = self.by_chance + kind_distance(ratio, self.sizes)
         exponent = self.off / 2 * (1 / self.by_chance - 1 / wide)
-        return np.sqrt(self.by_chance / wide) * np.exp(exponent)
+        return np.sqrt(self.by_chance / wide) * np.exp(np.minimum(exponent, CERTAIN))
 
     @property
     def kind_odds(self) -> Array:
@@ -154,17 +155,12 @@ class LossReports:
         odds = self._odds_of(np.asarray(ratio))
         return OWN_KIND * odds / (OWN_KIND * odds + 1 - OWN_KIND)
 
-    @property
-    def likely_distance(self) -> float:
-        """`kind_distance` where the learner's rows are likelier of their own kind; else 0."""
-        if self.chance_of_own_kind(self.ratio) <= 0.5:
-            return 0.0
-        return float(kind_distance(np.array(self.ratio), self.sizes))
-
     def draw_distances(self, width: int, worlds: int, *, rng: Generator) -> Array:
         """Draw `kind_distance` for a trained model and the learner's own, (2, worlds).
 
-        Both are drawn independently; they are 0 where no difference is found.
+        Both are drawn independently; they are 0 where no difference is found. In every other world
+        best models differ as much as losses do. In the others losses differ by what no model
+        explains, and the distance that they show is 0.
 
         Parameters
         ----------
@@ -174,6 +170,7 @@ class LossReports:
         """
         ratio = rng.choice(self.ratios, (2, worlds))
         own = rng.random(worlds) < self.chance_of_own_kind(ratio)
+        own[:, 1::2] = False
         distance = kind_distance(ratio, self.sizes)
         return own * distance * rng.chisquare(width, (2, worlds)) / width
 

@@ -415,8 +415,11 @@ def bootstrap_in_doubt(
     doubts = draw_doubts(inputs, between, DOUBTS)
     if not doubts:
         return None
+    own = [kinds[1] for kinds in doubts]
+    if len(own) > 1:  # where losses show the distance, it is not drawn from what was known before
+        own[0][::2] = 0.0
     levels = (np.arange(count) + 0.5) / count
-    distances = np.quantile(sum(kinds[1] for kinds in doubts), levels)
+    distances = np.quantile(sum(own), levels)
     if distances[-1] <= chance_distance(inputs.public.n_records, inputs.owners.sizes.sum()):
         return None
     rng = Streams(inputs.seed, "data").rng("kinds of starts")
@@ -443,12 +446,9 @@ def compare_owners(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenO
 def add_kinds(
     forecast: FitnessForecast, inputs: PlanningInputs, coordinates: Coordinates
 ) -> tuple[FitnessForecast, BetweenOwners | None]:
-    """Forecast with the settings' weights and the likely cost of kinds, and owners' differences."""
+    """Forecast with the settings' weights, and owners' differences."""
     between = compare_owners(inputs, coordinates)
-    unlike = 0.0
-    if inputs.reports is not None:
-        unlike = forecast.dispersion * inputs.reports.likely_distance
     made = replace(forecast, weighting=inputs.base_weighting).with_weights(
         inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0
     )
-    return replace(made, outside=made.outside + unlike, unlike=unlike), between
+    return made, between

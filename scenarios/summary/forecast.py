@@ -177,7 +177,6 @@ def reports_part(planner: Planner) -> dict[str, Any] | None:
         "nameless": found.nameless,
         "ratio": found.ratio,
         "chance_of_own_kind": float(found.chance_of_own_kind(found.ratio)),
-        "relative_fitness": planner.forecast.unlike,
     }
 
 

@@ -74,15 +74,17 @@ def test_rows_in_the_order_of_the_file_are_in_doubt_and_shuffled_ones_are_not(wr
 
 @pytest.mark.slow
 def test_insurers_in_file_order_come_to_what_is_forecast():
-    """Were they of one kind, a quarter of it would be forecast. The learner's own model is worse than it seems, too."""
+    """By loss reports; were they of one kind, a quarter of it would be forecast. The learner's own model is worse than it seems, too."""
     way = ["learning.algorithm=one_step", "learning.mechanism=wishart", "learning.start=shrunk"]
-    asked = ["seed=54", "data.order=as_is", "validation.runs=30"]
+    reported = ["owners.report=0.02", "owners.epsilon=[0.05, 10.0]"]
+    asked = ["seed=54", "data.order=as_is", "validation.runs=30", *reported]
     scenario = load("three_insurers", [*way, *asked])
     data, planner = prepare(scenario)
     trained = data.fitness.relative(train_at(scenario, planner, np.ones(3)).theta).mean()
     own = data.fitness.relative(planner.own_model)
     assert 0.5 < trained / planner.at(np.ones(3)) < 2
-    assert planner.bootstrap.relative_outside < planner.forecast.outside < own
+    assert planner.bootstrap.relative_outside < own
+    assert 0.5 < planner.forecast.outside / own < 2
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_nothing_changes_where_nothing_is_reported(write):
     made = scenario(write, (2.0, 2.0, 2.0))
     planner = prepare(made).planner
     assert made.owners.report == 0 and planner.inputs.reports is None
-    assert not isinstance(planner.mechanism, Remaining) and planner.forecast.unlike == 0
+    assert not isinstance(planner.mechanism, Remaining)
 
 
 @pytest.mark.slow
@@ -160,9 +160,8 @@ def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpma
     _, told, _ = dpmarket(*settled, "--set", REPORT, "--out", "told")
     assert (
         "it pays\n" in plain
-        and "UNCERTAIN, it pays with a chance of only" in " ".join(told.split())
-        and "may have a different distribution from the learner's own rows"
-        in " ".join(told.split())
+        and "UNCERTAIN, it pays with a chance of" in " ".join(told.split())
+        and "do not all have the same distribution" in " ".join(told.split())
     )
     made, sure = (load_result(Path(name)) for name in ("told", "plain"))
     assert made["learner"]["kinds_in_doubt"] and not sure["learner"]["kinds_in_doubt"]

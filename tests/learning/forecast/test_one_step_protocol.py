@@ -48,6 +48,29 @@ def bounded(bootstrap, bound=8.0, radius=3.0):
     )
 
 
+def test_a_step_without_noise_or_bounds_ends_at_the_best_model_from_every_kind(bootstrap):
+    """A quadratic is solved from any start. In scales that were not symmetric up to 0.1 was left."""
+    sample = bootstrap.sample
+    moved = draw_bootstrap(
+        sample,
+        start="public",
+        precondition=True,
+        total_size=6000,
+        resamples=6,
+        rng=np.random.default_rng(1),
+        norm=2,
+        distances=np.full(6, 0.5),
+    )
+    whole = replace(bounded(moved, bound=1e9, radius=1e9), theta_max=1e9)
+    sizes = np.array([1000.0, 2000.0, 3000.0])
+    rehearsal = Rehearsal.from_sample(
+        sample, moved.start_coordinates(whole), sizes, MECHANISM.with_moments(0.5), "one_step"
+    )
+    plan = rehearsal.make_plan("last", 1, 1.0)
+    assert rehearsal.untrained.min() > 0.05
+    assert rehearsal.rehearse_plan(plan, np.zeros(1), 1).max() < 1e-12
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_the_law_of_a_step_of_labels_is_nearly_what_rehearsals_measure(loss):

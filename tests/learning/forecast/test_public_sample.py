@@ -268,7 +268,8 @@ def test_samples_of_other_kinds_start_as_much_further_off_and_see_other_moments(
     ratio = moved.outside_excess / alike.outside_excess
     assert np.allclose(ratio, 1 + distances / chance)
     assert np.array_equal(moved.transforms[::2], alike.transforms[::2])
-    moments = [np.linalg.eigvalsh(w.T @ x.T @ x @ w / 400) for w in moved.transforms[1::2]]
+    np.testing.assert_allclose(moved.transforms, moved.transforms.swapaxes(1, 2), atol=1e-12)
+    moments = [np.linalg.eigvalsh(w @ x.T @ x @ w / 400) for w in moved.transforms[1::2]]
     logs = np.log(np.concatenate(moments))
     error = MOMENTS / np.sqrt(2 * logs.size)
     assert abs(logs.std() - MOMENTS) < 6 * error and abs(logs.mean()) < 6 * error
