@@ -131,3 +131,18 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
     assert studies.main() == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1].startswith("targets: missed in help") and printed[1].startswith("2 markets")
+
+
+def test_other_solvers_are_given_the_game_that_dpmarket_solves():
+    """By hand A sells 8/3 and B 4/3; payoffs on the grid are those of its profiles."""
+    other = import_module("benchmarks.other_solvers")
+    hospitals = other.make_hospitals()
+    for act in (other.solve_here, other.solve_in_turn):
+        for found in act(hospitals):
+            np.testing.assert_allclose(found, [8 / 3, 4 / 3], rtol=1e-5)
+    budgets, payoffs = other.grid_payoffs(hospitals.game)
+    for place in ((40, 7), (3, 200)):
+        profile = budgets[[0, 1], place]
+        np.testing.assert_allclose(payoffs[(..., *place)], hospitals.game.payoffs(profile))
+        found = [hospitals.surplus(profile, owner) for owner in (0, 1)]
+        np.testing.assert_allclose(found, hospitals.game.payoffs(profile))
