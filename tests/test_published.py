@@ -5,7 +5,12 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
+
+from learning.errors import InputError
+from learning.privacy.secure_noise import measurement
+from scenarios.sweeping.axes import SobolAxis
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -49,9 +54,9 @@ def imported(text):
 
 def test_the_stubs_of_dpmarket_have_its_names_from_the_same_places():
     stubs, module = imported(STUBS.read_text(encoding="utf-8")), imported(read("dpmarket.py"))
-    import dpmarket
-
-    assert stubs == {name: module[name] for name in dpmarket.__all__}
+    assert stubs == {
+        name: module[name] for name in module if name not in ("version", "main", "check_packages")
+    }
 
 
 def test_the_paper_cites_what_its_bibliography_defines_and_nothing_else():
@@ -76,6 +81,20 @@ def test_every_dependency_and_extra_is_in_the_page_on_installing():
     for line in lines["dependencies"]:
         assert f"| {re.split('[<>=~!]', line)[0]} |" in page, line
     assert all(f"| `{extra}` |" in page for extra in lines["optional-dependencies"])
+
+
+@pytest.mark.parametrize("vectors", [0, 3])
+def test_noise_for_release_names_the_extra_that_it_lacks(monkeypatch, vectors):
+    monkeypatch.setattr("learning.extras.find_spec", lambda name: None)
+    measurement.cache_clear()
+    with pytest.raises(InputError, match=r'found no opendp.*"dpmarket\[release\]"'):
+        measurement(1.0, 2, vectors)
+
+
+def test_a_sobol_sample_names_the_extra_that_it_lacks(monkeypatch):
+    monkeypatch.setattr("learning.extras.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'found no SALib.*"dpmarket\[sobol\]"'):
+        SobolAxis(("seed",), (), 2).steps  # noqa: B018
 
 
 def test_hosted_checks_run_what_ci_runs():
