@@ -1,4 +1,4 @@
-# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
+# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | installed | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture clean
+.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture installed clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -103,6 +103,9 @@ picture: $(APP)  # docs/report.png and docs/dashboard.png: the first screens of 
 		--screenshot=docs/report.png file://$(CURDIR)/build/three_insurers/report.html
 	$(BIN)/python -c "from PIL import Image; p = 'docs/report.png'; Image.open(p).convert('RGB').quantize(64).save(p, optimize=True)"
 	$(BIN)/python tests/browsing.py docs/dashboard.png
+
+installed:  # sdist and wheel in empty environments, each command once: make installed PYTHON=python3.13
+	$(PYTHON) packaging/try_install.py
 
 clean:
 	rm -rf .venv .venv-federated build *.egg-info .pytest_cache .ruff_cache .mypy_cache

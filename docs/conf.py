@@ -54,6 +54,8 @@ api/agents/agents
 ../README
 ../CONTRIBUTING
 ../SECURITY
+../CODE_OF_CONDUCT
+../paper
 ../CHANGELOG
 style
 ```

@@ -135,7 +135,7 @@ def open_scenario(market: str, seed: int, data: Path | None) -> Iterator[Scenari
     with TemporaryDirectory() as folder:
         _write_table(Path(folder) / "generated.csv", seed)
         file = Path(folder) / "generated.toml"
-        file.write_text(MARKET_TEXT["scenario"])
+        file.write_text(MARKET_TEXT["scenario"], encoding="utf-8")
         yield load(file, changes)
 
 

@@ -211,7 +211,7 @@ def open_differing(
     with TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "table.csv", index=False)
         file = Path(folder) / "table.toml"
-        file.write_text(TEXT["scenario"])
+        file.write_text(TEXT["scenario"], encoding="utf-8")
         yield load(file, stated)
 
 

@@ -116,7 +116,7 @@ def open_drawn(protocol: str, seed: int) -> Iterator[Scenario]:
         path = Path(folder) / "generated.csv"
         np.savetxt(path, np.column_stack([x, y]), "%.6g", ",", header=header, comments="")
         file = path.with_suffix(".toml")
-        file.write_text(MARKET_TEXT["scenario"])
+        file.write_text(MARKET_TEXT["scenario"], encoding="utf-8")
         yield load(file, changes)
 
 

@@ -43,6 +43,7 @@ def exchange(
     """
     from scenarios.result import default_folder
 
+    check_extra("exchange", "release", "opendp")
     if flower:
         check_extra("--flower", "federated", "flwr")
     chosen = changes.load_scenario(scenario)

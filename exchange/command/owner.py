@@ -20,6 +20,7 @@ from exchange.command.options import (
     PollOption,
 )
 from learning.errors import InputError
+from learning.extras import check_extra
 from learning.program import declare_command, make_app, run_program
 
 app = make_app(add_completion=False)
@@ -54,6 +55,7 @@ def accept(
     from exchange.owner.accepting import Permissions
     from exchange.owner.program import OwnFiles, accept_and_print
 
+    check_extra("accept", "release", "opendp")  # before an owner agrees to answer
     permissions = Permissions(limits.max_epsilon, limits.max_delta, sold_before, rehearsal)
     agreed = read_contract(contract)
     key = open_key(own.key, agreed, own.owner)

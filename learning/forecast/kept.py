@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import pickle
 import tempfile
 import uuid
 from abc import ABC
@@ -58,9 +59,7 @@ def load_or_compute(function: Callable[[], dict[str, Array]], *key: Any) -> dict
     folder = cache_folder()
     if folder is None:
         return function()
-    import joblib  # takes a tenth of a second to load
-
-    name = joblib.hash((RELEASE, key))
+    name = _digest((RELEASE, key)).hex()
     file = folder / f"{name}.npz"
     # Absent, damaged or foreign: computed anew. A zip archive with a bit turned over may raise
     # almost anything.
@@ -72,6 +71,22 @@ def load_or_compute(function: Callable[[], dict[str, Array]], *key: Any) -> dict
     with suppress(OSError):
         _write_arrays(file, {**result, CHECKSUM: np.array(_checksum(name, result))})
     return result
+
+
+def _digest(key: Any) -> bytes:
+    """SHA-256 of arrays, of what holds them, and of all else as pickled."""
+    parts: list[bytes]
+    match key:
+        case np.ndarray() if key.dtype != object:
+            parts = [repr((key.dtype.str, key.shape)).encode(), key.tobytes()]
+        case dict():
+            parts = [_digest(item) for item in key.items()]
+        case list() | tuple():
+            parts = [_digest(one) for one in key]
+        case _:
+            parts = [pickle.dumps(key, 4)]
+    parts = [type(key).__name__.encode(), *parts]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
 
 
 def _checksum(name: str, arrays: Mapping[str, Array]) -> str:

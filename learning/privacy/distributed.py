@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.privacy.secure_noise import root_above
+from learning.privacy.secure_noise import load_opendp, root_above
 
 BITS = 64  # totals are counted modulo 2^BITS
 FAR = 1024  # deviations of a part that its noise is allowed for; more has a chance below 2^-(10^5)
@@ -103,9 +103,7 @@ def parts_gap(scale: Fraction, parts: int) -> Fraction:
 
 @lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
 def _grid_noise(scale: float) -> Any:
-    import opendp.prelude as dp  # loads a native library: only where something is released
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 

@@ -37,15 +37,26 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.extras import check_extra
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
+NEEDED = ("noise for release", "release", "opendp")  # what needs which extra and library
 FINE = 24  # the scale is at least 2^FINE steps of the grid
 BITS = 64  # first bits of a uniform number, and of the probability that it is compared with
 DIGITS = 40
 SPARE = 12  # of those digits, that rounding may spoil
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
 SCALE_STEPS = 64  # nudges of the scale by one part in 2^50, until OpenDP's own map agrees
+
+
+def load_opendp() -> Any:
+    """Load OpenDP, a large native library; an InputError where the extra is not installed."""
+    check_extra(*NEEDED)
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
 
 
 @lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
@@ -55,10 +66,9 @@ def measurement(scale: float, norm: int = 1, vectors: int = 0):
     Where ``vectors`` is given: l2 noise on that many numbers, for neighbours in 2-norm.
     """
     if vectors:
+        check_extra(*NEEDED)
         return LatticeL2(scale, vectors)
-    import opendp.prelude as dp  # loads a native library: only where something is released
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
     if norm == 1:
         return dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=scale)
@@ -224,9 +234,7 @@ class LatticeL2:
 
 @lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
 def _laplace_measurement(scale: float) -> Any:
-    import opendp.prelude as dp  # loads a native library: only where something is released
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     return dp.m.make_laplace(
         dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale
     )

@@ -84,9 +84,8 @@ def find_closure(entry: str = ENTRY) -> tuple[list[Path], set[str]]:
 def find_requirements(libraries: set[str]) -> dict[str, str]:
     """Requirement of each library, as the repository's own project states it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    stated = {
-        re.split(r"[<>=~!]", line)[0].replace("-", "_"): line for line in project["dependencies"]
-    }
+    lines = [*project["dependencies"], *project["optional-dependencies"]["release"]]
+    stated = {re.split(r"[<>=~!]", line)[0].replace("-", "_"): line for line in lines}
     return {name: stated[name] for name in sorted(libraries)}
 
 

@@ -70,7 +70,7 @@ def compute_side_by_side(setting: Setting) -> Rows:
 def _run_study(setting: Setting) -> pd.DataFrame:
     """Cells of the study, with fewer replications and true reports alone where time is short."""
     file = studies()["rivals"]
-    study = tomllib.loads(file.read_text())
+    study = tomllib.loads(file.read_text(encoding="utf-8"))
     study["replications"] = setting.pick_value(REPLICATIONS, 1)
     if setting.quick:
         study["grid"][0]["policy"]["reports"] = ["truth"]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
+from learning.extras import check_extra
 from learning.phrases import format_value, toml_value
 from learning.randomness import Streams
 from scenarios.schema.fields import as_number, suggest_name, toml_key
@@ -101,6 +102,7 @@ class SobolAxis:
     @cached_property
     def steps(self) -> tuple[tuple[Any, ...], ...]:
         """Values of the keys at every point of the sample; the same whatever a scenario's seed."""
+        check_extra("sobol", "sobol", "SALib")
         from SALib.sample.sobol import sample
 
         rng = Streams(0, "sobol").rng()
