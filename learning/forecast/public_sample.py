@@ -28,6 +28,7 @@ WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
 MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
+SHOWN = 4  # standard errors of a slope that rows show, however small its direction is
 
 
 def affordable_count(most: int, least: int, width: int, power: float = 1.0) -> int:
@@ -167,18 +168,21 @@ class PublicSample:
         A slope of squared loss has the standard error s/sqrt(n l) along a direction of second
         moment l. Over the features' range in it, w, that must not move a prediction further than
         the target's range R: so l must be at least s^2 w^2/(n R^2). A column that nearly repeats
-        others among the public rows, but not among all records, falls short of that by far.
+        others among the public rows, but not among all records, falls short of that by far. Powers
+        of a column do, too, but have slopes of many standard errors: those the rows do show.
         """
         values, vectors = np.linalg.eigh(self.x.T @ self.x / len(self.y))
         if not self.loss.quadratic or self.regularisation:
             return np.zeros_like(values), vectors
-        missed = self.y - self.x @ self.fit(self.x, self.y)[0]
-        width = np.ptp(self.x, axis=0) @ np.abs(vectors)
-        rows = max(len(self.y) - len(values), 1)
-        error = float(missed @ missed) / rows * width**2
+        values = np.maximum(values, 0.0)
+        free = self.fit(self.x, self.y)[0]
+        missed = self.y - self.x @ free
+        variance = float(missed @ missed) / max(len(self.y) - len(values), 1)
+        shown = (free @ vectors) ** 2 * len(self.y) * values > SHOWN**2 * variance
+        error = variance * (np.ptp(self.x, axis=0) @ np.abs(vectors)) ** 2
         reach = len(self.y) * float(np.ptp(self.y)) ** 2
         needed = np.divide(error, reach, out=np.zeros_like(error), where=reach > 0)
-        return np.maximum(needed - np.maximum(values, 0.0), 0.0), vectors
+        return np.where(shown, 0.0, np.maximum(needed - values, 0.0)), vectors
 
     def population(self) -> tuple[Array, Array]:
         """Rows (x, y) with residuals of the size they would have on fresh records."""

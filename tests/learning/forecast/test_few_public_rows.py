@@ -102,3 +102,14 @@ def test_a_slope_that_public_rows_leave_open_is_not_learnt_from_them():
     assert solved.max() < 100  # 7,000 where such a direction is whitened
     full = PublicSample(x, y)
     assert full.model == pytest.approx(full.fit(x, y)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_slopes_of_many_standard_errors_are_learnt_however_small_their_direction_is(shrinks):
+    """Powers of a column nearly lie in a line, and their slopes bend the prediction."""
+    rng = np.random.default_rng(7)
+    t = rng.uniform(0, 1, 11_000)
+    x = np.column_stack([t**k for k in range(8)])
+    y = 3 * np.sin(10 * t) + rng.normal(size=len(t))
+    sample = PublicSample(x[:1000], y[:1000], shrinks=shrinks)
+    assert np.mean((y - x @ sample.model) ** 2) < 1.1
