@@ -23,6 +23,8 @@ from learning.forecast.public_sample import (
     PublicSample,
     curved_dispersion,
     dispersion,
+    drop_open,
+    find_open_moments,
 )
 from learning.losses.coordinates import Coordinates
 from learning.losses.ridge import fit_ridge
@@ -306,12 +308,21 @@ def _fit_each(
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     if sample.shrinks:
-        return moments, sample.drop_open(fit_ridge(x, y, counts))
-    linear = 2 * (counts * y) @ x / len(y)
-    width = x.shape[1]
-    hessian = 2 * moments + sample.regularisation * np.eye(width)
-    inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
-    return moments, sample.drop_open((inverse @ linear[..., None])[..., 0])
+        models = fit_ridge(x, y, counts)
+    else:
+        linear = 2 * (counts * y) @ x / len(y)
+        hessian = 2 * moments + sample.regularisation * np.eye(x.shape[1])
+        inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
+        models = (inverse @ linear[..., None])[..., 0]
+    if sample.regularisation:
+        return moments, models
+    each = zip(models, rows, moments, strict=True)
+    return moments, np.stack(
+        [
+            drop_open(model, *find_open_moments(x[own], y[own], moment))
+            for model, own, moment in each
+        ]
+    )
 
 
 def resampled_moments(x: Array, counts: Array) -> Array:

@@ -28,6 +28,7 @@ WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
 MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
+SHOWN = 5  # standard errors of a slope that rows show, however small its direction is
 
 
 def affordable_count(most: int, least: int, width: int, power: float = 1.0) -> int:
@@ -150,35 +151,19 @@ class PublicSample:
         It has no slope along directions that the sample leaves open.
         """
         model = fit_ridge(x, y)[0] if self.shrinks else self.fit(x, y)[0]
-        return self.drop_open(model)
-
-    def drop_open(self, models: Array) -> Array:
-        """Models (..., p) without their slopes along directions that the rows leave open."""
-        short, vectors = self.open_moments
-        if not short.any():
-            return models
-        shown = vectors[:, short == 0]
-        return np.asarray(models @ shown @ shown.T)
+        return drop_open(model, *self.open_moments)
 
     @cached_property
     def open_moments(self) -> tuple[Array, Array]:
-        """Second moments (p,) by which the rows fall short of showing a slope, and directions.
+        """Moments (p,) that `find_open_moments` misses, and directions (p, p); none by labels.
 
-        A slope of squared loss has the standard error s/sqrt(n l) along a direction of second
-        moment l. Over the features' range in it, w, that must not move a prediction further than
-        the target's range R: so l must be at least s^2 w^2/(n R^2). A column that nearly repeats
-        others among the public rows, but not among all records, falls short of that by far.
+        Nor does it miss any under a penalty, which settles what rows leave open.
         """
-        values, vectors = np.linalg.eigh(self.x.T @ self.x / len(self.y))
+        moments = self.x.T @ self.x / len(self.y)
         if not self.loss.quadratic or self.regularisation:
+            values, vectors = np.linalg.eigh(moments)
             return np.zeros_like(values), vectors
-        missed = self.y - self.x @ self.fit(self.x, self.y)[0]
-        width = np.ptp(self.x, axis=0) @ np.abs(vectors)
-        rows = max(len(self.y) - len(values), 1)
-        error = float(missed @ missed) / rows * width**2
-        reach = len(self.y) * float(np.ptp(self.y)) ** 2
-        needed = np.divide(error, reach, out=np.zeros_like(error), where=reach > 0)
-        return np.maximum(needed - np.maximum(values, 0.0), 0.0), vectors
+        return find_open_moments(self.x, self.y, moments)
 
     def population(self) -> tuple[Array, Array]:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
@@ -262,6 +247,44 @@ class PublicSample:
         return Coordinates(centre, scale, norm=norm, loss=self.loss)
 
 
+def find_open_moments(x: Array, y: Array, moments: Array) -> tuple[Array, Array]:
+    """Second moments (p,) by which rows fall short of showing a slope, and directions (p, p).
+
+    A slope of squared loss has the standard error s/sqrt(n l) along a direction of second moment l.
+    Over the features' range in it, w, that must not move a prediction further than the target's
+    range R: so l must be at least s^2 w^2/(n R^2). A column that nearly repeats others among the
+    public rows, but not among all records, falls short of that by far. Powers of a column do, too,
+    but have slopes of many standard errors, carried by many rows: those the rows do show.
+
+    Parameters
+    ----------
+    x, y : arrays (n, p) and (n,), the rows.
+    moments : array (p, p), their second moments.
+    """
+    rows, width = x.shape
+    values, vectors = np.linalg.eigh(moments)
+    values = np.maximum(values, 0.0)
+    curved = values > NO_CURVATURE * values[-1]
+    slopes = np.divide(vectors.T @ (x.T @ y) / rows, values, out=np.zeros(width), where=curved)
+    missed = y - x @ (vectors @ slopes)
+    variance = float(missed @ missed) / max(rows - width, 1)
+    error = variance * (np.ptp(x, axis=0) @ np.abs(vectors)) ** 2
+    reach = rows * float(np.ptp(y)) ** 2
+    needed = np.divide(error, reach, out=np.zeros(width), where=reach > 0)
+    short = np.maximum(needed - values, 0.0)
+    sure = (short > 0) & (slopes**2 * rows * values > SHOWN**2 * variance)
+    sure[sure] = count_carriers(x @ vectors[:, sure]) >= TELLING
+    return np.where(sure, 0.0, short), vectors
+
+
+def drop_open(model: Array, short: Array, vectors: Array) -> Array:
+    """Model (p,) without its slopes along the directions whose moments fall short."""
+    if not short.any():
+        return model
+    shown = vectors[:, short == 0]
+    return np.asarray(shown @ (shown.T @ model))
+
+
 def principal_directions(x: Array) -> tuple[Array, Array, Array]:
     """Rising second moments (p,) of rows, their directions (p, p), and the rows that carry each.
 
@@ -275,9 +298,13 @@ def principal_directions(x: Array) -> tuple[Array, Array, Array]:
     [[0.01], [[1.0]], [4.0]]
     """
     values, vectors = np.linalg.eigh(x.T @ x / len(x))
-    places = x @ vectors
+    return values, vectors, count_carriers(x @ vectors)
+
+
+def count_carriers(places: Array) -> Array:
+    """Number of rows that carry each moment (k,) of places (n, k), by the participation ratio."""
     fourth = np.sum(places**4, axis=0)
-    return values, vectors, np.sum(places**2, axis=0) ** 2 / np.where(fourth > 0, fourth, 1.0)
+    return np.asarray(np.sum(places**2, axis=0) ** 2 / np.where(fourth > 0, fourth, 1.0))
 
 
 def thin_lift(x: Array) -> Array:

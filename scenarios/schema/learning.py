@@ -151,8 +151,9 @@ class Learning(Section):
     """The start of training: by default the model of the public rows, or zero without public
     rows. `shrunk` is the ridge regression of the public rows with the penalty chosen by
     generalised cross-validation, which is more accurate for few rows; it is the default under
-    `protocol = "best"` and squared loss. The start is also the learner's own model. The cost
-    that judges models does not change."""
+    `protocol = "best"` and squared loss without `regularisation`, and excludes that, whose penalty
+    shrinks the model already. The start is also the learner's own model. The cost that judges
+    models does not change."""
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments; so they are where there
     are public rows."""
@@ -381,6 +382,8 @@ class Learning(Section):
             raise self._must_be("clip", '"optimal" or a number above 0', self._says(cause))
         if self.start == "shrunk" and not self.objective.quadratic:
             raise self._must_be("start", '"public" or "zero"', self._says("loss"))
+        if self.start == "shrunk" and self.regularisation:
+            raise self._must_be("start", '"public" or "zero"', self._says("regularisation"))
         needs = []
         if self.labels:
             needs.append(f"{self._says('loss')}: without it the best model may not exist")

@@ -203,7 +203,8 @@ class Scenario(Section):
                 remedy = "Set data.public_rows."
                 raise InputError(f"learning.{name}", "needs public rows", found, remedy)
         start = "public" if public else "zero"
-        if public and learning.takes_the_best and learning.objective.quadratic:
+        penalised = learning.regularisation > 0  # by which the public model is shrunk already
+        if public and learning.takes_the_best and learning.objective.quadratic and not penalised:
             start = "shrunk"
         defaults = {"start": start, "precondition": public}
         missing = {key: one for key, one in defaults.items() if getattr(learning, key) is None}

@@ -102,3 +102,29 @@ def test_a_slope_that_public_rows_leave_open_is_not_learnt_from_them():
     assert solved.max() < 100  # 7,000 where such a direction is whitened
     full = PublicSample(x, y)
     assert full.model == pytest.approx(full.fit(x, y)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_slopes_of_many_standard_errors_are_learnt_however_small_their_direction_is(shrinks):
+    """Powers of a column nearly lie in a line, and their slopes bend the prediction."""
+    rng = np.random.default_rng(7)
+    t = rng.uniform(0, 1, 11_000)
+    x = np.column_stack([t**k for k in range(8)])
+    y = 3 * np.sin(10 * t) + rng.normal(size=len(t))
+    sample = PublicSample(x[:1000], y[:1000], shrinks=shrinks)
+    assert np.mean((y - x @ sample.model) ** 2) < 1.1
+
+
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_samples_without_the_rows_that_tell_columns_apart_learn_no_slope_from_them(shrinks):
+    """Three of 300 rows alone tell the columns apart; one in twenty bootstrap samples misses them."""
+    rng = np.random.default_rng(8)
+    first = rng.normal(size=300)
+    again = first + 1e-4 * rng.normal(size=300)
+    again[:3] += 1
+    x = np.column_stack([first, again, np.ones(300)])
+    sample = PublicSample(x, x @ [1.0, 0.5, 0] + 0.1 * rng.normal(size=300), shrinks=shrinks)
+    settings = {"start": "public", "precondition": True, "total_size": 10**4, "resamples": 200}
+    made = draw_bootstrap(sample, **settings, rng=np.random.default_rng(5))
+    assert (made.rows >= 3).all(axis=1).any()
+    assert made.relative_outside < 0.2

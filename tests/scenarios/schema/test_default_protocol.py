@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from minimal import MINIMAL, message
@@ -84,6 +85,27 @@ def test_where_best_is_not_to_be_had_every_key_has_its_own_default(
 def test_without_public_rows_nothing_is_compared(file: Path) -> None:
     found = load(file).learning
     assert {key: getattr(found, key) for key in OPEN} == ORDINARY and found.start == "zero"
+
+
+def test_a_model_that_a_penalty_shrinks_is_not_shrunk_twice(file: Path) -> None:
+    penalty = "learning.regularisation=1e-3"
+    assert load(file, [PUBLIC]).learning.start == "shrunk"
+    assert load(file, [PUBLIC, penalty]).learning.start == "public"
+    told = message(file, (PUBLIC, penalty, "learning.start=shrunk"))
+    assert 'start: must be "public" or "zero" with regularisation 0.001; found "shrunk"' in told
+
+
+def test_a_penalty_keeps_the_own_model_of_powers_of_a_column_from_steep_slopes(file: Path) -> None:
+    """A model shrunk by cross-validation alone would cost 20 times the best possible more."""
+    draw = np.random.default_rng(1)
+    t = draw.uniform(0, 10, 3100)
+    powers = {f"t{k}": t**k for k in range(1, 9)}
+    table = pd.DataFrame(powers).assign(cost=3 * np.sin(t) + 0.3 * t + draw.normal(size=3100))
+    table.to_csv(file.with_name("claims.csv"), index=False)
+    changes = ["data.split=[1000, 2000]", "data.public_rows=100", "learning.regularisation=1e-3"]
+    data = market_data(load(file, changes))
+    assert data.public is not None
+    assert data.fitness.relative(data.public.model) < 0.1
 
 
 def test_where_best_is_stated_what_excludes_it_is_refused(file: Path) -> None:
