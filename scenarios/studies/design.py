@@ -39,13 +39,14 @@ from scenarios.studies.attitude import (
     judge,
     pick,
 )
-from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
+from scenarios.studies.offers import ROUGH, at_spending, of_kind, solved, starts_at
 from scenarios.summary.market import account_part
 from scenarios.summary.verdict import chance_above
 from scenarios.summary.worth import past_worth_part, worth_columns
 
 SCHEMA = 2
 POINTS = 9  # amounts of money surveyed of each policy
+FIRST_POINTS = 5  # the same at first where whole profiles are settled, which is slow
 PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
 SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
@@ -71,6 +72,8 @@ class Tried:
     stated : the scenario under it, before any factor on its money
     study : what was tried; None where no money brings anything
     refused : reason why it was not tried, else empty
+    ends : least and largest factor on its money that are surveyed
+    surveyed_roughly : whether it is surveyed at few amounts of money at first
     """
 
     kind: str
@@ -78,6 +81,8 @@ class Tried:
     stated: Scenario | None = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
     refused: str = ""
+    ends: tuple[float, float] = (0.0, 0.0)
+    surveyed_roughly: bool = False
 
     @property
     def name(self) -> str:
@@ -357,9 +362,10 @@ def try_kinds(
 ) -> list[Tried]:
     """Try kinds of policy, each as it stands or in its variants, the best first.
 
-    All are surveyed. From the best survey on, each is narrowed down: roughly if it gains less than
-    ``worth`` or than the best so far, and not at all if its survey gains less than `HOPELESS` of
-    that.
+    All are surveyed: those that settle whole profiles at `FIRST_POINTS`, and at `POINTS` only if
+    they then gain `HOPELESS` of the best. From the best survey on, each is narrowed down: roughly
+    if it gains less than ``worth`` or than the best so far, and not at all if its survey gains less
+    than `HOPELESS` of that.
     """
     policies: Any = KINDS["policy"]
     versions = [
@@ -372,6 +378,10 @@ def try_kinds(
     for kind, variant in versions:
         tried.append(survey_kind(search, scenario, kind, variant))
         did(1)
+    hopeful = HOPELESS * max(one.gain for one in tried)
+    for at, one in enumerate(tried):
+        if one.surveyed_roughly and one.gain >= hopeful:
+            tried[at] = replace(one, study=survey_between(search, one, POINTS))
     tried.sort(key=lambda one: one.gain, reverse=True)
     best = -np.inf
     for one in tried:
@@ -403,11 +413,21 @@ def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[
     most = min(search.budget, best_worth(base, prepared, search.game))
     if not most > 0:
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
-    reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
+    slow = not market_game(base, *prepared).additive
+    # Without a budget, nothing is gained at the upper end, however near to it that is.
+    close = ROUGH - 1 if slow and search.budget > most else PRECISION
+    reach = at_spending(base, prepared, most, settled=solved, close=close).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
-    study = survey_money(base, prepared, (low, reach), budget=search.budget, **options)
-    return Tried(kind, variant, base, study)
+    found = Tried(kind, variant, base, ends=(low, reach), surveyed_roughly=slow)
+    points = FIRST_POINTS if slow else POINTS
+    return replace(found, study=survey_between(search, found, points))
+
+
+def survey_between(search: Search, one: Tried, points: int) -> Study:
+    """Survey a kind of policy at so many amounts of money between its ends."""
+    assert one.stated is not None
+    options: dict[str, Any] = {"points": points, "optimistic": search.optimistic}
+    return survey_money(one.stated, search.prepared, one.ends, budget=search.budget, **options)
 
 
 def survey_money(
