@@ -91,10 +91,6 @@ class Policy(Declaration, ABC):
         """
         return self
 
-    def roughly(self, n_owners: int) -> Policy:
-        """Policy that pays nearly the same and is quicker to settle; by default itself."""
-        return self
-
     def policy_remarks(self, game: Game) -> list[dict[str, Any]]:
         """Facts about a market in which all share the least they may, each with a ``cause``."""
         return []

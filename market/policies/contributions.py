@@ -22,8 +22,6 @@ from market.game.search import BLOCK
 from market.policies.base import Policy, ProfilePolicy
 
 Quantity = Callable[[Deviations, Array], Array]
-# Orders for each owner in a rough sample: one, with its shifts and their reverses, of each parity.
-ROUGH = 4
 
 
 @dataclass(frozen=True)
@@ -132,11 +130,6 @@ class Shapley(ProfilePolicy):
 
     def settle(self, epsilon: Array, game: Game) -> Array:
         return self.payments(epsilon[:, None], game.deviations(epsilon))[:, 0]
-
-    def roughly(self, n_owners: int) -> "Shapley":
-        samples = ROUGH * n_owners
-        many = 2 ** (n_owners - 1) if self._is_exact(n_owners) else self.samples
-        return replace(self, samples=samples, method="sampled") if samples < many else self
 
     def payments(self, epsilon: Array, deviations: Deviations) -> Array:
         average = self._coalition_average(epsilon, deviations, coalition_gains)

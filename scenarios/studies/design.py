@@ -54,7 +54,7 @@ EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
 HOPELESS = 0.5  # of the best gain: a kind that gains less on the survey is not searched finely
-SLOW = 12  # owners beyond which policies that settle whole profiles must be named
+SLOW = 8  # owners beyond which policies that settle whole profiles must be named
 
 
 EXPECTED = Attitude()
