@@ -50,6 +50,7 @@ FIRST_POINTS = 5  # the same at first where whole profiles are settled, which is
 PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
 SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
+SLOW_SPAN = 0.1  # the same where whole profiles are settled
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
@@ -223,27 +224,29 @@ def _without_assumed_policy(scenario: Scenario) -> Scenario:
 def choose(
     search: Search, stated: Scenario, tried: Sequence[Tried], attitude: Attitude, worth: float
 ) -> Designed:
-    """Choose among the offers tried, and with fewer owners, by an attitude; settle it by a run."""
+    """Choose among the offers tried, by an attitude; settle the choice by a run.
+
+    Fewer owners are tried under every offer that comes to be chosen.
+    """
     prepared = search.prepared
     offers = (judge_kind(one, prepared, attitude, worth) for one in tried)
     rows = [one for one in offers if one is not None]
-    joining: tuple[Joining, ...] = ()
-    if rows:
+    joining: dict[str, tuple[Joining, ...]] = {}
+    while rows:
+        picked = pick(rows, attitude, stated, worth)
         # Fewer owners may pay with a chance with which all of them do not.
-        first = pick(rows, attitude, stated, worth)
-        start = first.chosen if first else best_of_kind(rows, attitude)
-        fewer, joining = choose_owners(start, prepared, search.budget, worth)
-        if fewer is not start.scenario:
-            epsilon = settled(market_game(fewer, *prepared), fewer.seed)
-            rows.append(judge(start.name, fewer, prepared, epsilon))
-    while (picked := pick(rows, attitude, stated, worth)) and not picked.chosen.confirmed:
-        one = picked.chosen
-        run = carry_out(one.scenario, prepared, training=False)
-        # What a run settles on may be worse than all that the search met.
-        scenario, run, beyond = not_beyond(run, prepared, search.budget)
-        there = judge(one.name, scenario, prepared, run.epsilon)
-        there = replace(there, run=run, beyond=beyond)
-        rows = [there if row is one else row for row in rows]
+        one = picked.chosen if picked else best_of_kind(rows, attitude)
+        if one.name not in joining:
+            fewer, joining[one.name] = choose_owners(one, prepared, search.budget, worth)
+            if fewer is not one.scenario:
+                epsilon = settled(market_game(fewer, *prepared), fewer.seed)
+                rows.append(judge(one.name, fewer, prepared, epsilon))
+        elif picked is None or one.confirmed:
+            break
+        else:
+            there = confirm(one, search)
+            rows = [there if row is one else row for row in rows]
+    picked = pick(rows, attitude, stated, worth)
     rows.sort(key=lambda one: -float(attitude.score(one.gains)))
     known = (tuple(tried), tuple(rows), picked, attitude)
     if picked is None:
@@ -251,12 +254,20 @@ def choose(
         return Designed(*known, None, (), run, result_of(run))
     chosen = picked.chosen
     # What an owner who is asked adds is that under the offer chosen, not under the one before.
-    missed = {one.name: one for one in joining if not one.joins}
-    joining = list_joining(chosen.scenario, prepared)
+    missed = {one.name: one for one in joining[chosen.name] if not one.joins}
+    joins = list_joining(chosen.scenario, prepared)
     if set(missed) == set(chosen.left_out):
-        joining = tuple(missed.get(one.name, one) for one in joining)
+        joins = tuple(missed.get(one.name, one) for one in joins)
     result = result_of(chosen.run)
-    return Designed(*known, chosen.scenario, joining, chosen.run, result, chosen.beyond)
+    return Designed(*known, chosen.scenario, joins, chosen.run, result, chosen.beyond)
+
+
+def confirm(one: Alternative, search: Search) -> Alternative:
+    """Settle an offer by a run, which may be worse than all that the search met."""
+    run = carry_out(one.scenario, search.prepared, training=False)
+    scenario, run, beyond = not_beyond(run, search.prepared, search.budget)
+    there = judge(one.name, scenario, search.prepared, run.epsilon)
+    return replace(there, run=run, beyond=beyond)
 
 
 def judge_kind(
@@ -554,7 +565,10 @@ def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: fl
 
 def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
     """Set the money in a scenario's policy as is best for the learner, around what it has."""
-    study = survey_money(scenario, prepared, (SPAN, 1 / SPAN), points=2 * POINTS, budget=budget)
+    slow = not market_game(scenario, *prepared).additive
+    span = SLOW_SPAN if slow else SPAN
+    points = POINTS if slow else 2 * POINTS
+    study = survey_money(scenario, prepared, (span, 1 / span), points=points, budget=budget)
     study.narrow_down()
     return scale_money(scenario, float(study.best.parameters[0]))
 
