@@ -203,9 +203,7 @@ def _depends_on(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> tup
     return own.kind, own.held, own.seen, *own.rows, plug_ins, facts, settings, bounds, inputs.owners
 
 
-def _forecast_parts(
-    own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]
-) -> dict[str, Array]:
+def _forecast_parts(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> dict[str, Array]:
     """Forecast the parts of `KindForecast`, in their order."""
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
     ways = screen_ways(ways)

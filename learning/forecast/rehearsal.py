@@ -232,7 +232,7 @@ class Rehearsal:
 
     def _answering_population(self, coordinates: Coordinates) -> GradientOracle:
         """Population within the bounds of a start, its clipping bias set; small ones are kept."""
-        made_of = coordinates, self.x, self.cost, self.bias
+        made_of = coordinates, self.x, self.y, self.cost, self.bias
         key = (self.algorithm, self.fine, *map(id, made_of))
         if key in self.kept:
             held: GradientOracle = self.kept[key][0]
