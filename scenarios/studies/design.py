@@ -46,7 +46,7 @@ from scenarios.summary.worth import past_worth_part, worth_columns
 
 SCHEMA = 2
 POINTS = 9  # amounts of money surveyed of each policy
-FIRST_POINTS = 5  # the same at first where whole profiles are settled, which is slow
+FIRST_POINTS = 5  # every other one of them: at first where whole profiles are settled
 PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
 SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
@@ -73,8 +73,7 @@ class Tried:
     stated : the scenario under it, before any factor on its money
     study : what was tried; None where no money brings anything
     refused : reason why it was not tried, else empty
-    ends : least and largest factor on its money that are surveyed
-    surveyed_roughly : whether it is surveyed at few amounts of money at first
+    between : factors on its money, between those surveyed, to be surveyed only if it is hopeful
     """
 
     kind: str
@@ -82,8 +81,7 @@ class Tried:
     stated: Scenario | None = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
     refused: str = ""
-    ends: tuple[float, float] = (0.0, 0.0)
-    surveyed_roughly: bool = False
+    between: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -390,9 +388,9 @@ def try_kinds(
         tried.append(survey_kind(search, scenario, kind, variant))
         did(1)
     hopeful = HOPELESS * max(one.gain for one in tried)
-    for at, one in enumerate(tried):
-        if one.surveyed_roughly and one.gain >= hopeful:
-            tried[at] = replace(one, study=survey_between(search, one, POINTS))
+    for one in tried:
+        if one.study is not None and one.between and one.gain >= hopeful:
+            one.study.survey_policies(one.between)
     tried.sort(key=lambda one: one.gain, reverse=True)
     best = -np.inf
     for one in tried:
@@ -429,16 +427,11 @@ def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[
     close = ROUGH - 1 if slow and search.budget > most else PRECISION
     reach = at_spending(base, prepared, most, settled=solved, close=close).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    found = Tried(kind, variant, base, ends=(low, reach), surveyed_roughly=slow)
     points = FIRST_POINTS if slow else POINTS
-    return replace(found, study=survey_between(search, found, points))
-
-
-def survey_between(search: Search, one: Tried, points: int) -> Study:
-    """Survey a kind of policy at so many amounts of money between its ends."""
-    assert one.stated is not None
     options: dict[str, Any] = {"points": points, "optimistic": search.optimistic}
-    return survey_money(one.stated, search.prepared, one.ends, budget=search.budget, **options)
+    study = survey_money(base, prepared, (low, reach), budget=search.budget, **options)
+    between = np.geomspace(low, reach, POINTS)[1::2].tolist() if slow else []
+    return Tried(kind, variant, base, study, between=tuple(between))
 
 
 def survey_money(
