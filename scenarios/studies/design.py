@@ -39,7 +39,7 @@ from scenarios.studies.attitude import (
     judge,
     pick,
 )
-from scenarios.studies.offers import ROUGH, at_spending, of_kind, solved, starts_at
+from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 from scenarios.summary.market import account_part
 from scenarios.summary.verdict import chance_above
 from scenarios.summary.worth import past_worth_part, worth_columns
@@ -422,11 +422,9 @@ def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[
     most = min(search.budget, best_worth(base, prepared, search.game))
     if not most > 0:
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
-    slow = not market_game(base, *prepared).additive
-    # Without a budget, nothing is gained at the upper end, however near to it that is.
-    close = ROUGH - 1 if slow and search.budget > most else PRECISION
-    reach = at_spending(base, prepared, most, settled=solved, close=close).factor
+    reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
+    slow = not market_game(base, *prepared).additive
     points = FIRST_POINTS if slow else POINTS
     options: dict[str, Any] = {"points": points, "optimistic": search.optimistic}
     study = survey_money(base, prepared, (low, reach), budget=search.budget, **options)
