@@ -150,7 +150,8 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "seed",
     }
     tried |= {"aggregation", "noises", "decline", "bias", "in_doubt"}
-    assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
+    # who is told how far it is, and what was computed from the fields above
+    assert set(Rehearsal.__dataclass_fields__) == tried | {"did", "kept"}
     bounds = {
         "centre",
         "transform",
