@@ -7,7 +7,8 @@ missed by more for the owners' records being finite, what noise adds, and what c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from learning.data.rows import Rows
 from learning.forecast.choice import (
     FIRST,
     REPEATS,
+    Way,
     find_loud,
     forecast_near,
     least_noisy,
@@ -26,12 +28,14 @@ from learning.forecast.choice import (
 )
 from learning.forecast.held import HeldShares, find_held_shares
 from learning.forecast.inputs import PlanningInputs
+from learning.forecast.kept import load_or_compute, source_identity
 from learning.forecast.public_sample import curved_dispersion, dispersion
 from learning.losses.loss import Loss
 from learning.losses.ridge import fit_ridge
 
 FOLDS = 10  # of the public rows, each left out once
 NEAR = 0.002  # of the least total error: kinds that tie with it have no more beyond it
+UNSEEN = ("loss", "with_kinks")  # fields of a public sample that the settings tell
 PENALTIES = (1e-3, 1e-2, 1e-1)  # tried for losses of labels, beside the stated one
 
 
@@ -175,9 +179,32 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     penalty: a model that shrinks more loses less than C/m, so a wide kind would seem to miss
     nothing. One release of moments is forecast only if no steps are open: its bounds take long to
     choose, and kinds differ in much the same order. Predictions of numbers count as held to the
-    target's range, also in what is added to that error (`find_held_shares`).
+    target's range, also in what is added to that error (`find_held_shares`). Forecasts are kept on
+    disk.
     """
     ways = list_open_ways(inputs)
+    parts = load_or_compute(
+        lambda: _forecast_parts(own, inputs, ways), "kind", *_depends_on(own, inputs, ways)
+    )
+    return KindForecast(own, *map(float, parts["parts"]))
+
+
+def _depends_on(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> tuple[Any, ...]:
+    """Everything that the forecast of a kind depends on."""
+    sample = inputs.public
+    plug_ins = [
+        source_identity(one)
+        for way in ways
+        for one in (way.mechanism, way.inputs.settings.trains_by, way.inputs.settings.loss)
+    ]
+    facts = [getattr(sample, one.name) for one in fields(sample) if one.name not in UNSEEN]
+    settings = [repr(way.inputs.settings) for way in ways]
+    bounds = inputs.feature_bound, inputs.target_bound, inputs.seed, repr(inputs.trust)
+    return own.kind, own.held, own.seen, *own.rows, plug_ins, facts, settings, bounds, inputs.owners
+
+
+def _forecast_parts(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> dict[str, Array]:
+    """Forecast the parts of `KindForecast`, in their order."""
     ways = [way for way in ways if way.inputs.settings.trains_by.takes_steps] or ways
     ways = screen_ways(ways)
     quiet = least_noisy([way for way in ways if way.mechanism.horizon is None]) or ways[:1]
@@ -199,13 +226,10 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
         spread = curved_dispersion(sample.loss, x, y, sample.truth, sample.regularisation)
     spread *= shares.few
     few = spread / (len(y) * (1 - 1 / FOLDS))
-    return KindForecast(
-        own,
-        missed=max(float(own.held[1].mean()) - few, own.seen),
-        records=spread / float(inputs.owners.sizes.sum()),
-        noise=shares.noise * (best.relative_fitness * optimum - clipping),
-        clipping=shares.noise * clipping,
-    )
+    missed = max(float(own.held[1].mean()) - few, own.seen)
+    records = spread / float(inputs.owners.sizes.sum())
+    noise = shares.noise * (best.relative_fitness * optimum - clipping)
+    return {"parts": np.array([missed, records, noise, shares.noise * clipping])}
 
 
 def choose_kind(found: Sequence[KindForecast]) -> KindForecast:

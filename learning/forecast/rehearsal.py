@@ -41,6 +41,7 @@ RETURNED: tuple[Returned, ...] = ("last", "averaged")
 # step sizes under clipped gradients, over 1/curvature; closest where few answers are solved for
 FINE_LENGTHS = np.array([0.15, 0.25, 0.4, *np.geomspace(0.6, 1.8, 13), 2.3, 3.0])
 FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # more rounds are not worth their noise, even where it is small
+KEPT = 2**18  # numbers of a population up to which it is kept as each start bounds it
 CLEAR = 12.0  # deviations of the noise's length, beyond which it lies less than once in ten million
 BOUNDS = (
     *("centre", "transform", "radius", "target_bound", "theta_max"),
@@ -69,6 +70,7 @@ class Rehearsal:
         of the rows if None, less its chance where gradients or scores of squared loss are clipped.
     in_doubt : True if the starts are of kinds of which one is true.
     did : called with the rounds of all runs from a start when they are done.
+    kept : populations as starts bound them, shared by rehearsals made of one another.
     """
 
     x: Array = field(repr=False)
@@ -87,6 +89,7 @@ class Rehearsal:
     bias: Array | None = None
     in_doubt: bool = False
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_sample(
@@ -206,11 +209,7 @@ class Rehearsal:
         number : of the start, for which those records are drawn.
         growth : each answer's share of a budget over that of the one before.
         """
-        held = self._hold_population(coordinates)
-        if self.bias is not None:
-            held = shift_gradient(held, self.bias - self.clipping_bias(coordinates))
-        elif self.fine or (self.loss.quadratic and coordinates.scores is not None):
-            held = self._remove_chance(coordinates, held)
+        held = self._answering_population(coordinates)
         factor = float(self.mechanism.horizon_factor(horizon))
         power = coordinates.noise_bound**2 * factor * levels
         spread = self.mechanism.scale_of_variance
@@ -230,6 +229,22 @@ class Rehearsal:
             Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
             for i, (own, share) in enumerate(zip(holds, shares, strict=True))
         )
+
+    def _answering_population(self, coordinates: Coordinates) -> GradientOracle:
+        """Population within the bounds of a start, its clipping bias set; small ones are kept."""
+        made_of = coordinates, self.x, self.y, self.cost, self.bias
+        key = (self.algorithm, self.fine, *map(id, made_of))
+        if key in self.kept:
+            held: GradientOracle = self.kept[key][0]
+            return held
+        held = self._hold_population(coordinates)
+        if self.bias is not None:
+            held = shift_gradient(held, self.bias - self.clipping_bias(coordinates))
+        elif self.fine or (self.loss.quadratic and coordinates.scores is not None):
+            held = self._remove_chance(coordinates, held)
+        if self.x.size <= KEPT:
+            self.kept[key] = held, made_of  # whose names stay theirs as long as they are kept
+        return held
 
     def _hold_population(self, coordinates: Coordinates) -> GradientOracle:
         return coordinates.oracle(self.x, self.y, one_by_one=self.trains_by.one_by_one)

@@ -61,7 +61,7 @@ class Newton(Algorithm):
 
         A are the moments of `pool_moments`.
         """
-        inverse = invert_held(*pool_moments(task))
+        inverse = invert_held(*pool_moments(task), task.draws)
         walk = Walk(task, check=GrowthCheck(noise_in_gradients(task)) if task.stops else None)
         sources = [iterate_noise(task, noise, len(task.owners)) for noise in task.noises()]
         for noises in zip(*sources, strict=True):

@@ -92,11 +92,24 @@ def hold_spectrum(matrix: Array, deviation: Array) -> tuple[Array, Array, Array]
     return held, basis, flat
 
 
-def invert_held(matrix: Array, deviation: Array) -> Array:
-    """Inverse of matrix + C of `solve_newton_step`, (runs, p, p); 0 in flat directions."""
+def invert_held(matrix: Array, deviation: Array, period: int | None = None) -> Array:
+    """Inverse of matrix + C of `solve_newton_step`, (runs, p, p); 0 in flat directions.
+
+    Where runs repeat after ``period`` of them, each is inverted once.
+    """
+    runs = len(matrix)
+    if period and runs > period and _repeat_after(period, matrix, deviation):
+        return np.tile(invert_held(matrix[:period], deviation[:period]), (runs // period, 1, 1))
     values, basis, flat = hold_spectrum(matrix, deviation)
     inverse = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
     return (basis * inverse[:, None, :]) @ basis.swapaxes(1, 2)
+
+
+def _repeat_after(period: int, *arrays: Array) -> bool:
+    """Test whether arrays (runs, ...) are the same again and again after so many runs."""
+    return all(
+        len(one) % period == 0 and np.array_equal(one[period:], one[:-period]) for one in arrays
+    )
 
 
 def _solve_spectral(values: Array, basis: Array, vector: Array, flat: Array) -> Array:

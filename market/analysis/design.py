@@ -304,6 +304,7 @@ class Study:
             entries = entry_points(self.game) if number % ENTRIES == 0 else []
             near = self.nearby_equilibria(parameter)
             self.surveyed.append(self._evaluate_from(parameter, near, also=entries))
+        self.surveyed.sort(key=_parameter_of)
         for at in range(len(self.surveyed) - 2, -1, -1):
             here = self.surveyed[at]
             after = self.surveyed[at + 1]

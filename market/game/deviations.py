@@ -183,6 +183,9 @@ class Deviations:
 
     def best_responses(self) -> Array:
         """Best response of each owner on its whole interval (n,); ties go to the smaller."""
+        known = self.game.own_choices if type(self) is Deviations else None
+        if known is not None:
+            return self.where_asked(known[self.index])
         return self.where_asked(smallest_maximiser(*self.surplus_peaks()))
 
     def where_asked(self, response: Array) -> Array:

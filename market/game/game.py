@@ -13,7 +13,7 @@ from market.columns import Array, Pair, check_lengths, check_methods, check_shap
 from market.game.deviations import Deviations, Found, in_threads
 from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
-from market.game.search import in_blocks
+from market.game.search import in_blocks, smallest_maximiser
 
 # Largest relative regret of an equilibrium: an error of a part in 10^4 of an epsilon.
 CERTIFIED = 1e-8
@@ -114,6 +114,17 @@ class Game:
         """Blocks of all owners, without profile and sums."""
         whole = self.deviations_against(np.empty(0), np.empty((len(self.owners), 1, 0)))
         return [whole.take(rows) for rows in self.split_rows(self.everyone)]
+
+    @cached_property
+    def own_choices(self) -> Array | None:
+        """Best responses (n_owners,) to promises that depend on an owner's epsilon alone.
+
+        None where others' budgets change what an owner is promised.
+        """
+        if not self.policy.own_choice or self.owners.benefit.any():
+            return None
+        found = in_threads(Deviations.surplus_peaks, self._whole_blocks)
+        return np.concatenate([smallest_maximiser(*peaks) for peaks in found])
 
     def split_rows(self, rows: Array) -> list[Array]:
         """Split numbers of owners (n,) into blocks, where their rows are independent."""

@@ -46,14 +46,16 @@ from scenarios.summary.worth import past_worth_part, worth_columns
 
 SCHEMA = 2
 POINTS = 9  # amounts of money surveyed of each policy
+FIRST_POINTS = 5  # every other one of them: at first where whole profiles are settled
 PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
 SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
+SLOW_SPAN = 0.1  # the same where whole profiles are settled
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
 HOPELESS = 0.5  # of the best gain: a kind that gains less on the survey is not searched finely
-SLOW = 12  # owners beyond which policies that settle whole profiles must be named
+SLOW = 8  # owners beyond which policies that settle whole profiles must be named
 
 
 EXPECTED = Attitude()
@@ -71,6 +73,7 @@ class Tried:
     stated : the scenario under it, before any factor on its money
     study : what was tried; None where no money brings anything
     refused : reason why it was not tried, else empty
+    between : factors on its money, between those surveyed, to be surveyed only if it is hopeful
     """
 
     kind: str
@@ -78,6 +81,7 @@ class Tried:
     stated: Scenario | None = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
     refused: str = ""
+    between: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -218,27 +222,29 @@ def _without_assumed_policy(scenario: Scenario) -> Scenario:
 def choose(
     search: Search, stated: Scenario, tried: Sequence[Tried], attitude: Attitude, worth: float
 ) -> Designed:
-    """Choose among the offers tried, and with fewer owners, by an attitude; settle it by a run."""
+    """Choose among the offers tried, by an attitude; settle the choice by a run.
+
+    Fewer owners are tried under every offer that comes to be chosen.
+    """
     prepared = search.prepared
     offers = (judge_kind(one, prepared, attitude, worth) for one in tried)
     rows = [one for one in offers if one is not None]
-    joining: tuple[Joining, ...] = ()
-    if rows:
+    joining: dict[str, tuple[Joining, ...]] = {}
+    while rows:
+        picked = pick(rows, attitude, stated, worth)
         # Fewer owners may pay with a chance with which all of them do not.
-        first = pick(rows, attitude, stated, worth)
-        start = first.chosen if first else best_of_kind(rows, attitude)
-        fewer, joining = choose_owners(start, prepared, search.budget, worth)
-        if fewer is not start.scenario:
-            epsilon = settled(market_game(fewer, *prepared), fewer.seed)
-            rows.append(judge(start.name, fewer, prepared, epsilon))
-    while (picked := pick(rows, attitude, stated, worth)) and not picked.chosen.confirmed:
-        one = picked.chosen
-        run = carry_out(one.scenario, prepared, training=False)
-        # What a run settles on may be worse than all that the search met.
-        scenario, run, beyond = not_beyond(run, prepared, search.budget)
-        there = judge(one.name, scenario, prepared, run.epsilon)
-        there = replace(there, run=run, beyond=beyond)
-        rows = [there if row is one else row for row in rows]
+        one = picked.chosen if picked else best_of_kind(rows, attitude)
+        if one.name not in joining:
+            fewer, joining[one.name] = choose_owners(one, prepared, search.budget, worth)
+            if fewer is not one.scenario:
+                epsilon = settled(market_game(fewer, *prepared), fewer.seed)
+                rows.append(judge(one.name, fewer, prepared, epsilon))
+        elif picked is None or one.confirmed:
+            break
+        else:
+            there = confirm(one, search)
+            rows = [there if row is one else row for row in rows]
+    picked = pick(rows, attitude, stated, worth)
     rows.sort(key=lambda one: -float(attitude.score(one.gains)))
     known = (tuple(tried), tuple(rows), picked, attitude)
     if picked is None:
@@ -246,12 +252,20 @@ def choose(
         return Designed(*known, None, (), run, result_of(run))
     chosen = picked.chosen
     # What an owner who is asked adds is that under the offer chosen, not under the one before.
-    missed = {one.name: one for one in joining if not one.joins}
-    joining = list_joining(chosen.scenario, prepared)
+    missed = {one.name: one for one in joining[chosen.name] if not one.joins}
+    joins = list_joining(chosen.scenario, prepared)
     if set(missed) == set(chosen.left_out):
-        joining = tuple(missed.get(one.name, one) for one in joining)
+        joins = tuple(missed.get(one.name, one) for one in joins)
     result = result_of(chosen.run)
-    return Designed(*known, chosen.scenario, joining, chosen.run, result, chosen.beyond)
+    return Designed(*known, chosen.scenario, joins, chosen.run, result, chosen.beyond)
+
+
+def confirm(one: Alternative, search: Search) -> Alternative:
+    """Settle an offer by a run, which may be worse than all that the search met."""
+    run = carry_out(one.scenario, search.prepared, training=False)
+    scenario, run, beyond = not_beyond(run, search.prepared, search.budget)
+    there = judge(one.name, scenario, search.prepared, run.epsilon)
+    return replace(there, run=run, beyond=beyond)
 
 
 def judge_kind(
@@ -357,9 +371,10 @@ def try_kinds(
 ) -> list[Tried]:
     """Try kinds of policy, each as it stands or in its variants, the best first.
 
-    All are surveyed. From the best survey on, each is narrowed down: roughly if it gains less than
-    ``worth`` or than the best so far, and not at all if its survey gains less than `HOPELESS` of
-    that.
+    All are surveyed: those that settle whole profiles at `FIRST_POINTS`, and at `POINTS` only if
+    they then gain `HOPELESS` of the best. From the best survey on, each is narrowed down: roughly
+    if it gains less than ``worth`` or than the best so far, and not at all if its survey gains less
+    than `HOPELESS` of that.
     """
     policies: Any = KINDS["policy"]
     versions = [
@@ -372,6 +387,10 @@ def try_kinds(
     for kind, variant in versions:
         tried.append(survey_kind(search, scenario, kind, variant))
         did(1)
+    hopeful = HOPELESS * max(one.gain for one in tried)
+    for one in tried:
+        if one.study is not None and one.between and one.gain >= hopeful:
+            one.study.survey_policies(one.between)
     tried.sort(key=lambda one: one.gain, reverse=True)
     best = -np.inf
     for one in tried:
@@ -405,9 +424,12 @@ def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[
         return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
-    options: dict[str, Any] = {"points": POINTS, "optimistic": search.optimistic}
+    slow = not market_game(base, *prepared).additive
+    points = FIRST_POINTS if slow else POINTS
+    options: dict[str, Any] = {"points": points, "optimistic": search.optimistic}
     study = survey_money(base, prepared, (low, reach), budget=search.budget, **options)
-    return Tried(kind, variant, base, study)
+    between = np.geomspace(low, reach, POINTS)[1::2].tolist() if slow else []
+    return Tried(kind, variant, base, study, between=tuple(between))
 
 
 def survey_money(
@@ -534,7 +556,10 @@ def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: fl
 
 def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
     """Set the money in a scenario's policy as is best for the learner, around what it has."""
-    study = survey_money(scenario, prepared, (SPAN, 1 / SPAN), points=2 * POINTS, budget=budget)
+    slow = not market_game(scenario, *prepared).additive
+    span = SLOW_SPAN if slow else SPAN
+    points = POINTS if slow else 2 * POINTS
+    study = survey_money(scenario, prepared, (span, 1 / span), points=points, budget=budget)
     study.narrow_down()
     return scale_money(scenario, float(study.best.parameters[0]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -10,7 +11,16 @@ import pytest
 
 from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder
-from learning.forecast.feature_choice import KindForecast, OwnFit, choose_kind, fit_own
+from learning.forecast import feature_choice
+from learning.forecast.feature_choice import (
+    KindForecast,
+    OwnFit,
+    choose_kind,
+    fit_own,
+    forecast_kind,
+)
+from learning.forecast.inputs import PlanningInputs, PublicOwners, Settings
+from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import make_loss
 
 
@@ -125,3 +135,28 @@ def test_the_model_that_the_dispersion_is_about_has_the_stated_penalty():
     assert own.seen == pytest.approx(float(np.mean(loss.value(y * (x @ model)))))
     assert own.stated.mean() > own.error  # a wide model of pure chance had better shrink
     assert own.seen < float(np.mean(loss.value(y * (x @ own.theta))))
+
+
+def test_a_forecast_of_a_kind_is_kept_for_what_it_depends_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPMARKET_CACHE", str(tmp_path))
+    computed = []
+    true = feature_choice._forecast_parts
+    monkeypatch.setattr(
+        feature_choice,
+        "_forecast_parts",
+        lambda *told: computed.append(1) or true(*told),
+    )
+    loss = make_loss("squared")
+    own, _, _ = fitted(loss, 200, "linear")
+    x, y = own.rows
+    owners = PublicOwners(("A", "B"), np.array([900, 500]), np.full(2, 0.1), np.full(2, 5.0))
+    inputs = PlanningInputs(
+        Settings(clipping="record", horizon=2), owners, PublicSample(x, y), np.ones(1), 1.0, None, 1
+    )
+    first = forecast_kind(own, inputs)
+    assert forecast_kind(own, inputs).total == first.total and len(computed) == 1
+    more = replace(owners, sizes=np.array([900, 600]))
+    others = [replace(inputs, owners=more), replace(inputs, seed=2)]
+    others.append(replace(inputs, sample=PublicSample(x, 1.1 * y)))
+    found = [forecast_kind(own, other).total for other in others]
+    assert len(computed) == 4 and found[0] < first.total and found[2] != first.total

@@ -150,7 +150,8 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "seed",
     }
     tried |= {"aggregation", "noises", "decline", "bias", "in_doubt"}
-    assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
+    # who is told how far it is, and what was computed from the fields above
+    assert set(Rehearsal.__dataclass_fields__) == tried | {"did", "kept"}
     bounds = {
         "centre",
         "transform",
@@ -181,3 +182,22 @@ def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
         np.testing.assert_array_equal(
             other.curves[0].coefficients, answers[0].curves[0].coefficients
         )
+
+
+def test_a_population_is_held_once_for_each_start_and_not_for_another_population(monkeypatch):
+    held = []
+    true = Rehearsal._hold_population
+    monkeypatch.setattr(
+        Rehearsal,
+        "_hold_population",
+        lambda self, start: held.append(1) or true(self, start),
+    )
+    of = stage("averaged", starts=2)
+    plan = plan_of("averaged")
+    first = of.rehearse_plan(plan, LEVEL_GRID, 2)
+    assert np.array_equal(of.rehearse_plan(plan, LEVEL_GRID, 2), first)
+    assert len(held) == len(of.starts)
+    others = replace(of, y=of.y + 1.0)
+    afresh = replace(others, kept={})
+    found = [one.rehearse_plan(plan, LEVEL_GRID, 2) for one in (others, afresh)]
+    assert np.array_equal(*found) and not np.array_equal(found[0], first)

@@ -20,6 +20,7 @@ from learning.randomness import Streams
 from learning.training import newton
 from learning.training.client import make_clients
 from learning.training.engine import train
+from learning.training.noisy_solving import invert_held
 from learning.training.plan import Plan
 from learning.training.task import Task
 from scenarios.planning import planning_inputs
@@ -208,3 +209,13 @@ def test_best_takes_it_in_a_run_and_never_where_an_exchange_is_asked():
     open_to = [way for way in list_open_ways(inputs) if way.inputs.settings.trains_by.moments]
     assert {way.mechanism.name for way in open_to} == {"l2", "wishart"}
     assert {way.inputs.settings.growth for way in open_to} == {newton.GROWTH}
+
+
+def test_runs_that_repeat_are_inverted_once_and_the_same():
+    rng = np.random.default_rng(3)
+    matrix = np.tile(np.cov(rng.normal(size=(3, 9))), (2, 1, 1)) + np.arange(2)[:, None, None]
+    deviation = np.array([0.1, 0.3])
+    repeated = np.tile(matrix, (4, 1, 1)), np.tile(deviation, 4)
+    assert np.array_equal(invert_held(*repeated, 2), invert_held(*repeated))
+    other = repeated[0], np.append(repeated[1][:-1], 0.5)  # the last run has more noise
+    assert np.array_equal(invert_held(*other, 2), invert_held(*other))

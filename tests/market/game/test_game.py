@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -568,3 +569,16 @@ def test_the_root_of_a_single_row_is_that_of_many_to_the_last_bit():
                 alone = root_uphill(of_one, ends[0][one], ends[1][one], steepness[one])
                 assert alone == together[one]
             assert together == pytest.approx(root, rel=1e-9 if power <= 1 else 1e-2)
+
+
+@pytest.mark.parametrize("policy", [Posted(9.0), Proportional(100.0), Marginal()])
+def test_choices_that_hang_on_nobody_else_are_searched_once(policy):
+    game = market(Quadratic(4.0), policy, 3, forecast=LinearLaw(1.0, 0.1, 0.05), value=50.0)
+    if not policy.own_choice:
+        assert game.own_choices is None
+        return
+    at = game.owners.epsilon_max / 3
+    peaks = smallest_maximiser(*game.deviations(at).surplus_peaks())
+    assert np.array_equal(game.own_choices, peaks)
+    assert np.array_equal(game.best_responses(at), game.best_responses(at / 7))
+    assert replace(game, owners=replace(game.owners, benefit=1.0)).own_choices is None
