@@ -201,5 +201,5 @@ def check_exclusions(choices: Mapping[str, Choice], scenario: Scenario) -> None:
                 excluded = used[name]
                 rule = f"{excluded.refusal} in a scenario with {choice.title}, {why}"
                 found = excluded.describe_value(scenario)
-                remedy = f"Otherwise change or remove {choice.key}."
+                remedy = f"To keep it, change or remove {choice.key}."
                 raise InputError(excluded.key, rule, found, remedy)

@@ -162,7 +162,7 @@ def test_what_is_said_of_it(path, golden):
         (
             ["unions=[{name='U',members=['Ann','Bob']}]"],
             "unions: must be left out in a scenario with [learner.pricing], because their members choose together by search. "
-            "Otherwise change or remove learner.pricing.",
+            "To keep it, change or remove learner.pricing.",
         ),
         (
             ["learners=[{name='B',value=1.0}]"],

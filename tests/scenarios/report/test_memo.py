@@ -168,5 +168,5 @@ def test_a_stated_value_that_contradicts_the_advice_is_named():
 
     poor = lead(0.0)
     assert "at least as well as the market's model" in poor[0]
-    assert "is worth more than it costs" in poor[1] and poor[2].startswith("Buying pays")
+    assert "is worth more than the payments" in poor[1] and poor[2].startswith("Buying pays")
     assert not any("opposite" in said for said in lead(1e9))

@@ -110,7 +110,7 @@ def test_a_penalty_keeps_the_own_model_of_powers_of_a_column_from_steep_slopes(f
 
 def test_where_best_is_stated_what_excludes_it_is_refused(file: Path) -> None:
     told = message(file, (PUBLIC, "learning.protocol=best", "time.periods=2"))
-    assert "Otherwise change or remove" in told and "learning.algorithm" in told
+    assert "To keep it, change or remove" in told and "learning.algorithm" in told
 
 
 def test_a_delta_that_only_the_best_would_use_is_refused_where_there_is_none(file: Path) -> None:

@@ -77,7 +77,7 @@ def exclusions(names: set[str]) -> list[tuple[str, str, str]]:
         (
             CHOICES[other].key,
             f"{CHOICES[other].refusal} in a scenario with {CHOICES[name].title}, {why}",
-            f"Otherwise change or remove {CHOICES[name].key}.",
+            f"To keep it, change or remove {CHOICES[name].key}.",
         )
         for name in names
         for other, why in CHOICES[name].excludes.items()
