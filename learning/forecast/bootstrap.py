@@ -117,15 +117,27 @@ class BootstrapSamples:
         return max(0.0, len(y) * lost)
 
     @cached_property
+    def best_models(self) -> Array:
+        """Model of least cost on each sample, (m, p), whatever shrinks the public one."""
+        if not self.sample.shrinks:
+            return self.fitted_models
+        unshrunk = replace(self.sample, shrinks=False)
+        x, y = self.sample.population()
+        return _fit_each(unshrunk, x, y, self.rows)[1]
+
+    @cached_property
     def estimated_scales(self) -> tuple[Array, Array]:
-        """Estimates of f* and C by each sample, (m,) both."""
+        """Estimates of f* and C by each sample, (m,) both.
+
+        By its model of least cost: a shrunk model leaves more than residuals are inflated for.
+        """
         x, y = self.sample.population()
         loss = self.sample.loss
         penalty = self.sample.regularisation
         freedom = len(y) - x.shape[1]  # by which residuals are inflated
         optima = []
         spreads = []
-        for model, rows in zip(self.fitted_models, self.rows, strict=True):
+        for model, rows in zip(self.best_models, self.rows, strict=True):
             own = (x[rows], y[rows])
             if loss.quadratic:
                 square = np.mean((own[1] - own[0] @ model) ** 2) * len(y) / freedom
@@ -154,7 +166,9 @@ class BootstrapSamples:
             return np.maximum(sample.fitness.value(models) - sample.fitness.optimum, 0.0)
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
-        error = self.models - self.sample.truth
+        chance = self.sample.chance
+        unseen = chance - self.sample.drop_open(chance)  # along directions without a slope
+        error = self.models - self.sample.truth + unseen
         hessian = self.sample.hessian + self.sample.regularisation * np.eye(error.shape[1])
         return 0.5 * np.sum(error @ hessian * error, axis=1)
 
@@ -308,7 +322,7 @@ def _fit_each(
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     if sample.shrinks:
-        models = fit_ridge(x, y, counts)
+        models = fit_ridge(x, y - x @ sample.chance, counts) + sample.chance
     else:
         linear = 2 * (counts * y) @ x / len(y)
         hessian = 2 * moments + sample.regularisation * np.eye(x.shape[1])

@@ -19,7 +19,7 @@ from learning.losses.coordinates import (
     whitening_transform,
 )
 from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
-from learning.losses.ridge import fit_ridge
+from learning.losses.ridge import chance_in_slopes, fit_ridge
 from learning.losses.squared import Squared
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
@@ -82,9 +82,8 @@ class PublicSample:
 
     Residuals of squared loss are inflated by sqrt(n/(n-p)) (the HC1 correction): a model fitted on
     few rows looks better on them than it is. Labels are taken as they are. The population has the
-    model of least cost for its optimum, also where the public model is shrunk. Its signal is then
-    as strong as the rows show it, which is rather too strong, and the forecast of the shrunk model
-    rather too high.
+    model of least cost for its optimum, also where the public model is shrunk: how far a shrunk
+    model is from the optimum is forecast at a weaker signal (`chance`).
 
     Parameters
     ----------
@@ -195,6 +194,15 @@ class PublicSample:
     def truth(self) -> Array:
         """Optimum of that population, (p,): the model itself without a penalty, or with labels."""
         return self.fitness.minimiser if self.loss.quadratic else self.model
+
+    @cached_property
+    def chance(self) -> Array:
+        """Part of the truth, (p,), that is left out where models are shrunk: chance in few rows.
+
+        A shrunk model loses more the stronger the signal is. It is forecast by models of rows with
+        a signal as strong as the population's, and errs from the truth as these do from that.
+        """
+        return chance_in_slopes(*self.population()) if self.shrinks else np.zeros(self.x.shape[1])
 
     @cached_property
     def smoothed(self) -> PublicSample:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 
@@ -35,31 +39,121 @@ def fit_ridge(x: Array, y: Array, counts: Array | None = None) -> Array:
     """
     rows = len(y)
     counts = np.ones((1, rows)) if counts is None else counts
-    constant: Array = np.asarray(np.linalg.lstsq(x, np.ones(rows), rcond=None)[0], dtype=float)
+    constant = _find_constant(x)
     return np.stack([_fit_one(x, y, count / rows, constant) for count in counts])
+
+
+def chance_in_slopes(x: Array, y: Array) -> Array:
+    """Part of the least-squares model (p,) that chance in the rows has made too strong.
+
+    With A the mean square of its predictions around their mean, chance adds V to that, by the
+    residuals. A ridge regression loses about eV/(e + V) at a true mean square e. A - V is unbiased
+    for e, but what is lost at A - V is too little on average. To second order of the chance in A,
+
+        e = A - V (1 - 2 (1 + k)/q),    k = (1 - V/A)+,
+
+    makes up for that, with q slopes. Along axis j of the correlations, of eigenvalue l_j, the slope
+    is that of least squares times sqrt(l_j/(l_j + t)), with t such that e is left in all. If slopes
+    are alike a priori, as ridge regression has it, that is the true mean square on each axis.
+
+    Parameters
+    ----------
+    x : array (n, p), with a constant among its columns or in their span.
+    y : array (n,), with residuals of the size that they have on fresh records.
+
+    Source: ours; at k = 0, e is the estimate of James and Stein (1961), A - V (1 - 2/q).
+
+    >>> x = np.column_stack([np.linspace(-1, 1, 50), np.ones(50)])
+    >>> chance_in_slopes(x, x @ [2.0, 1.0]).round(2) + 0
+    array([0., 0.])
+    """
+    rows = len(y)
+    found = _Axes.of(x, np.full(rows, 1 / rows))
+    if found is None:
+        return np.zeros(x.shape[1])
+    values = found.values
+    placed = found.columns @ found.axes / np.sqrt(values)
+    left = y - y.mean()
+    along = placed.T @ left / rows
+    chance = float((left - placed @ along) ** 2 @ np.sum(placed**2, axis=1)) / rows**2
+    penalty = _signal_penalty(along**2, chance, values)
+    slopes = along * (1 / np.sqrt(values) - 1 / np.sqrt(values + penalty))
+    return found.model(slopes, 0.0, _find_constant(x))
+
+
+def _signal_penalty(squares: Array, chance: float, values: Array) -> float:
+    """t of `chance_in_slopes`, by the mean squares (k,) on axes of eigenvalues (k,), and V."""
+    shown = float(squares.sum())
+    share = max(0.0, 1 - chance / shown) if shown > 0 else 0.0
+    left = shown - chance * max(0.0, 1 - 2 * (1 + share) / len(values))
+    if left <= 0:
+        return np.inf
+    most = 2 * float(values[-1]) * (shown - left) / left  # where less than e is left
+
+    def excess(penalty: float) -> float:
+        return float(squares @ (values / (values + penalty))) - left
+
+    return float(scipy.optimize.brentq(excess, 0.0, most))
+
+
+def _find_constant(x: Array) -> Array:
+    """Parameters (p,) that predict 1 everywhere."""
+    return np.asarray(np.linalg.lstsq(x, np.ones(len(x)), rcond=None)[0], dtype=float)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Columns that vary, standardised, and the axes of their correlations.
+
+    Parameters
+    ----------
+    middle : array (p,), means of all columns.
+    varies : array (p,), bool, of the columns that vary, and ``deviation`` (v,), how far they do.
+    columns : array (n, v), standardised.
+    values, axes : arrays (k,) and (v, k), rising eigenvalues of the correlations, without those
+        that are nothing, and eigenvectors.
+    """
+
+    middle: Array
+    varies: NDArray[np.bool_]
+    deviation: Array
+    columns: Array
+    values: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, x: Array, weight: Array) -> _Axes | None:
+        """Axes of rows of weights (n,) that add up to 1; None if no column varies."""
+        middle = weight @ x
+        centred = x - middle
+        variance = weight @ centred**2
+        varies = variance > FLAT * variance.max()
+        if not varies.any():
+            return None
+        deviation = np.sqrt(variance[varies])
+        columns = centred[:, varies] / deviation
+        values, axes = np.linalg.eigh((columns * weight[:, None]).T @ columns)
+        kept = values > FLAT * values[-1]
+        return cls(middle, varies, deviation, columns, values[kept], axes[:, kept])
+
+    def model(self, slopes: Array, mean: float, constant: Array) -> Array:
+        """Model (p,) with slopes (k,) along the axes and a mean prediction."""
+        model = np.zeros(len(self.middle))
+        model[self.varies] = self.axes @ slopes / self.deviation
+        return np.asarray(model + (mean - self.middle @ model) * constant)
 
 
 def _fit_one(x: Array, y: Array, weight: Array, constant: Array) -> Array:
     """Fit one of `fit_ridge`, rows of weights (n,) that add up to 1."""
-    middle = weight @ x
-    mean = weight @ y
-    centred = x - middle
-    variance = weight @ centred**2
-    varies = variance > FLAT * variance.max()
-    if not varies.any():
+    mean = float(weight @ y)
+    found = _Axes.of(x, weight)
+    if found is None:
         return mean * constant
-    deviation = np.sqrt(variance[varies])
-    z = centred[:, varies] / deviation
-    values, axes = np.linalg.eigh((z * weight[:, None]).T @ z)
-    kept = values > FLAT * values[-1]
-    values = values[kept]
-    axes = axes[:, kept]
+    values = found.values
     left = y - mean
-    slopes = axes.T @ (z.T @ (weight * left))
+    slopes = found.axes.T @ (found.columns.T @ (weight * left))
     shrunk = values / (values + RIDGES[:, None])
     residual = weight @ left**2 - np.sum(slopes**2 / values * (2 * shrunk - shrunk**2), axis=1)
     freedom = 1 - (1 + shrunk.sum(axis=1)) / len(y)
     chosen = int(np.argmin(residual / freedom**2))
-    model = np.zeros(x.shape[1])
-    model[varies] = axes @ (slopes / (values + RIDGES[chosen])) / deviation
-    return np.asarray(model + (mean - middle @ model) * constant)
+    return found.model(slopes / (values + RIDGES[chosen]), mean, constant)

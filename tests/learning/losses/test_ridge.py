@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 from sklearn.linear_model import Ridge
 
-from learning.losses.ridge import RIDGES, fit_ridge
+from learning.losses.ridge import RIDGES, chance_in_slopes, fit_ridge
 
 
 def rows(n, p, rng, *, signal=0.3):
@@ -69,3 +70,47 @@ def test_a_sample_in_which_no_column_varies_has_the_mean_for_its_model():
     missed = np.r_[0.0, 2.0, np.ones(8)]
     model = fit_ridge(x, y, missed[None])[0]
     assert model == pytest.approx([0.0, missed @ y / 10])
+
+
+def least_squares(x, y):
+    return np.linalg.lstsq(x, y)[0]
+
+
+@pytest.mark.parametrize("signal", [0.1, 0.3])
+def test_what_chance_added_to_slopes_by_a_search(signal):
+    """The penalty on the axes of the correlations is tried on a grid, the square left counted by rows."""
+    x, y = rows(60, 5, np.random.default_rng(3), signal=signal)
+    model = least_squares(x, y)
+    said = x @ model - y.mean()
+    columns = x[:, :-1] - x[:, :-1].mean(axis=0)
+    turned = columns @ np.linalg.inv(np.linalg.cholesky(columns.T @ columns / 60)).T
+    shown = np.mean(said**2)
+    chance = np.mean((y - x @ model) ** 2 * np.sum(turned**2, axis=1)) / 60
+    left = shown - chance * (1 - 2 * (1 + max(0, 1 - chance / shown)) / 5)
+    z = columns / columns.std(axis=0)
+    correlations = z.T @ z / 60
+    standard = np.linalg.solve(correlations, z.T @ (y - y.mean()) / 60)
+
+    def weakened(penalty):
+        root = linalg.sqrtm(np.linalg.solve(correlations + penalty * np.eye(5), correlations))
+        return z @ root @ standard
+
+    grid = np.geomspace(1e-4, 10, 4000)
+    best = min(grid, key=lambda penalty: abs(np.mean(weakened(penalty) ** 2) - left))
+    expected = said - weakened(best)
+    assert x @ chance_in_slopes(x, y) == pytest.approx(expected, abs=2e-3 * np.ptp(said))
+
+
+def test_no_signal_is_left_where_chance_alone_explains_it_and_nearly_all_where_it_is_strong():
+    rng = np.random.default_rng(4)
+    x, y = rows(60, 20, rng, signal=0.0)
+    left = []
+    for noise in rng.normal(size=(40, 60)):
+        said = x @ least_squares(x, noise)
+        fresh = said + np.sqrt(60 / 39) * (noise - said)
+        left.append(np.var(said - x @ chance_in_slopes(x, fresh)))
+    assert sum(one < 1e-12 for one in left) > 10
+    assert np.mean(left) < 0.3 * 20 / 60
+    strong = x[:, 0] + 1e-3 * y
+    assert np.std(x @ chance_in_slopes(x, strong)) < 1e-3 * np.std(strong)
+    assert not chance_in_slopes(np.ones((9, 1)), y[:9]).any()
