@@ -167,7 +167,8 @@ class BootstrapSamples:
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
         chance = self.sample.chance
-        unseen = chance - self.sample.drop_open(chance)  # along directions without a slope
+        # along directions without a slope
+        unseen = chance - drop_open(chance, *self.sample.open_moments)
         error = self.models - self.sample.truth + unseen
         hessian = self.sample.hessian + self.sample.regularisation * np.eye(error.shape[1])
         return 0.5 * np.sum(error @ hessian * error, axis=1)
