@@ -91,7 +91,14 @@ def planning_inputs(
         compared,
         scenario.trusts,
         scenario.owners.spread,
+        weigh_rounds(scenario, len(data.owners)),
     )
+
+
+def weigh_rounds(scenario: Scenario, n_owners: int) -> float:
+    """What asking all owners once costs them, in relative fitness as the learner values it."""
+    costs = values_per_owner(scenario.owners.round_cost, n_owners, "owners.round_cost")
+    return float(costs.sum() / scenario.learner.per_unit) if costs.any() else 0.0
 
 
 def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | None:

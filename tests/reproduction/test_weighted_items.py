@@ -142,7 +142,10 @@ def test_frames_hold_every_method_and_are_drawn(short):
         one.assign(data=one["data"].replace("toy", "cancer")) for one in (budgets, skews)
     )
     assert "Breast cancer" in render_svg(BY_KEY["WD-1"].draw, budgets, "")
-    assert count(figures.check_budgets(budgets)) == 6 + 2 * 4 and count(figures.check_skews(skews)) == 8
+    assert (
+        count(figures.check_budgets(budgets)) == 6 + 2 * 4
+        and count(figures.check_skews(skews)) == 8
+    )
     assert count(figures.check_skews_and_adult(skews)) == 13
     assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 8
 
