@@ -10,6 +10,7 @@ from market.columns import Array, Pair
 from market.costs.channels import CHANNELS, block_pairs, prior_odds, value_diameter
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+ALIKE = 0.1  # largest part by which answers differ that counts as nearly alike
 SERIES = 0.02  # epsilon below which a power series is closer, to 1e-8 of itself
 
 
@@ -55,15 +56,24 @@ def order_and_slope(
 
 
 def _leakage_and_slope(matrix: Array, change: Array, odds: Array, order: float) -> Pair:
-    """`order_leakage` of a channel (..., v, answers), and its derivative by a change of it."""
-    if order == 1:
-        seen = odds @ matrix
-        ratio = np.divide(matrix, seen[..., None, :], out=np.ones_like(matrix), where=matrix > 0)
-        logs = np.log2(ratio)
-        bits, slope = (odds @ (one * logs) for one in (matrix, change))
-        return bits.sum(axis=-1), slope.sum(axis=-1)
+    """`order_leakage` of a channel (..., v, answers), and its derivative by a change of it.
+
+    Where answers to all values are nearly alike, it is computed from how far each is from their
+    mean, whose parts of the first degree cancel.
+    """
     weights = (odds / odds.max()) ** order
     weights = weights / weights.sum()
+    mean = weights @ matrix
+    seen = mean[..., None, :]
+    off = np.divide(matrix - seen, seen, out=np.zeros_like(matrix), where=seen > 0)
+    alike = np.abs(off).max(axis=(-2, -1)) < ALIKE
+    near = np.where(alike[..., None, None], off, 0.0)
+    if order == 1:
+        logs = np.log2(np.divide(matrix, seen, out=np.ones_like(matrix), where=matrix > 0))
+        bits, slope = ((odds @ (one * logs)).sum(axis=-1) for one in (matrix, change))
+        second = (1 + near) * np.log1p(near) - near
+        close = (mean * (odds @ second)).sum(axis=-1) / np.log(2)
+        return np.where(alike, close, bits), slope
     largest = matrix.max(axis=-2, keepdims=True)
     part = np.divide(matrix, largest, out=np.zeros_like(matrix), where=largest > 0)
     power = weights @ part**order
@@ -71,7 +81,11 @@ def _leakage_and_slope(matrix: Array, change: Array, odds: Array, order: float) 
     total = (largest[..., 0, :] * power ** (1 / order)).sum(axis=-1)
     rise = (safe ** (1 / order - 1) * (weights @ (part ** (order - 1) * change))).sum(axis=-1)
     scale = order / (order - 1) / np.log(2)
-    return scale * np.log(total), scale * rise / total
+    with np.errstate(over="ignore"):  # of an order so high that few answers are alike
+        second = weights @ (np.expm1(order * np.log1p(near)) - order * near)
+    close = np.log1p((mean * np.expm1(np.log1p(second) / order)).sum(axis=-1))
+    alike = alike & (order * ALIKE < 100)
+    return scale * np.where(alike, close, np.log(total)), scale * rise / total
 
 
 def hamming_distortion(matrix: Array, prior: Any = None) -> Array:
