@@ -13,7 +13,7 @@ from learning.privacy.mechanisms import BEST
 from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import HONEST
 from scenarios.features.base import Choice, value_of
-from scenarios.schema.fields import quote_choices
+from scenarios.schema.fields import OPTIMAL, quote_choices
 from scenarios.schema.kinds import KINDS, make_declared
 
 PERSONS = "data.rows_per_person"
@@ -128,7 +128,7 @@ class RoundCosts(Choice):
             rule = "must be 0 with an algorithm whose rounds do not ask every owner"
             found = f"algorithm {format_value(scenario.learning.algorithm)}"
             raise InputError(self.key, rule, found, "Leave it out.")
-        if scenario.learning.horizon != "optimal":
+        if scenario.learning.horizon != OPTIMAL:
             return
         if scenario.learner.worth is not None or not scenario.learner.per_unit:
             rule = "needs learner.value as money above 0 per unit of relative fitness"

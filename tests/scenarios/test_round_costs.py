@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from scenarios.planning import prepare
+from scenarios.planning import prepare, weigh_rounds
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run
 from scenarios.schema.loading import load
@@ -87,3 +87,7 @@ def test_a_stated_number_of_rounds_needs_no_price():
     changes = ("owners.round_cost=1.0", "learner.value={per='rmse', money=100.0}")
     stated = ("learning.algorithm=averaged", "learning.mechanism=laplace", "learning.horizon=7")
     assert load("three_insurers", [*changes, *stated]).learning.horizon == 7
+    worthless = load("three_insurers", ["owners.round_cost=1.0", "learner.value=0.0", *stated])
+    assert weigh_rounds(worthless, 3) == 0
+    open_to_choice = load("three_insurers", ["owners.round_cost=1.0", "learner.value=600.0"])
+    assert weigh_rounds(open_to_choice, 3) == pytest.approx(0.005)
