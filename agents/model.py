@@ -14,7 +14,16 @@ import numpy as np
 from agents.behaviours import make_behaviour
 from agents.behaviours.base import Behaviour, Memory, Seen, checked_choice
 from agents.traders import DataOwner, Draws, Learner, MarketCollector, Train, as_seed
-from market.equilibrium.activation import ACTIVATIONS, in_turn, play_round
+from market.equilibrium.activation import (
+    ACTIVATIONS,
+    Draw,
+    View,
+    damp_moves,
+    in_turn,
+    play_round,
+    views_at_once,
+    views_in_turn,
+)
 from market.equilibrium.solver import Equilibrium, certify
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import (
@@ -130,6 +139,9 @@ class DataMarket(mesa.Model):
         Names in BEHAVIOURS or behaviours.
     activation : str
         A name in ACTIVATIONS: the order in which owners move within a round.
+    by_agents : bool
+        Whether each owner moves by its own `DataOwner.move` in a round, a search each, and not all
+        of them by a few searches; the path is the same.
     start : (n_owners,), optional
         The first budgets, brought into the owners' intervals; the middle (of the logarithm) unless
         given.
@@ -171,6 +183,7 @@ class DataMarket(mesa.Model):
         train: Train | None = None,
         behaviour: str | Behaviour | Sequence[str | Behaviour] = "rational",
         activation: str = "sequential",
+        by_agents: bool = False,
         start: np.ndarray | None = None,
         **kwargs: Any,
     ) -> None:
@@ -184,6 +197,8 @@ class DataMarket(mesa.Model):
         super().__init__(rng=self.draws.seed)
         self.activation = activation
         self.order = ACTIVATIONS[activation]
+        self.by_agents = by_agents
+        self.view: View | None = None
         self.rules = PlayRules(**kwargs)
         self.game = game
         self.epsilon = _first_budgets(game, start, self.rng)
@@ -227,15 +242,8 @@ class DataMarket(mesa.Model):
         players = self.players
         players.now = self.steps
         calls = count()
-        self.epsilon = play_round(
-            self.order,
-            self.game,
-            before,
-            draw=lambda: players.uniform(f"turns {next(calls)}", self.steps, 1)[:, 0],
-            rules=self.rules,
-            respond=players.choose_for,
-            alone=players.moving_alone,
-            all_the_way=players.drawing,
+        self.epsilon = self._play_round(
+            lambda: players.uniform(f"turns {next(calls)}", self.steps, 1)[:, 0]
         )
         players.update_memory(self.game, self.epsilon)
         self._settle_round()
@@ -243,6 +251,45 @@ class DataMarket(mesa.Model):
         self.end = self.monitor.register_round(before, self.epsilon, drawn=self._round_key())
         self.running = not self.end
         self.datacollector.collect(self)
+
+    def _play_round(self, draw: Draw) -> np.ndarray:
+        """Budgets (n_owners,) after a round."""
+        if self.by_agents:
+            return self._play_agents(self.epsilon, draw)
+        return play_round(
+            self.order,
+            self.game,
+            self.epsilon,
+            draw=draw,
+            rules=self.rules,
+            respond=self.players.choose_for,
+            alone=self.players.moving_alone,
+            all_the_way=self.players.drawing,
+        )
+
+    def _play_agents(self, before: np.ndarray, draw: Draw) -> np.ndarray:
+        """Budgets (n_owners,) after a round in which each owner is called to move by itself."""
+        order = self.order.turns(len(before), draw, self.rules)
+        self.epsilon = before.copy()
+        if self.order.at_once:
+            views = views_at_once(self.game, before, order)
+        else:
+            views = views_in_turn(self.game, self.epsilon, order, self.players.moving_alone)
+        for view in views:
+            self.view = view
+            self.owners[int(view[0].index[0])].move()
+        self.view = None
+        if not self.order.at_once:
+            return self.epsilon
+        part = np.where(self.players.drawing, 1.0, self.rules.damping)
+        return damp_moves(before, self.epsilon, part)
+
+    def move_owner(self, number: int) -> None:
+        """Move one owner: in its turn by what it then sees, else by the present budgets."""
+        if self.view is None:
+            self.move(np.array([number]))
+        else:
+            self.epsilon[number] = self.players.choose_for(*self.view)[0]
 
     def move(self, numbers: np.ndarray) -> None:
         """Move the owners of ``numbers`` (k,) one after another, outside of any round."""

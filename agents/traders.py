@@ -148,10 +148,10 @@ class DataOwner(MarketAgent):
     def move(self) -> None:
         """Choose an epsilon, with all others fixed, and sell it from now on.
 
-        A round of a market moves all owners as if each called this in its turn, in a few searches
-        for all of them.
+        A round of a market calls this of each owner in its turn (``by_agents``), or moves all as if
+        it had, in a few searches for all of them.
         """
-        self.model.move(np.array([self.number]))
+        self.model.move_owner(self.number)
 
 
 class Learner(MarketAgent):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from reproduction import bounds, collaboration, errata, rivals, thesis, timing, weighted
+from reproduction import (
+    bounds,
+    collaboration,
+    constants,
+    errata,
+    rivals,
+    thesis,
+    timing,
+    weighted,
+)
 from reproduction.calibration import run_calibration
 from reproduction.differing import run_differing
 from reproduction.intervals import run_intervals
@@ -16,6 +25,7 @@ ITEMS: tuple[Item, ...] = (
     *thesis.ITEMS,
     *bounds.ITEMS,
     *rivals.ITEMS,
+    *constants.ITEMS,
     *errata.ITEMS,
 )
 STUDIES = {

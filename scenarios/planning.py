@@ -19,7 +19,7 @@ from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
-from scenarios.schema.fields import values_per_owner
+from scenarios.schema.fields import OPTIMAL, values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
 
@@ -91,7 +91,19 @@ def planning_inputs(
         compared,
         scenario.trusts,
         scenario.owners.spread,
+        weigh_rounds(scenario, len(data.owners)),
     )
+
+
+def weigh_rounds(scenario: Scenario, n_owners: int) -> float:
+    """What asking all owners once costs them, in relative fitness as the learner values it.
+
+    It is 0 where the number of rounds is stated, so that nothing hangs on it.
+    """
+    costs = values_per_owner(scenario.owners.round_cost, n_owners, "owners.round_cost")
+    if scenario.learning.horizon != OPTIMAL or not costs.any():
+        return 0.0
+    return float(costs.sum() / scenario.learner.per_unit)
 
 
 def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | None:

@@ -58,6 +58,7 @@ OTHERS = {  # keys that the scenario leaves out, with values that go with it
     "learning.delta": [1e-6, 1e-45],
     "learning.overlap": [2, 3, 10**12], "learning.weights": ["equal", "precision"],
     "owners.benefit": [1.0, 1e15, [1.0, 2.0]], "owners.fixed_cost": [1.0, 1e15],
+    "owners.setup_cost": [1e15], "owners.round_cost": [1e-9, 1.0, 1e15],
     "owners.cost": [{"kind": "exponential", "price": 1.0}, {"kind": "leakage", "price": 1.0, "values": 10**12},
                     {"kind": "belief", "price": 1.0, "ratio": 1e12},
                     {"kind": "expected_harm", "price": 1e15}, {"kind": "channel", "price": 1.0, "values": 50}],

@@ -128,6 +128,7 @@ ROOMS = (
     "reproduction.thesis",
     "reproduction.bounds",
     "reproduction.rivals",
+    "reproduction.constants",
     "reproduction.errata",
     "reproduction.calibration",
     "reproduction.differing",

@@ -69,6 +69,7 @@ COST_PARAMETERS = {
     "belief": {"price": 2.0},
     "exponential": {"price": 0.2},
     "channel": {"price": 0.5, "values": 4},
+    "differential_entropy": {"price": 0.5},
 }
 POLICY_PARAMETERS = {
     "posted": [

@@ -19,7 +19,7 @@ from learning.forecast.calibration import (
     noise_levels,
 )
 from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_kinds
-from learning.forecast.fitness import FitnessForecast
+from learning.forecast.fitness import FitnessForecast, agree_rounds
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
@@ -252,6 +252,7 @@ def calibrated_planner(
         rehearsal = replace(rehearsal, starts=kinds, in_doubt=True)
         outside = max(outside, float(geometric_mean(rehearsal.untrained, axis=0)))
     forecast = _calibrated_forecast(inputs, rehearsal, outside, lost, law)
+    forecast = agree_rounds(forecast, inputs.round_cost, inputs.owners.reference)
     forecast, between = add_kinds(forecast, inputs, coordinates)
     optimum = float(rehearsal.cost.optimum) if bootstrap is None else bootstrap.optimum
     curvatures = least, largest if coordinates.loss.smooth else np.inf
@@ -306,7 +307,8 @@ def _calibrated_forecast(
     ceiling = np.inf if settings.fixes_plan else outside
     best = sorted({law.best_plan(level) for level in levels}) if law else []
     also = [law.plan_at(index) for index in best] if law else []
-    curves = calibrate(rehearsal, levels, settings, ceiling, measured, also, inputs.progress)
+    cost = inputs.round_cost
+    curves = calibrate(rehearsal, levels, settings, ceiling, measured, also, inputs.progress, cost)
     return FitnessForecast(
         owners.sizes.astype(float),
         mechanism,

@@ -169,11 +169,24 @@ class Curves:
 
     def best_plan(self, noise: float) -> int:
         """Index of the lowest curve at this noise."""
-        return int(np.argmin([curve.value(noise) for curve in self.curves]))
+        return int(np.argmin(self.values_at(noise)))
 
     def noise_part(self, index: int, noise: float) -> float:
         """Part of the relative fitness under a plan that the noise adds."""
         return float(self.curves[index].value(noise)) - self.curves[index].bias
+
+    def values_at(self, noise: float) -> Array:
+        """Relative fitness of every curve at this noise, (m,)."""
+        return np.array([float(curve.value(noise)) for curve in self.curves])
+
+    def select(self, indices: Sequence[int]) -> Curves:
+        """Some of the plans, (k,)."""
+        plans = tuple(self.plans[index] for index in indices)
+        return Curves(plans, tuple(self.curves[index] for index in indices))
+
+    def lowest(self, ceiling: float) -> Envelope:
+        """Lower envelope of the curves, never above the ceiling."""
+        return lower_envelope(self.curves, ceiling)
 
 
 def lower_envelope(curves: Sequence[Curve], ceiling: float) -> Envelope:
@@ -214,6 +227,7 @@ def calibrate(
     measured: int = MEASURED,
     also: Sequence[Plan] = (),
     progress: Progress = ignore_progress,
+    round_cost: float = 0.0,
 ) -> Curves:
     """Fit curves of the plans that are best at some level of noise.
 
@@ -231,6 +245,7 @@ def calibrate(
     measured : replications per start of the plans that remain.
     also : plans that are measured unscreened.
     progress : called with the progress of the rehearsals.
+    round_cost : of asking all owners once, in relative fitness; plans are screened with it.
 
     Raises
     ------
@@ -240,7 +255,7 @@ def calibrate(
     unscreened = [(plan.returned, plan.horizon, plan.step_size, plan.growth) for plan in also]
 
     def measure() -> dict[str, Array]:
-        best = _screen_plans(rehearsal, levels, settings, progress)
+        best = _screen_plans(rehearsal, levels, settings, progress, round_cost)
         keys = list(dict.fromkeys([*best, *unscreened]))
         found = _measure_plans(rehearsal, keys, levels, measured, progress)
         if not len(found["plans"]):
@@ -248,7 +263,7 @@ def calibrate(
         return found
 
     open_to = (settings.horizon, settings.step_size, settings.growth, settings.returned)
-    asked = (*open_to, measured, unscreened)
+    asked = [*open_to, measured, unscreened, *[round_cost] * (round_cost > 0)]
     found = load_or_compute(measure, "calibrate", rehearsal.cache_key, levels, *asked)
     plans = tuple(
         rehearsal.make_plan(RETURNED[int(point)], int(rounds), float(constant), float(growth))
@@ -268,9 +283,13 @@ def count_levels(ceiling: float, values: Array) -> int:
 
 
 def _screen_plans(
-    rehearsal: Rehearsal, levels: Array, settings: Settings, progress: Progress
+    rehearsal: Rehearsal,
+    levels: Array,
+    settings: Settings,
+    progress: Progress,
+    round_cost: float,
 ) -> list[PlanKey]:
-    """Plans that are best at some level, of all that are open."""
+    """Plans that are best at some level, of all that are open, their rounds' cost counted."""
     some = levels
     starts = rehearsal.starts
     repeats = FINE_SCREENED
@@ -295,7 +314,8 @@ def _screen_plans(
             rounds, constants, some, repeats=repeats, returned=points, growth=growth
         )
         keys += [(point, rounds, float(c), growth) for point in points for c in constants]
-        heights.append(few.average(screened).reshape(-1, len(some)))
+        toll = round_cost * rehearsal.trains_by.exchanges(rounds)
+        heights.append(few.average(screened).reshape(-1, len(some)) + toll)
     return [keys[best] for best in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
 
 

@@ -169,6 +169,12 @@ class QuickForecast(NamedTuple):
         """Relative fitness by which ways are compared."""
         return self.relative_fitness if self.in_doubt is None else self.in_doubt
 
+    @property
+    def counted(self) -> float:
+        """The same with what its rounds cost: zero where nothing is asked."""
+        assert self.plan is not None
+        return self.expected + self.way.inputs.round_cost * self.plan.exchanges
+
     def count_doubt(self) -> QuickForecast:
         """The same, on average over the kinds that records may be of."""
         assert self.plan is not None
@@ -220,8 +226,8 @@ def make_planner(inputs: PlanningInputs) -> Planner:
         planners.append(planner)
         plan = planner.forecast.plan(reference)
         fitness = planner.forecast.at(reference)
-        full.append(QuickForecast(fitness, plan.horizon, plan.growth, way))
-    best = min(planners, key=lambda planner: planner.forecast.at(reference))
+        full.append(QuickForecast(fitness, plan.horizon, plan.growth, way, plan))
+    best = planners[int(np.argmin([one.counted for one in full]))]
     return _with_choices(best, _sort_lowest_first(full)) if compared else best
 
 
@@ -350,7 +356,7 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
         except InputError as error:
             refused.append(error)
         did(0.8 / len(free))
-    near = WITHIN_REACH * min((one.expected for one in found), default=np.inf)
+    near = WITHIN_REACH * min((one.counted for one in found), default=np.inf)
     kinds: dict[Any, list[Way]] = {}
     for way in ways:
         if way.mechanism.horizon is not None:
@@ -361,7 +367,7 @@ def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:
             continue
         family = _sort_lowest_first([one for one in found if one.way.settings_and_norm == shape])
         named = [one for one in family if one.way.mechanism.name == name] or family
-        if not family or family[0].expected <= near:
+        if not family or family[0].counted <= near:
             start = named[0][1:3] if named else FIRST
             try:
                 found += _climb_down(_places_priced(rivals), start)
@@ -415,7 +421,7 @@ def _name_steps(settings: Settings) -> Settings:
 
 def _sort_lowest_first(found: Sequence[QuickForecast]) -> list[QuickForecast]:
     """Sort from the lowest."""
-    return sorted(found, key=lambda one: (one.expected, one.relative_fitness))
+    return sorted(found, key=lambda one: (one.counted, one.relative_fitness))
 
 
 def search_rounds(way: Way, start: Place) -> list[QuickForecast]:
@@ -478,7 +484,7 @@ def _climb_down(ways: dict[Place, Way], start: Place) -> list[QuickForecast]:
         moved = False
         for along, across in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             found = look_up(i + along, j + across)
-            if found and (not best or found.relative_fitness < best.relative_fitness):
+            if found and (not best or found.counted < best.counted):
                 best = found
                 i += along
                 j += across

@@ -9,7 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.fitness import forecast_fitness
+from learning.forecast.fitness import agree_rounds, forecast_fitness
 from learning.forecast.inputs import SMALLEST, PlanningInputs
 from learning.forecast.law import oracle_problem, with_printed_step
 from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner, add_kinds, bootstrap_of
@@ -168,6 +168,7 @@ def exact_planner(
         basis=inputs.basis,
         outside=outside,
     )
+    forecast = agree_rounds(forecast, inputs.round_cost, inputs.owners.reference)
     forecast, between = add_kinds(forecast, inputs, coordinates)
     scales = float(problem.optimum.mean()), curvatures, float(problem.untrained.mean())
     made = inputs, coordinates, mechanism, forecast, bootstrap, *scales

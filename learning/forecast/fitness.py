@@ -87,6 +87,11 @@ class FitnessForecast:
         return self.records or float(self.sizes.sum())
 
     @property
+    def rounds(self) -> int:
+        """Number of times that every owner is asked, where all plans have one number of rounds."""
+        return self.plan_set.plan_at(0).exchanges
+
+    @property
     def few_sums(self) -> bool:
         """True if owners meet in a few sums, however many they are."""
         return self.weighting.few_sums
@@ -321,6 +326,38 @@ def forecast_fitness(
     lost = dispersion / float(problem.optimum.mean())
     sizes = np.asarray(sizes, dtype=float)
     return FitnessForecast(sizes, mechanism, lines, envelope, outside, lost, basis)
+
+
+def agree_rounds(
+    forecast: FitnessForecast, round_cost: float, reference: ArrayLike
+) -> FitnessForecast:
+    """Forecast by plans of one number of rounds, which all parties agree on before any budget.
+
+    The number is that at which relative fitness and what the rounds cost, both at the reference
+    budgets, add up to the least. All plans stay where rounds cost nothing.
+
+    Parameters
+    ----------
+    forecast : by all plans that are open.
+    round_cost : what a round costs all owners, over the worth of a unit of relative fitness.
+    reference : array (n_owners,), budgets.
+
+    >>> from learning.forecast.law import PlanSet
+    >>> from learning.privacy.laplace import Laplace
+    >>> keys = [("last", 2, 0.1, 1.0), ("last", 4, 0.1, 1.0)]  # one question, and three
+    >>> lines = PlanSet("averaged", keys, np.array([0.05, 0.01]), np.array([1.0, 1.0]))
+    >>> free = FitnessForecast(np.array([100.0]), Laplace(), lines, lines.lowest(1.0), 1.0, 0.0, "")
+    >>> [agree_rounds(free, cost, [1.0]).rounds for cost in (0.019, 0.021)]
+    [3, 1]
+    """
+    if not round_cost:
+        return forecast
+    plans = forecast.plan_set
+    values = plans.values_at(forecast.noise_at(reference))
+    rounds = np.array([plans.plan_at(index).exchanges for index in range(len(values))])
+    agreed = rounds[np.argmin(values + round_cost * rounds)]
+    kept = plans.select(np.flatnonzero(rounds == agreed).tolist())
+    return replace(forecast, plan_set=kept, envelope=kept.lowest(forecast.envelope.ceiling))
 
 
 def epsilon_worth(forecast: FitnessForecast, epsilon: ArrayLike) -> Array:

@@ -210,6 +210,8 @@ class PlanningInputs:
     trust : LOCAL if the learner sees every answer; else it sees sums under joint noise.
     spread : what the best common model is thought to cost an owner on records of its own kind, in
         relative fitness; None where nothing is thought.
+    round_cost : what asking all owners once costs them, over the worth of a unit of relative
+        fitness; where above 0, the number of rounds is agreed on before any budget.
     """
 
     settings: Settings
@@ -224,6 +226,7 @@ class PlanningInputs:
     among: tuple[Settings, ...] = ()
     trust: Trust = LOCAL
     spread: float | None = None
+    round_cost: float = 0.0
 
     @property
     def base_weighting(self) -> Weighting:

@@ -128,6 +128,9 @@ class Candidates(Protocol):
     def plan_at(self, index: int) -> Plan: ...
     def best_plan(self, noise: float) -> int: ...
     def noise_part(self, index: int, noise: float) -> float: ...
+    def values_at(self, noise: float) -> Array: ...
+    def select(self, indices: Sequence[int]) -> Candidates: ...
+    def lowest(self, ceiling: float) -> Envelope: ...
 
 
 @dataclass(frozen=True)
@@ -159,11 +162,25 @@ class PlanSet:
 
     def best_plan(self, noise: float) -> int:
         """Index of the lowest line at this noise."""
-        return int(np.argmin(self.bias + self.slope * noise))
+        return int(np.argmin(self.values_at(noise)))
 
     def noise_part(self, index: int, noise: float) -> float:
         """Part of the relative fitness under a plan that the noise adds."""
         return float(self.slope[index] * noise)
+
+    def values_at(self, noise: float) -> Array:
+        """Relative fitness of every line at this noise, (m,)."""
+        return self.bias + self.slope * noise
+
+    def select(self, indices: Sequence[int]) -> PlanSet:
+        """Some of the plans, (k,)."""
+        kept = np.asarray(indices)
+        keys = [self.keys[index] for index in indices]
+        return replace(self, keys=keys, bias=self.bias[kept], slope=self.slope[kept])
+
+    def lowest(self, ceiling: float) -> Envelope:
+        """Lower envelope of the lines, never above the ceiling."""
+        return Envelope.of_lines(self.bias, self.slope, ceiling)
 
 
 def make_plan_set(

@@ -167,6 +167,10 @@ class Algorithm:
         """Number of queries, each with a step, in a horizon of T rounds."""
         return max(0, horizon - self.stops_short)
 
+    def exchanges(self, horizon: int) -> int:
+        """Number of times that every owner is asked in a horizon of T rounds."""
+        return 1 if self.participation == "local" else self.queries(horizon)
+
     def steps(self, constant: ArrayLike, horizon: int, decline: float | None = None) -> Array:
         """Step size of each query k: c/(T^horizon_power k^decline).
 

@@ -67,6 +67,11 @@ class Plan:
         return self.step_size > 0
 
     @property
+    def exchanges(self) -> int:
+        """Number of times that every owner is asked."""
+        return ALGORITHMS[self.algorithm].exchanges(self.horizon) if self.asks else 0
+
+    @property
     def steps(self) -> Array:
         """Step size of each query of the algorithm, (queries,)."""
         return ALGORITHMS[self.algorithm].steps(self.step_size, self.horizon, self.decline)

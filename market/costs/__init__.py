@@ -8,6 +8,7 @@ from market.costs.base import Cost
 from market.costs.functions import (
     Belief,
     ChannelCost,
+    DifferentialEntropy,
     ExpectedHarm,
     Exponential,
     Leakage,
@@ -23,6 +24,7 @@ COSTS: dict[str, type[Cost]] = {
     "belief": Belief,
     "exponential": Exponential,
     "channel": ChannelCost,
+    "differential_entropy": DifferentialEntropy,
 }
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Belief",
     "ChannelCost",
     "Cost",
+    "DifferentialEntropy",
     "ExpectedHarm",
     "Exponential",
     "Leakage",

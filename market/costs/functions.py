@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from learning.declaration import (
     Declaration,
@@ -23,6 +24,7 @@ from learning.errors import InputError
 from market.columns import Array, Pair, column
 from market.costs.base import Cost
 from market.costs.channels import ChannelName, rise_and_slope
+from market.costs.information import laplace_information, order_and_slope
 from market.costs.leakage import (
     belief_rise,
     belief_slope,
@@ -32,6 +34,7 @@ from market.costs.leakage import (
 )
 
 Prior = Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")]
+Order = Annotated[float, Ge(1)]
 UNIT_WORDS = {
     "bit": "bit revealed about each record",
     "guess": "unit of probability that a record is guessed right",
@@ -253,7 +256,7 @@ def check_prior(prior: tuple[float, ...] | None, values: int, key: str) -> None:
 
 @dataclass(frozen=True)
 class LeakageMeasure(Declaration):
-    """Information about one record: bits of min-entropy leakage, or the rise of a right guess.
+    """Information about one record: bits of leakage, or the rise of a right guess.
 
     Both are 0 at epsilon = 0. ``randomised_response`` with a uniform prior attains the bounds: its
     bits are those of `market.costs.leakage.leakage_bits`, and a right guess has probability
@@ -263,10 +266,12 @@ class LeakageMeasure(Declaration):
     ----------
     channel : str, a name in `market.costs.channels.CHANNELS`
     values : int, number v of values a record can take
-    unit : "bit" (of min-entropy leakage) or "guess" (rise of the probability of a right one)
+    unit : "bit" (of leakage) or "guess" (rise of the probability of a right one)
     sensitivity : float, steps between two values that epsilon hides, 1 for neighbours only; by
         default any two
     prior : v probabilities of the values; uniform by default
+    order : float, order of the entropy that bits are of, at least 1: 1 for mutual information; that
+        of min-entropy, infinity, by default
 
     >>> for name in ("truncated_geometric", "randomised_response"):
     ...     round(float(LeakageMeasure(name, 10).told(1.0)[0]), 3)
@@ -279,13 +284,21 @@ class LeakageMeasure(Declaration):
     unit: Literal["bit", "guess"] = "bit"
     sensitivity: Positive | None = None
     prior: Prior | None = None
+    order: Order | None = None
 
     def check(self) -> None:
-        """Refuse a prior that is not one probability for each value."""
+        """Refuse a prior that is not one probability for each value, and an order of guesses."""
         check_prior(self.prior, self.values, f"{self.where}.prior")
+        if self.order is not None and self.unit == "guess":
+            rule = 'needs unit = "bit", of whose entropy it is the order'
+            raise InputError(f"{self.where}.order", rule, "guess", "Leave one of them out.")
 
     def told(self, epsilon: Array) -> Pair:
         """Bits, or rise in probability, at each epsilon (...), and their derivative."""
+        if self.order is not None and np.isfinite(self.order):
+            odds = np.full(self.values, 1 / self.values) if self.prior is None else self.prior
+            known_odds = np.asarray(odds, dtype=float)
+            return order_and_slope(self.channel, epsilon, self.sensitivity, known_odds, self.order)
         given = self.channel, epsilon, self.values, self.sensitivity, self.prior
         rise, slope = rise_and_slope(*given)
         if self.unit == "guess":
@@ -296,7 +309,10 @@ class LeakageMeasure(Declaration):
     @property
     def told_words(self) -> str:
         """The unit of information, in the words of the report."""
-        return f"{UNIT_WORDS[self.unit]} through a {self.channel.replace('_', ' ')} channel"
+        kind = "" if self.order is None else f" of order {self.order:g}"
+        if self.order == 1:
+            kind = " (mutual information)"
+        return f"{UNIT_WORDS[self.unit]}{kind} through a {self.channel.replace('_', ' ')} channel"
 
 
 @dataclass(frozen=True)
@@ -313,7 +329,7 @@ class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
     Parameters
     ----------
     price : scalar or (n_owners,), money per record and unit
-    channel, values, unit, sensitivity, prior : as in `LeakageMeasure`
+    channel, values, unit, sensitivity, prior, order : as in `LeakageMeasure`
 
     Source: Wu, MRes thesis, section 2.4.1, as a cost; `market.costs.functions.Leakage` is the same
         at the bound.
@@ -329,3 +345,25 @@ class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
     def price_unit(self) -> str:  # type: ignore[override]
         """The unit of the price, in the words of the report."""
         return self.told_words
+
+
+@dataclass(frozen=True)
+class DifferentialEntropy(PricePerRecord, Cost):
+    """Cost of a number's digits under Laplace noise: ``price * n * (h(answer) - h(noise))``.
+
+    A record is a number, uniform over its range; h is differential entropy, in bits.
+
+    Parameters
+    ----------
+    price : scalar or (n_owners,), money per record and bit
+
+    Source: `market.costs.information.laplace_information`.
+    """
+
+    price_unit = "bit revealed about a number in each record under Laplace noise"
+
+    def value(self, epsilon: Array, sizes: Array) -> Array:
+        return column(self.price * sizes, epsilon) * laplace_information(epsilon)[0]
+
+    def marginal_cost(self, epsilon: Array, sizes: Array) -> Array:
+        return column(self.price * sizes, epsilon) * laplace_information(epsilon)[1]

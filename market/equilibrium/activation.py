@@ -27,6 +27,8 @@ from market.game.game import Game
 
 # Draws fresh numbers in [0, 1), one per owner (n_owners,), at every call.
 Draw = Callable[[], Array]
+# What an owner sees as it moves: its deviations (1,), and its earlier moves in the round (1,).
+View = tuple[Deviations, Array]
 # Takes deviations and the number of earlier moves of each owner in the round (n,).
 Respond = Callable[[Deviations, Array], Array]
 # Owners up to whom one search each is as quick.
@@ -130,17 +132,22 @@ def in_turn(
         Ortega and Rheinboldt 1970, 7.2 and 7.4.
     """
     profile = np.array(epsilon, dtype=float)
-    apart = np.full(len(profile), not game.additive)
-    if alone is not None:
-        apart |= alone
+    apart = _apart(game, profile, alone)
     for stretch, before in split_stretches(np.asarray(order), apart):
         if apart[stretch[0]]:
             profile[stretch] = respond(game.deviations(profile, stretch), before)
         elif len(stretch) <= FEW:
-            _move_one_by_one(game, profile, stretch, respond, before)
+            for moves, earlier in _views_of_sums(game, profile, stretch, before):
+                profile[moves.index] = respond(moves, earlier)
         else:
             _Turns(game, profile, stretch, respond, before).play_all()
     return profile
+
+
+def _apart(game: Game, profile: Array, alone: Array | None) -> Array:
+    """Mark owners who look at the whole profile (n_owners,), and not only at sums."""
+    apart = np.full(len(profile), not game.additive)
+    return apart if alone is None else apart | alone
 
 
 def split_stretches(order: Array, apart: Array) -> Iterator[Pair]:
@@ -170,16 +177,38 @@ def split_stretches(order: Array, apart: Array) -> Iterator[Pair]:
         here.add(owner)
 
 
-def _move_one_by_one(
-    game: Game, profile: Array, order: Array, respond: Respond, before: Array
-) -> None:
-    """Change the profile (n_owners,) as the owners in ``order`` (k,), each once, move in turn."""
+def views_in_turn(
+    game: Game, profile: Array, order: Array, alone: Array | None = None
+) -> Iterator[View]:
+    """Views of the owners in ``order`` (k,) as each comes to its turn.
+
+    The profile (n_owners,) is to be changed to the owner's choice before the next view is asked
+    for: that is how `in_turn` moves few owners, to the last bit.
+    """
+    for stretch, before in split_stretches(np.asarray(order), _apart(game, profile, alone)):
+        if not game.additive or (alone is not None and alone[stretch[0]]):
+            yield game.deviations(profile, stretch), before
+        else:
+            yield from _views_of_sums(game, profile, stretch, before)
+
+
+def _views_of_sums(game: Game, profile: Array, order: Array, before: Array) -> Iterator[View]:
+    """Views of owners in ``order`` (k,), each once, who look at sums of the profile at hand."""
     reached, after = _sums_around(game.terms(profile), order)
     whole = game.deviations_against(profile, np.empty((len(profile), 1, 0)))
     for place, owner in enumerate(order):
         moves = replace(whole.take(order[[place]]), others=(reached + after[place])[None, None])
-        profile[owner] = respond(moves, before[[place]])[0]
+        yield moves, before[[place]]
         reached = reached + moves.terms(profile[[owner]])[0]
+
+
+def views_at_once(game: Game, profile: Array, order: Array) -> Iterator[View]:
+    """Views of the owners in ``order`` (k,), who all look at one profile (n_owners,)."""
+    others = game.others(profile)
+    for owner in np.sort(order):
+        moves = np.arange(len(profile)) == owner
+        for some in game.deviation_blocks(profile, others, moves):
+            yield some, np.zeros(1, dtype=int)
 
 
 def _sums_around(terms: Array, order: Array) -> Pair:

@@ -66,6 +66,15 @@ def check_budgets(frame: pd.DataFrame) -> Found:
     )
     yield "increases", (last - first).min(), ends | {"tolerance": 2 * moves["tolerance"]}
     yield "decreases", np.log10(narrow / wide).max(), ends | moves_log
+    for table, own in right.groupby(level="data"):
+        gaps = gap.loc[table]
+        words = {"table": table} | moves
+        yield "better_there", (own[WEIGHTED] - own[PLAIN]).mean(), words
+        logs = np.log10(gaps[PLAIN] / gaps[WEIGHTED]).mean()
+        yield "gap_there", logs, {"table": table} | moves_log
+        yield "similar_there", (own[WEIGHTED] - own[CENTRAL]).mean(), words
+        risen = last[table] - first[table]
+        yield "increases_there", risen, ends | words | {"tolerance": 2 * moves["tolerance"]}
 
 
 def check_skews(frame: pd.DataFrame) -> Found:

@@ -28,7 +28,7 @@ from scenarios.dashboard.controls import (
     slide_numbers,
 )
 from scenarios.features.pricing import money_key
-from scenarios.planning import Prepared, prepare
+from scenarios.planning import Prepared, prepare, weigh_rounds
 from scenarios.report.wording import format_number, in_money
 from scenarios.runner import carry_out
 from scenarios.schema.fields import values_per_owner
@@ -65,13 +65,18 @@ class Opened:
     _plans: dict[str, Prepared] = field(default_factory=dict, repr=False)
 
     def planned(self, scenario: Scenario) -> Prepared:
-        """Plan for a scenario that sliders changed: anew only where budgets have other bounds."""
-        bounds = repr(scenario.owners.epsilon)
-        if bounds == repr(self.scenario.owners.epsilon):
+        """Plan for a scenario that sliders changed: anew only where the plan may be another."""
+        seen = self._seen_by_planner(scenario)
+        if seen == self._seen_by_planner(self.scenario):
             return self.prepared
-        if bounds not in self._plans:
-            self._plans[bounds] = prepare(scenario, self.prepared.data)
-        return self._plans[bounds]
+        if seen not in self._plans:
+            self._plans[seen] = prepare(scenario, self.prepared.data)
+        return self._plans[seen]
+
+    def _seen_by_planner(self, scenario: Scenario) -> str:
+        """Write what a plan depends on of all that sliders move: bounds, and what a round costs."""
+        weighed = weigh_rounds(scenario, len(self.prepared.data.owners))
+        return repr((scenario.owners.epsilon, weighed))
 
     @property
     def title(self) -> str:

@@ -14,13 +14,19 @@ from learning.phrases import format_value
 from scenarios.features.base import Feature, Topic, value_of
 from scenarios.schema.fields import Names, Section, as_number, quote_choices
 from scenarios.schema.kinds import KINDS
+from scenarios.schema.market import FIXED_COSTS
 
 if TYPE_CHECKING:
     from scenarios.run import Loop, Run
     from scenarios.schema.scenario import Scenario
 
 MOST = 4  # ranges, of which all ends are combined
-MAY_RANGE = ("learner.value", "owners.cost", "owners.fixed_cost", "policy")
+MAY_RANGE = (
+    "learner.value",
+    "owners.cost",
+    *(f"owners.{key}" for key in FIXED_COSTS),
+    "policy",
+)
 
 
 def _parse_ranges(value: Any) -> dict[str, tuple[float, float]]:

@@ -13,7 +13,7 @@ from learning.privacy.mechanisms import BEST
 from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import HONEST
 from scenarios.features.base import Choice, value_of
-from scenarios.schema.fields import quote_choices
+from scenarios.schema.fields import OPTIMAL, quote_choices
 from scenarios.schema.kinds import KINDS, make_declared
 
 PERSONS = "data.rows_per_person"
@@ -110,6 +110,32 @@ class LossReports(Choice):
             raise InputError("owners.report", rule, f"{spent:g}")
 
 
+class RoundCosts(Choice):
+    """Money that each answer costs an owner, by which the number of rounds is chosen."""
+
+    key = "owners.round_cost"
+    title = "owners.round_cost"
+    example = ("owners.round_cost=1.0",)
+    excludes = {"learners": "because each learner would ask its own number of rounds"}
+
+    def is_used(self, scenario: Any) -> bool:
+        """Test whether an answer costs any owner something."""
+        return bool(np.any(np.asarray(scenario.owners.listed().round_cost) > 0))
+
+    def check(self, scenario: Any) -> None:
+        """Refuse rounds that ask one owner, and a learner who does not value relative fitness."""
+        if any(one.trains_by.asks_at_random for one in scenario.learning.decided):
+            rule = "must be 0 with an algorithm whose rounds do not ask every owner"
+            found = f"algorithm {format_value(scenario.learning.algorithm)}"
+            raise InputError(self.key, rule, found, "Leave it out.")
+        if scenario.learning.horizon != OPTIMAL:
+            return
+        if scenario.learner.worth is not None or not scenario.learner.per_unit:
+            rule = "needs learner.value as money above 0 per unit of relative fitness"
+            remedy = "Give one number for learner.value, or state learning.horizon."
+            raise InputError(self.key, rule, "another value", remedy)
+
+
 class Baselines(Choice):
     """Further trainings at the same budgets, to compare with."""
 
@@ -151,6 +177,7 @@ LOOSE = "a loss that may have no bound"
 ONCE = "because its claims assume that each record is used once"
 SETTINGS: dict[str, Choice] = {
     "owners.report": LossReports(),
+    "owners.round_cost": RoundCosts(),
     "owners.cost_at": Setting(
         "owners.cost_at",
         "owners.cost_at=claimed",

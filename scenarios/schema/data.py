@@ -31,6 +31,7 @@ DATA_VARIABLE = "DPMARKET_DATA"
 PUBLISHED: dict[str, str] = {
     "creditcard_fraud": "creditcard_fraud/creditcard_all_frauds.csv.gz",
     "adult": "adult/adult_train.csv.gz",
+    "bank_marketing": "bank_marketing/bank-additional-full.csv.gz",
     "breast_cancer": "breast_cancer_wisconsin/breast-cancer-wisconsin.csv.gz",
     "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
     "lending_club": "lending_club/loans_2007_2014.csv.gz",

@@ -205,6 +205,9 @@ BenefitOf = Annotated[
 ]
 
 
+FIXED_COSTS = "fixed_cost", "reputation_cost", "legal_cost", "setup_cost"
+
+
 class Owners(Section):
     """The owners' choices, their costs of privacy, and the value of a better model to them."""
 
@@ -231,7 +234,17 @@ class Owners(Section):
     buying pays where public rows without names are no random sample of all records; unless given,
     any spread is possible there, and `personal` owners count none."""
     fixed_cost: NamedPerOwner = 0.0
-    """Money lost by sharing at all: reputation, law, implementation, communication."""
+    """Money lost by sharing at all, beside the four that follow."""
+    reputation_cost: NamedPerOwner = 0.0
+    """Money lost by sharing at all, because customers mind."""
+    legal_cost: NamedPerOwner = 0.0
+    """Money lost by sharing at all, for advice, contracts and permits."""
+    setup_cost: NamedPerOwner = 0.0
+    """Money lost by sharing at all, for the program and who runs it."""
+    round_cost: NamedPerOwner = 0.0
+    """Money lost by each answer. Where it is above 0 and `learning.horizon` is open, the parties
+    agree on the number of rounds before any owner chooses: the one at which the error that an ε of
+    1 leaves costs the learner the least, together with what the rounds cost all owners."""
     report: NonNegative = 0.0
     """The ε, out of every budget, that is spent before trading on a report of how much the owner's
     records lose under the learner's own model."""
@@ -270,6 +283,14 @@ class Owners(Section):
         if isinstance(self.benefit, Benefit):
             return self.benefit.per_unit(n_owners)
         return values_per_owner(self.benefit, n_owners, "owners.benefit")
+
+    def sharing_costs(self, n_owners: int, rounds: int = 0) -> np.ndarray:
+        """Money that each owner loses by sharing at all, and answering so often, (n_owners,)."""
+        costs = {
+            key: values_per_owner(getattr(self, key), n_owners, f"owners.{key}")
+            for key in (*FIXED_COSTS, "round_cost")
+        }
+        return np.asarray(rounds * costs.pop("round_cost") + sum(costs.values()))
 
     @property
     def wants_model(self) -> bool:

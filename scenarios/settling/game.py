@@ -42,6 +42,7 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
         lambda: measure.isolated(isolated_as_known(data, planner)),
         partial(count_cost, scenario, planner),
         planner.forecast.dispersion,
+        planner.forecast.rounds if np.any(scenario.owners.round_cost) else 0,
     )
     worth = partial(worth_of_all, planner.forecast, owners.epsilon_min, owners.epsilon_max)
     policy = written or make_declared(scenario.policy).prepared_for(owners, worth)
@@ -59,6 +60,7 @@ def market_owners(
     isolated: Callable[[], np.ndarray | float] = lambda: 0.0,
     count: Callable[[Cost], Cost] = lambda cost: cost,
     dispersion: float = 0.0,
+    rounds: int = 0,
 ) -> Owners:
     """The owners of a scenario: budgets they may choose, costs and benefits.
 
@@ -71,6 +73,7 @@ def market_owners(
     count : the cost of privacy as it is counted; at budgets sold unless given.
     dispersion : C/f*, relative fitness that a model from one record would have, over its number of
         records; for personal models.
+    rounds : number of times that each owner is asked; any, where answers cost nothing.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def market_owners(
         count(make_declared(own.cost)),
         benefit,
         alone,
-        values_per_owner(own.fixed_cost, n_owners, "owners.fixed_cost"),
+        own.sharing_costs(n_owners, rounds),
         own.model_goes_to == "all",
         **combined,
     )

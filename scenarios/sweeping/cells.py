@@ -124,9 +124,11 @@ def planned_on(scenario: Scenario) -> str:
         "data": True,
         "learning": True,
         "trust": True,
-        "owners": {"epsilon", "records", "report", "spread"},
+        "owners": {"epsilon", "records", "report", "spread", "round_cost"},
         "learner": {"go", "pilot"},
     }
+    if np.any(np.asarray(scenario.owners.listed().round_cost)):  # weighed against the model's worth
+        looked_at["learner"].add("value")
     seen = scenario.model_dump(include=looked_at)
     return repr((str(scenario.folder), str(scenario.data_folder), seen))
 

@@ -21,6 +21,7 @@ from market.costs.channels import CHANNELS
 from market.costs.functions import (
     Belief,
     ChannelCost,
+    DifferentialEntropy,
     ExpectedHarm,
     Exponential,
     Leakage,
@@ -51,7 +52,10 @@ COST_EXAMPLES = {
         *(ChannelCost(PRICES, channel, values=5) for channel in CHANNELS),
         ChannelCost(PRICES, "geometric", 3, "guess", sensitivity=4.0, prior=(0.5, 0.2, 0.3)),
         ChannelCost(PRICES, values=4, prior=(0.1, 0.1, 0.7, 0.1)),
+        ChannelCost(PRICES, values=4, order=1),
+        ChannelCost(PRICES, values=4, order=3.0, prior=(0.1, 0.1, 0.7, 0.1)),
     ],
+    "differential_entropy": [DifferentialEntropy(PRICES)],
 }
 LIMITED = [Posted(3.0, until=1.7), Posted(PRICES, "bit", limit=np.array([0.2, 1.1, np.inf, 6.0]))]
 POLICY_EXAMPLES = {

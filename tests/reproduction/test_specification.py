@@ -58,7 +58,7 @@ def test_every_table_of_texts_belongs_to_an_item_or_to_several():
             text["like"] for text in texts.values() if "like" in text
         }
         assert set(texts) - several <= keys
-        assert len(FILES) == 8
+        assert len(FILES) == 9
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)

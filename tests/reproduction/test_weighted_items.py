@@ -142,7 +142,10 @@ def test_frames_hold_every_method_and_are_drawn(short):
         one.assign(data=one["data"].replace("toy", "cancer")) for one in (budgets, skews)
     )
     assert "Breast cancer" in render_svg(BY_KEY["WD-1"].draw, budgets, "")
-    assert count(figures.check_budgets(budgets)) == 6 and count(figures.check_skews(skews)) == 8
+    assert (
+        count(figures.check_budgets(budgets)) == 6 + 2 * 4
+        and count(figures.check_skews(skews)) == 8
+    )
     assert count(figures.check_skews_and_adult(skews)) == 13
     assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 8
 
@@ -191,6 +194,34 @@ def test_a_table_that_hardly_falls_is_named_though_the_mean_falls():
     assert all(one.holds for one in checks if one.kind == "law")
     failing = [one.what for one in checks if not one.holds]
     assert failing == ["how much more the accuracy of plain averaging falls, kdd"]
+
+
+def test_a_table_on_which_plain_averaging_wins_is_named_though_the_mean_does_not_show_it():
+    """Accuracies at two budgets: a large gain on one table hides a small loss on the other."""
+    ends = {
+        "kdd": {methods.WEIGHTED: (0.80, 0.90), methods.PLAIN: (0.60, 0.70), methods.CENTRAL: (0.8, 0.9)},
+        "bank": {methods.WEIGHTED: (0.88, 0.87), methods.PLAIN: (0.89, 0.89), methods.CENTRAL: (0.88, 0.88)},
+    }  # fmt: skip
+    rows = [
+        {"data": data, "method": name, "epsilon": epsilon, "accuracy": value}
+        | {"optimal_gap": 1 - value, "trainings": 8}
+        for data, found in ends.items()
+        for name, values in found.items()
+        for epsilon, value in zip((0.01, 0.25), values, strict=True)
+    ]
+    checks = BY_KEY["WD-1"].checks(pd.DataFrame(rows))
+    there = {one.what: one.found for one in checks if one.what.endswith((", bank", ", kdd"))}
+    assert len(there) == 8
+    assert there[
+        "accuracy of WD-DP less that of plain averaging, mean over budgets, bank"
+    ] == pytest.approx(-0.015)
+    failing = [one.what for one in checks if not one.holds and one.kind == "value"]
+    assert failing == [
+        "accuracy of WD-DP less that of plain averaging, mean over budgets, bank",
+        "log10 of plain averaging's optimal gap over WD-DP's, mean over budgets, bank",
+        "accuracy of WD-DP at epsilon = 0.25 less that at 0.01, bank",
+    ]
+    assert next(one for one in checks if one.what.endswith("mean over tables and budgets")).holds
 
 
 def test_tables_that_are_missing_are_left_out_and_all_of_them_stop_it(monkeypatch):

@@ -331,7 +331,7 @@ KNOWN = [  # each ended in a traceback, a warning of NumPy, hours or a terminal 
 SIZES = (
     "policy.budget", "policy={kind='posted', price", "policy={kind='marginal', share",
     "policy={kind='cost_plus', margin", "regulation.leakage_tax",
-    "regulation.price_floor", "owners.cost={kind='expected_harm', price", "owners.fixed_cost", "owners.benefit",
+    "regulation.price_floor", "owners.cost={kind='expected_harm', price", "owners.fixed_cost", "owners.round_cost", "owners.benefit",
     "learning.regularisation",
     "learning.clip", "learner.value",
 )  # fmt: skip

@@ -25,6 +25,8 @@ OTHER_RULES = {
     ("go", "learning.gradient_bound"),
     ("go", "learning.one_record"),
     ("go", "validation.baselines"),
+    ("owners.round_cost", "learning.one_record"),
+    ("owners.round_cost", "learner.value.unknown"),
     ("owners.cost_at", "learning.accounting"),
     ("learning.aggregation", "learning.accounting"),
     ("learning.aggregation", "learning.one_record"),
@@ -105,8 +107,7 @@ def test_a_pair_is_refused_where_one_excludes_the_other(scenario_file, used, fir
             continue
         message = refusal_of(scenario_file, changes)
         assert any(
-            f"{key}: {rule}" in message and message.endswith(remedy)
-            for key, rule, remedy in rules
+            f"{key}: {rule}" in message and message.endswith(remedy) for key, rule, remedy in rules
         ), pair
 
 

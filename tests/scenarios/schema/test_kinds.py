@@ -35,6 +35,7 @@ COST_KEYS = {
     "belief": ["owners.cost.price=0.5", "owners.cost.worlds=4"],
     "exponential": ["owners.cost.price=[20.0, 30.0, 40.0]"],
     "channel": ["owners.cost.price=0.05", "owners.cost.unit=guess"],
+    "differential_entropy": ["owners.cost.price=0.05"],
 }
 QUICK = ["market.starts=1"]
 

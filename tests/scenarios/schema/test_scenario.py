@@ -110,6 +110,7 @@ LIBRARY: dict[
     str, tuple[str, str, str, int | None]
 ] = {  # loss, algorithm, mechanism, records of all owners
     "adult_income": ("logistic", "weighted", "gaussian", 24_000),
+    "bank_calls": ("logistic", "best", "best", 36_000),
     "cancer_clinics": ("logistic", "best", "best", 570),
     "fraud_detection": ("hinge", "best", "best", 11_400),
     "hospitals": ("squared", "asynchronous", "gaussian", None),

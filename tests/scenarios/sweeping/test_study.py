@@ -168,6 +168,7 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         report = scenario.owners.report
         records = None
         spread = scenario.owners.spread
+        round_cost = scenario.owners.round_cost
         cost = Unseen()
 
     class Learner(Unseen):
@@ -185,8 +186,13 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         "learning.clip=0.5",
         "owners.epsilon=[0.1, 4.0]",
         "owners.report=0.01",
+        "owners.round_cost=0.5",
     ):
         assert planned_on(load(path, [change])) != planned_on(scenario)
+    dearer, worthier = (
+        load(path, ["owners.round_cost=0.5", f"learner.value={value}"]) for value in (10, 20)
+    )
+    assert planned_on(dearer) != planned_on(worthier)
     assert planned_on(load(path, ["policy.budget=3", "owners.cost.price=2.0"])) == planned_on(
         scenario
     )

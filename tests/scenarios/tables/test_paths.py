@@ -54,7 +54,15 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["adult_income", "cancer_clinics", "fraud_detection", "hospitals", "lending_banks"]
+    "name",
+    [
+        "adult_income",
+        "bank_calls",
+        "cancer_clinics",
+        "fraud_detection",
+        "hospitals",
+        "lending_banks",
+    ],
 )
 def test_tables_that_do_not_come_along_are_found_in_the_data_folder(
     name: str, tmp_path: Path, no_folder: None
