@@ -24,7 +24,7 @@ from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
 BLOCK = 1024  # records at most whose hidden units of all runs are held at once
-FEWEST = 256  # records of a block, for any number of runs
+FEWEST = 512  # records of a block, for any number of runs
 ITERATIONS = 1000
 
 
@@ -165,7 +165,10 @@ class NetworkRecords:
             inside += self.hidden - _weighted_sum(np.ones_like(outer), back)
             size = np.sqrt(inside + 1)
         size *= np.abs(slope)
-        return slope * (self.bound / np.maximum(size, self.bound)).astype(slope.dtype)
+        np.maximum(size, self.bound, out=size)
+        np.divide(self.bound, size, out=size)
+        size *= slope
+        return size
 
     def _shift_points(self, phi: ArrayLike) -> Array:
         return self.centre + np.asarray(phi, dtype=float)
@@ -195,8 +198,12 @@ def _weighted_sum(weights: Array, units: Array) -> Array:
 
 def _slopes(y: Array, score: Array) -> Array:
     """Slopes -y/(1 + exp(y s)) of the loss in the scores."""
+    rise = np.asarray(y * score)
     with np.errstate(over="ignore"):
-        return np.asarray(-y / (1 + np.exp(y * score)))
+        np.exp(rise, out=rise)
+    rise += 1
+    np.divide(-y, rise, out=rise)
+    return rise
 
 
 def draw_start(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
