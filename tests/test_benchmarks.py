@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pandas import read_parquet
 
+from learning.losses.network import NetworkRecords
 from learning.training import asynchronous
 from learning.training.plan import Plan
 from scenarios.schema.loading import load
@@ -48,6 +49,22 @@ def test_the_loop_over_ticks_ends_at_the_engines_model():
     assert np.abs(found).max() > 0.1
 
 
+def test_the_network_is_trained_with_as_many_products_as_are_counted(monkeypatch):
+    """Each round asks each owner once, of all its records and runs."""
+    asked = []
+    gradient = NetworkRecords.gradient
+
+    def count(records, phi):
+        asked.append((records.n_records, len(phi), records.hidden))
+        return gradient(records, phi)
+
+    monkeypatch.setattr(NetworkRecords, "gradient", count)
+    monkeypatch.setattr(bench, "NETWORK_HORIZON", 3)
+    clients, coordinates, plan = bench.network_task(bench.make_labelled([30, 20]))
+    bench.train_engine(clients, coordinates, 4, plan)
+    assert asked == [(30, 4, bench.HIDDEN), (20, 4, bench.HIDDEN)] * len(plan.steps)
+
+
 def test_bare_products_all_make_the_same():
     rng = np.random.default_rng(0)
     lines, phi = (rng.normal(size=(rows, 5)).astype(np.float32) for rows in (3000, 4))
@@ -71,6 +88,7 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
         "HORIZON": 4,
         "PLAN": replace(PLAN, horizon=4),
         "REPEATED": 1,
+        "NETWORK_HORIZON": 2,
         "LARGE": 900,
     }
     for name, value in (small | {"RECORDS": 30, "MANY": 5, "TICKS": 20}).items():
@@ -78,7 +96,7 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
     status = bench.main()
     printed = capsys.readouterr().out
     assert printed.splitlines()[-1] == f"targets: {'missed' if status else 'met'}"
-    for word in ("hinge", "logistic", "asynchronous", "memory"):
+    for word in ("hinge", "logistic", "network", "asynchronous", "memory"):
         assert word in printed
 
 

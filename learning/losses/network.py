@@ -7,6 +7,7 @@ layers, so a round forms no record's gradient: it costs two matrix products per 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,11 +19,12 @@ from learning.arrays import Array
 from learning.declaration import Count, parameter
 from learning.losses.clipping import PublicCoordinates
 from learning.losses.loss import Loss
-from learning.losses.records import GradientOracle, row_blocks
+from learning.losses.records import NUMBERS_IN_A_BLOCK, GradientOracle, row_blocks
 from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
-BLOCK = 1024  # records whose hidden units of all runs are held at once
+BLOCK = 1024  # records at most whose hidden units of all runs are held at once
+FEWEST = 512  # records of a block, for any number of runs
 ITERATIONS = 1000
 
 
@@ -40,7 +42,7 @@ class NetworkRecords:
     precision : of the products inside `gradient`; its sums over blocks and its results are float64.
         Training takes float32, which saves about a third of the time and rounds by some 1e-9 of
         ``bound``: at n = 90,000 that is 1e-4 of what replacing one record may do.
-    block : records at a time.
+    block : records at a time, at most.
     centre : (P,), the origin of phi.
 
     Source: clipping: Abadi et al., Deep Learning with Differential Privacy, Algorithm 1 (there in
@@ -78,9 +80,9 @@ class NetworkRecords:
     def scores(self, phi: ArrayLike) -> Array:
         """Scores s of all records, (runs, n), at phi (runs, P), in float64."""
         phi = self._shift_points(phi)
-        blocks = row_blocks(self.n_records, self.block)
+        blocks = self._row_blocks(len(phi))
         scores = [_forward_pass(phi, self.x[rows], self.hidden)[1] for rows in blocks]
-        return np.concatenate(scores).T
+        return np.concatenate(scores, axis=1)
 
     def mean_loss(self, phi: ArrayLike) -> Array:
         """Mean of log(1 + exp(-y s)) over the records, (runs,), at phi (runs, P), in float64."""
@@ -88,9 +90,9 @@ class NetworkRecords:
 
         def block_sum(rows: slice) -> Array:
             score = _forward_pass(phi, self.x[rows], self.hidden)[1]
-            return np.asarray(np.logaddexp(0, -self.y[rows, None] * score).sum(axis=0))
+            return np.asarray(np.logaddexp(0, -self.y[rows] * score).sum(axis=1))
 
-        sums = over_blocks(block_sum, row_blocks(self.n_records, self.block))
+        sums = over_blocks(block_sum, self._row_blocks(len(phi)))
         return sum(sums, np.zeros(len(phi))) / self.n_records
 
     def gradient(self, phi: ArrayLike) -> Array:
@@ -99,21 +101,21 @@ class NetworkRecords:
         Replacing one record moves it by at most 2 bound/n in the norm.
         """
         phi = self._shift_points(phi).astype(self.precision)
+        outer = _unpack_layers(phi, self.hidden)[1]
 
         def block_sum(rows: slice) -> Array:
             x = self.x[rows].astype(self.precision)
-            y = self.y[rows, None].astype(self.precision)
             units, score = _forward_pass(phi, x, self.hidden)
+            slope = _slopes(self.y[rows].astype(self.precision), score)
             back = np.square(units)
             np.subtract(1, back, out=back)
-            back *= _unpack_layers(phi, self.hidden)[1]
-            slope = self._clip_slopes(-y * scipy.special.expit(-y * score), units, back, x)
-            back *= slope[:, :, None]
-            inner = (back.reshape(len(x), -1).T @ x).reshape(len(phi), -1)
-            outer = np.einsum("br,brh->rh", slope, units)
-            return np.column_stack([inner, outer, slope.sum(axis=0)])
+            slope = self._clip_slopes(slope, units, back, outer, self._lengths(x))
+            back *= slope[:, None]
+            inner = (back.reshape(-1, len(x)) @ x).reshape(*outer.shape, -1) * outer[:, :, None]
+            answers = (units @ slope[:, :, None])[:, :, 0]
+            return np.column_stack([inner.reshape(len(phi), -1), answers, slope.sum(axis=1)])
 
-        sums = over_blocks(block_sum, row_blocks(self.n_records, self.block))
+        sums = over_blocks(block_sum, self._row_blocks(len(phi)))
         return sum(sums, np.zeros(phi.shape)) / self.n_records
 
     def record_gradient(self, phi: ArrayLike, rows: ArrayLike) -> Array:
@@ -121,34 +123,52 @@ class NetworkRecords:
         phi = self._shift_points(phi)
         rows = np.asarray(rows)
         x = self.x[rows]
-        y = self.y[rows]
         inner, outer, offset = _unpack_layers(phi, self.hidden)
-        units = np.tanh(np.einsum("rhp,rp->rh", inner, x))
-        slope = -y * scipy.special.expit(-y * (np.einsum("rh,rh->r", units, outer) + offset))
-        back = outer * (1 - units**2)
-        slope = self._clip_slopes(slope, units, back, x)[:, None]
-        hidden = (slope * back)[:, :, None] * x[:, None, :]
-        return np.concatenate([hidden.reshape(len(phi), -1), slope * units, slope], axis=1)
+        units = np.tanh(np.einsum("rhp,rp->rh", inner, x))[:, :, None]
+        slope = _slopes(self.y[rows], np.einsum("rh,rh->r", units[:, :, 0], outer) + offset)
+        back = 1 - units**2
+        slope = self._clip_slopes(slope[:, None], units, back, outer, self._lengths(x)[:, None])
+        hidden = (slope * outer * back[:, :, 0])[:, :, None] * x[:, None, :]
+        return np.concatenate([hidden.reshape(len(phi), -1), slope * units[:, :, 0], slope], axis=1)
 
-    def _clip_slopes(self, slope: Array, units: Array, back: Array, x: Array) -> Array:
-        """Scale slopes so that no gradient slope (back x', units, 1) exceeds the bound.
+    def _row_blocks(self, runs: int) -> Iterator[slice]:
+        """Blocks of records whose hidden units of all runs fit a core's own cache."""
+        count = NUMBERS_IN_A_BLOCK // max(1, runs * self.hidden)
+        return row_blocks(self.n_records, min(max(FEWEST, count), self.block))
 
-        |gradient|_1 = |slope| (|back|_1 |x|_1 + |units|_1 + 1); squares under one root for norm 2.
+    def _lengths(self, x: Array) -> Array:
+        """|x|_1 of records x (b, p), or |x|_2^2 for norm 2, (b,)."""
+        return np.abs(x).sum(axis=1) if self.norm == 1 else np.einsum("bp,bp->b", x, x)
+
+    def _clip_slopes(
+        self, slope: Array, units: Array, back: Array, outer: Array, lengths: Array
+    ) -> Array:
+        """Scale slopes so that no gradient slope (a back x', units, 1) exceeds the bound.
+
+        |gradient|_1 = |slope| (|a back|_1 |x|_1 + |units|_1 + 1); squares under one root for norm
+        2. Since back = 1 - units^2, its sum gives that of units^2.
+
+        Parameters
+        ----------
+        slope: array (runs, b).
+        units, back: arrays (runs, h, b).
+        outer: array (runs, h), a.
+        lengths: `_lengths` of the records, (b,), or (runs, 1) where each run has its own record.
         """
         if np.isinf(self.bound):
             return slope
-        size = np.abs(slope)
-        each = (-1, *[1] * (slope.ndim - 1))
         if self.norm == 1:
-            lengths = np.abs(x).sum(axis=1).reshape(each)
-            ones = np.ones(units.shape[-1], units.dtype)  # products sum a short axis faster
-            size = size * (np.abs(back) @ ones * lengths + np.abs(units) @ ones + 1)
+            size = _weighted_sum(np.abs(outer), back) * lengths
+            size += _weighted_sum(np.ones_like(outer), np.abs(units)) + 1
         else:
-            squares = np.einsum("bp,bp->b", x, x).reshape(each)
-            inside = np.einsum("...h,...h->...", back, back) * squares
-            inside = inside + np.einsum("...h,...h->...", units, units)
-            size = size * np.sqrt(inside + 1)
-        return slope * (self.bound / np.maximum(size, self.bound)).astype(slope.dtype)
+            inside = _weighted_sum(np.square(outer), np.square(back)) * lengths
+            inside += self.hidden - _weighted_sum(np.ones_like(outer), back)
+            size = np.sqrt(inside + 1)
+        size *= np.abs(slope)
+        np.maximum(size, self.bound, out=size)
+        np.divide(self.bound, size, out=size)
+        size *= slope
+        return size
 
     def _shift_points(self, phi: ArrayLike) -> Array:
         return self.centre + np.asarray(phi, dtype=float)
@@ -163,12 +183,27 @@ def _unpack_layers(phi: Array, hidden: int) -> tuple[Array, Array, Array]:
 
 
 def _forward_pass(phi: Array, x: Array, hidden: int) -> tuple[Array, Array]:
-    """Hidden units (b, runs, h) and scores (b, runs) of a block of records."""
+    """Hidden units (runs, h, b) and scores (runs, b) of a block of records."""
     inner, outer, offset = _unpack_layers(phi, hidden)
-    units = x @ inner.reshape(-1, x.shape[1]).T
+    units = inner.reshape(-1, x.shape[1]) @ x.T
     np.tanh(units, out=units)
-    units = units.reshape(len(x), len(phi), hidden)
-    return units, np.einsum("brh,rh->br", units, outer) + offset
+    units = units.reshape(len(phi), hidden, len(x))
+    return units, _weighted_sum(outer, units) + offset[:, None]
+
+
+def _weighted_sum(weights: Array, units: Array) -> Array:
+    """Sum of units (runs, h, b) with weights (runs, h), (runs, b)."""
+    return np.asarray((weights[:, None] @ units)[:, 0])
+
+
+def _slopes(y: Array, score: Array) -> Array:
+    """Slopes -y/(1 + exp(y s)) of the loss in the scores."""
+    rise = np.asarray(y * score)
+    with np.errstate(over="ignore"):
+        np.exp(rise, out=rise)
+    rise += 1
+    np.divide(-y, rise, out=rise)
+    return rise
 
 
 def draw_start(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:

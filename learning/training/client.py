@@ -64,11 +64,14 @@ class Noise:
         Rehearsals share draws between runs, so that chance makes no difference between them.
         """
         runs, width = self.shape
-        noise = np.zeros((queries, len(range(run, runs, self.draws)), width))
-        for scale, streams in self.parts:
-            drawn = self.mechanism.draw(1.0, (queries, width), rng=streams[run])
-            noise += drawn[:, None] * scale[run :: self.draws, None]
-        return noise
+        if not self.parts:
+            return np.zeros((queries, len(range(run, runs, self.draws)), width))
+        drawn = [
+            self.mechanism.draw(1.0, (queries, 1, width), rng=streams[run])
+            * scale[run :: self.draws, None]
+            for scale, streams in self.parts
+        ]
+        return sum(drawn[1:], start=drawn[0])
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,20 @@ def most_asked(task: Task, called: Iterable[IntArray]) -> list[int]:
     """Count each owner's queries in the run that asks it most, from blocks (rounds, runs)."""
     counts = np.zeros((len(task.owners), task.draws), dtype=int)
     for block in called:
-        counts += np.stack([(block == number).sum(axis=0) for number in range(len(counts))])
+        counts += count_asked(block, len(counts))
     return counts.max(axis=1).tolist()
+
+
+def count_asked(called: IntArray, n_owners: int) -> IntArray:
+    """Count each owner's queries in each run, (n_owners, runs), from owners asked (rounds, runs).
+
+    >>> count_asked(np.array([[1, 0], [1, NOBODY]]), 2).tolist()
+    [[0, 1], [2, 0]]
+    """
+    runs = called.shape[1]
+    places = (called - NOBODY) * runs + np.arange(runs)
+    counted = np.bincount(places.ravel(), minlength=(n_owners - NOBODY) * runs)
+    return counted.reshape(-1, runs)[-NOBODY:]
 
 
 def with_noise(
@@ -64,13 +77,24 @@ def with_noise(
     noises = task.noises()
     again = np.arange(task.runs) % task.draws
     for drawn, called in lots:
-        noise = np.zeros((len(called), task.runs, task.width))
-        for run, owners in enumerate(called.T):
-            for rounds in group_equal(owners):
-                owner = owners[rounds[0]]
-                if owner != NOBODY:
-                    noise[rounds, run :: task.draws] = noises[owner].of_run(run, len(rounds))
-        yield from zip(drawn[:, again], called[:, again], noise, strict=True)
+        noise = np.zeros((len(called) * task.runs, task.width))
+        # places of the noise, in the order in which owner by owner and run by run draw it
+        rounds = np.arange(0, len(noise), task.runs)[:, None]
+        repeats = [np.arange(run, task.runs, task.draws) for run in range(task.draws)]
+        places = np.concatenate([(rounds + runs).ravel() for runs in repeats])
+        asked = called[:, again].ravel()[places].astype(np.min_scalar_type(-len(noises)))
+        order = np.argsort(asked, kind="stable")[np.count_nonzero(asked == NOBODY) :]
+        counts = zip(noises, count_asked(called, len(noises)).tolist(), strict=True)
+        own = [
+            source.of_run(run, count).reshape(-1, task.width)
+            for source, row in counts
+            for run, count in enumerate(row)
+            if count
+        ]
+        if own:
+            noise[places[order]] = np.concatenate(own)
+        shaped = noise.reshape(len(called), task.runs, task.width)
+        yield from zip(drawn[:, again], called[:, again], shaped, strict=True)
 
 
 def group_equal(numbers: IntArray) -> list[IntArray]:
@@ -81,4 +105,5 @@ def group_equal(numbers: IntArray) -> list[IntArray]:
     """
     order = np.argsort(numbers, kind="stable")
     edges = np.flatnonzero(np.diff(numbers[order])) + 1
-    return [places for places in np.split(order, edges) if places.size]
+    bounds = [0, *edges.tolist(), len(order)]
+    return [order[first:end] for first, end in pairwise(bounds) if first < end]

@@ -66,6 +66,17 @@ def test_gradients_meet_finite_differences(size):
     assert records.record_gradient(phi, rows) == pytest.approx(np.array(expected), abs=1e-8)
 
 
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_slopes_beyond_the_range_of_exponentials_are_their_limits(precision):
+    """a = 0, c = 2000 and -2000: a record on the wrong side has the slope -y, any other none."""
+    records = owner(precision=precision)
+    phi = np.zeros((2, records.n_parameters))
+    phi[:, -1] = 2000, -2000
+    wrong = [records.y < 0, records.y > 0]
+    expected = [np.mean(-records.y * side) for side in wrong]
+    assert records.gradient(phi)[:, -1] == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("bound", [0.05, 0.5, 3.0, 1e6])
 def test_clipping_is_that_of_every_record_on_its_own(norm, bound):

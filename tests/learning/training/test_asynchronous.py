@@ -343,6 +343,29 @@ def test_owners_of_the_same_records_cost_one_product():
     )
 
 
+@pytest.mark.parametrize("repeats", [{}, {"n_draws": 3}])
+def test_one_product_of_many_owners_is_a_product_of_each(monkeypatch, repeats):
+    of = task(owners_of([1.0] * 4), plan(60, 0.05, dropout=0.3), runs=7, **repeats)
+    together = ALGORITHM.run(of)
+    monkeypatch.setattr(asynchronous, "PER_OWNER", 0)
+    alone = ALGORITHM.run(of)
+    assert together.path == pytest.approx(alone.path, rel=1e-12, abs=1e-12)
+    assert together.last == pytest.approx(alone.last, rel=1e-12, abs=1e-12)
+
+
+def test_owners_who_answer_otherwise_are_asked_one_by_one():
+    class Doubling(Client):
+        def answer(self, phi, noise):
+            return 2 * super().answer(phi, noise)
+
+    owners = [Client("a", population(50, 2, 0), 0.0, 1), Client("b", population(50, 2, 1), 0.0, 1)]
+    doubled, plain = (
+        ALGORITHM.run(task([*owners, kind(**vars(owners[0]))], plan(30, 0.05))).last
+        for kind in (Doubling, Client)
+    )
+    assert not np.allclose(doubled, plain)
+
+
 # -- privacy
 
 
