@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reproduction import bounds, collaboration, errata, rivals, thesis, timing, weighted
+from reproduction.beside.page import run_beside
 from reproduction.calibration import run_calibration
 from reproduction.differing import run_differing
 from reproduction.intervals import run_intervals
@@ -23,4 +24,5 @@ STUDIES = {
     "calibration": run_calibration,
     "intervals": run_intervals,
     "differing": run_differing,
+    "beside": run_beside,
 }
