@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ HERE = Path(__file__).parent
 WORDS = tomllib.loads((HERE / "words.toml").read_text(encoding="utf-8"))
 OURS = "ours, δ"
 LINES = (OURS, "AdaSSP", "OpenDP, noisy sums", "private Newton", "Opacus DP-SGD", "DP-EBM")
-LEVELS = {"public rows alone": ":", "no privacy: linear": "-"}
+PLAIN = "no privacy: linear"
+LEVELS = {"public rows alone": ":", PLAIN: "-"}
 LEVEL = 0.95
 Groups = dict[tuple[str, str, float], dict[int, Cell]]
 
@@ -40,7 +42,7 @@ class Contest:
     ----------
     table, epsilon : where.
     rival : learner with the smallest mean error at the same guarantee.
-    ours, theirs : mean errors, over all seeds of each.
+    ours, theirs : errors of `level_errors`.
     gap, half : mean of ours less theirs over common seeds, and half of its 95 % interval.
     rank, of : place of ours among all private learners with that guarantee.
     """
@@ -58,12 +60,12 @@ class Contest:
     @property
     def lost(self) -> bool:
         """Test whether the rival has the smaller error."""
-        return self.gap > 0
+        return self.theirs < self.ours
 
     @property
     def sure(self) -> bool:
-        """Test whether chance does not explain the difference."""
-        return abs(self.gap) > self.half
+        """Test whether chance does not explain that the rival is better."""
+        return self.gap > self.half
 
 
 def run_beside(options: Options, progress: Progress) -> Study:
@@ -113,27 +115,45 @@ def estimate(values: Sequence[float] | Array) -> tuple[float, float]:
     return float(np.mean(values)), float(width * np.std(values, ddof=1))
 
 
+def level_errors(
+    groups: Groups, table: str, name: str, epsilon: float, field: str = "error"
+) -> tuple[float, float] | None:
+    """Error of a learner, and half of an interval, comparable where learners have unlike seeds.
+
+    It is the error of the linear model without noise over all seeds, plus the mean excess over that
+    model on the seeds that the learner has; the interval is that of the excess.
+    """
+    found = groups.get((table, name, epsilon)) or groups.get((table, name, np.inf))
+    if found is None:
+        return None
+    plain = {
+        seed: getattr(one, field) for seed, one in groups.get((table, PLAIN, np.inf), {}).items()
+    }
+    level, half = estimate(list(plain.values())) if plain else (0.0, 0.0)
+    if name == PLAIN:
+        return level, half
+    excess, half = estimate([getattr(one, field) - plain.get(i, level) for i, one in found.items()])
+    return level + excess, half
+
+
 def list_contests(groups: Groups) -> list[Contest]:
     """List ours against the best rival, at every table and epsilon where both are."""
     found = []
-    for table in TABLES:
-        for epsilon in BUDGETS:
-            means = {
-                name: float(np.mean([cell.error for cell in groups[table, name, epsilon].values()]))
-                for name, one in LEARNERS.items()
-                if (table, name, epsilon) in groups and one.private and not one.weaker
-            }
-            rivals = {name: mean for name, mean in means.items() if LEARNERS[name].fit}
-            if OURS not in means or not rivals:
-                continue
-            best = min(rivals, key=lambda name: rivals[name])
-            ours = groups[table, OURS, epsilon]
-            theirs = groups[table, best, epsilon]
-            gaps = [ours[seed].error - theirs[seed].error for seed in ours if seed in theirs]
-            field = [*rivals.values(), means[OURS]]
-            rank = 1 + sum(mean < means[OURS] for mean in field)
-            compared = (means[OURS], rivals[best], *estimate(gaps), rank, len(field))
-            found.append(Contest(table, epsilon, best, *compared))
+    private = [name for name, one in LEARNERS.items() if one.private and not one.weaker]
+    for table, epsilon in product(TABLES, BUDGETS):
+        levels = {name: level_errors(groups, table, name, epsilon) for name in private}
+        means = {name: level[0] for name, level in levels.items() if level}
+        rivals = {name: mean for name, mean in means.items() if LEARNERS[name].fit}
+        if OURS not in means or not rivals:
+            continue
+        best = min(rivals, key=lambda name: rivals[name])
+        ours = groups[table, OURS, epsilon]
+        theirs = groups[table, best, epsilon]
+        gaps = [ours[seed].error - theirs[seed].error for seed in ours if seed in theirs]
+        field = [*rivals.values(), means[OURS]]
+        rank = 1 + sum(mean < means[OURS] for mean in field)
+        compared = (means[OURS], rivals[best], *estimate(gaps), rank, len(field))
+        found.append(Contest(table, epsilon, best, *compared))
     return found
 
 
@@ -143,15 +163,13 @@ def describe_gap(one: Contest) -> str:
 
 
 def describe_errors(groups: Groups, table: str, name: str, field: str) -> list[str]:
-    """Describe mean and interval at every epsilon; one for all without noise."""
-    texts = []
-    for epsilon in BUDGETS:
-        found = groups.get((table, name, epsilon)) or groups.get((table, name, np.inf))
-        if found is None:
-            return []
-        mean, half = estimate([getattr(cell, field) for cell in found.values()])
-        texts.append(f"{mean:.4g}" + ("" if np.isnan(half) else f" ± {half:.1g}"))
-    return texts
+    """Describe mean and interval at every epsilon; nothing where the learner has none."""
+    found = [level_errors(groups, table, name, epsilon, field) for epsilon in BUDGETS]
+    return [
+        f"{level[0]:.4g}" + ("" if np.isnan(level[1]) else f" ± {level[1]:.1g}")
+        for level in found
+        if level
+    ]
 
 
 def count_seeds(groups: Groups, table: str, name: str) -> int:
@@ -183,6 +201,7 @@ def render_page(groups: Groups, contests: Sequence[Contest], data: Path | None) 
         "absent": list_absent(data),
         "errors": lambda *where: describe_errors(groups, *where),
         "gap": describe_gap,
+        "alone": lambda table: level_errors(groups, table, "public rows alone", np.inf),
         "digits": "{:.4g}".format,
         "seeds": lambda table, name: count_seeds(groups, table, name),
         "seconds": lambda name: mean_seconds(groups, name),
@@ -206,17 +225,17 @@ def draw_errors(groups: Groups) -> Figure:
     colours = dict(zip(LINES, (*PALETTE, INK), strict=True))
     for axes, table in zip(panels, tables, strict=True):
         for name in (*LINES, *LEVELS):
-            style = {"color": colours.get(name, MUTED), "ls": LEVELS.get(name, "-"), "label": name}
-            cells = [
-                groups.get((table, name, one)) or groups.get((table, name, np.inf))
-                for one in BUDGETS
-            ]
-            means = [np.mean([c.error for c in one.values()]) if one else np.nan for one in cells]
+            style: dict[str, Any] = {
+                "color": colours.get(name, MUTED),
+                "ls": LEVELS.get(name, "-"),
+                "label": name,
+            }
+            levels = [level_errors(groups, table, name, one) for one in BUDGETS]
+            means = [level[0] if level else np.nan for level in levels]
             axes.plot(BUDGETS, means, lw=2 if name == OURS else 1, **style)
-        worst = groups.get((table, "public mean", np.inf), {})
+        worst = level_errors(groups, table, "public mean", np.inf)
         if worst:
-            low = axes.get_ylim()[0]
-            axes.set_ylim(low, 1.02 * float(np.mean([cell.error for cell in worst.values()])))
+            axes.set_ylim(None, 1.02 * worst[0])
         axes.set(xscale="log", xticks=BUDGETS, xticklabels=[f"{one:g}" for one in BUDGETS])
         axes.minorticks_off()
         axes.set_title(f"{table}, {TABLES[table]['unit']}", fontsize=8.5, loc="left")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoded import feature_bound
@@ -173,7 +174,7 @@ class Scale:
     box : the public range of columns (2, k), in their spreads.
     """
 
-    columns: Array = field(repr=False)
+    columns: NDArray[np.intp] = field(repr=False)
     centre: Array = field(repr=False)
     spread: Array = field(repr=False)
     radius: float
