@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -72,7 +73,10 @@ class Learner:
         """Train a rival at a guarantee for one record replaced; weaker ones as they are."""
         module, _, name = self.fit.partition(":")
         fit: Fit = getattr(import_module(f"reproduction.beside.{module}"), name)
-        return fit(rows, *(halve(epsilon, DELTA) if self.halved else (epsilon, DELTA)), rng)
+        budget = halve(epsilon, DELTA) if self.halved else (epsilon, DELTA)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages about seeds and their own dependencies
+            return fit(rows, *budget, rng)
 
 
 def halve(epsilon: float, delta: float) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -110,22 +109,20 @@ def fit_opacus(rows: Rows, epsilon: float, delta: float, rng: Generator) -> Pred
     torch.nn.init.zeros_(layer.weight)
     held = TensorDataset(torch.tensor(x).float(), torch.tensor(y).float())
     loss = torch.nn.SoftMarginLoss() if rows.labels else torch.nn.MSELoss()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        layer, optimiser, batches = PrivacyEngine().make_private_with_epsilon(
-            module=layer,
-            optimizer=torch.optim.SGD(layer.parameters(), lr=rate),
-            data_loader=DataLoader(held, batch_size=BATCH),
-            target_epsilon=epsilon,
-            target_delta=delta,
-            epochs=EPOCHS,
-            max_grad_norm=clip,
-        )
-        for _ in range(EPOCHS):
-            for inputs, targets in batches:
-                optimiser.zero_grad()
-                loss(layer(inputs)[:, 0], targets).backward()
-                optimiser.step()
+    layer, optimiser, batches = PrivacyEngine().make_private_with_epsilon(
+        module=layer,
+        optimizer=torch.optim.SGD(layer.parameters(), lr=rate),
+        data_loader=DataLoader(held, batch_size=BATCH),
+        target_epsilon=epsilon,
+        target_delta=delta,
+        epochs=EPOCHS,
+        max_grad_norm=clip,
+    )
+    for _ in range(EPOCHS):
+        for inputs, targets in batches:
+            optimiser.zero_grad()
+            loss(layer(inputs)[:, 0], targets).backward()
+            optimiser.step()
     return scale.predict_by(layer._module.weight.detach().numpy()[0].astype(float))
 
 
@@ -145,13 +142,11 @@ def fit_ebm(rows: Rows, epsilon: float, delta: float, rng: Generator) -> Predict
         "random_state": int(rng.integers(LARGEST_SEED)),
         "n_jobs": 1,
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if rows.labels:
-            classifier = DPExplainableBoostingClassifier(**keys).fit(x[:, :-1], y > 0)
-            return lambda fresh: classifier.decision_function(fresh[:, :-1])
-        ends = {"privacy_target_min": rows.ends[0], "privacy_target_max": rows.ends[1]}
-        regressor = DPExplainableBoostingRegressor(**keys, **ends).fit(x[:, :-1], y)
+    if rows.labels:
+        classifier = DPExplainableBoostingClassifier(**keys).fit(x[:, :-1], y > 0)
+        return lambda fresh: classifier.decision_function(fresh[:, :-1])
+    ends = {"privacy_target_min": rows.ends[0], "privacy_target_max": rows.ends[1]}
+    regressor = DPExplainableBoostingRegressor(**keys, **ends).fit(x[:, :-1], y)
     return lambda fresh: regressor.predict(fresh[:, :-1])
 
 

@@ -224,6 +224,7 @@ def draw_errors(groups: Groups) -> Figure:
     )
     colours = dict(zip(LINES, (*PALETTE, INK), strict=True))
     for axes, table in zip(panels, tables, strict=True):
+        lowest = []
         for name in (*LINES, *LEVELS):
             style: dict[str, Any] = {
                 "color": colours.get(name, MUTED),
@@ -232,10 +233,11 @@ def draw_errors(groups: Groups) -> Figure:
             }
             levels = [level_errors(groups, table, name, one) for one in BUDGETS]
             means = [level[0] if level else np.nan for level in levels]
+            lowest.append(np.min(means))
             axes.plot(BUDGETS, means, lw=2 if name == OURS else 1, **style)
         worst = level_errors(groups, table, "public mean", np.inf)
         if worst:
-            axes.set_ylim(None, 1.02 * worst[0])
+            axes.set_ylim(0.99 * np.nanmin(lowest), 1.02 * worst[0])
         axes.set(xscale="log", xticks=BUDGETS, xticklabels=[f"{one:g}" for one in BUDGETS])
         axes.minorticks_off()
         axes.set_title(f"{table}, {TABLES[table]['unit']}", fontsize=8.5, loc="left")
