@@ -132,6 +132,7 @@ ROOMS = (
     "reproduction.calibration",
     "reproduction.differing",
     "reproduction.intervals",
+    "reproduction.beside",
     "reproduction.protocol",
     "reproduction.items",
     "reproduction.book",
@@ -153,6 +154,7 @@ IMPORTED_AS = {
     "python_docx": "docx",
     "fpdf2": "fpdf",
     "fonttools": "fontTools",
+    "interpret_core": "interpret",
 }
 NOT_FOR_USERS = {"dev"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
