@@ -87,7 +87,7 @@ def halve(epsilon: float, delta: float) -> tuple[float, float]:
     >>> [round(one, 8) for one in halve(2.0, 1e-6)]
     [1.0, 2.7e-07]
     """
-    return epsilon / 2, delta / (1 + np.exp(epsilon / 2))
+    return epsilon / 2, float(delta / (1 + np.exp(epsilon / 2)))
 
 
 LEARNERS = {
