@@ -159,7 +159,8 @@ def list_contests(groups: Groups) -> list[Contest]:
 
 def describe_gap(one: Contest) -> str:
     """Describe a difference with its interval."""
-    return f"{one.gap:+.2g}" if np.isnan(one.half) else f"{one.gap:+.2g} ± {one.half:.1g}"
+    gap = f"{round(one.gap, 6) + 0.0:+.2g}"  # no difference is not a negative one
+    return gap if np.isnan(one.half) else f"{gap} ± {one.half:.1g}"
 
 
 def describe_errors(groups: Groups, table: str, name: str, field: str) -> list[str]:
