@@ -1,4 +1,4 @@
-# make run | test | fast | deep | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | installed | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
+# make run | test | fast | deep | exchange | federated | beside | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | installed | clean; everything happens in .venv, made on first use (federated and beside: in .venv-federated and .venv-beside).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,15 +6,16 @@ READY := .venv/.ready
 DEV := .venv/.dev
 APP := .venv/.app
 FLOWER := .venv-federated/.ready
+BESIDE := .venv-beside/.ready
 
 TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
-HERE := not notebook and not browser and not golden and not exchange and not federated
+HERE := not notebook and not browser and not golden and not exchange and not federated and not beside
 KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast deep exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture installed clean
+.PHONY: run test fast deep exchange federated beside notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture installed clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -30,6 +31,10 @@ exchange: $(DEV)  # whole exchanges, a process for each party, killed and resume
 
 federated: $(FLOWER)  # exchanges over Flower: its apps in one process, then programs of its own on loopback
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q -n 2 --dist worksteal tests/exchange/flower
+
+beside: $(BESIDE)  # outside private learners and ours on the same rows, resumable: docs/reference/beside.md; make beside DATA=DIR SEEDS=20
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(if $(DATA),DPMARKET_DATA=$(DATA)) .venv-beside/bin/python -m pytest -q -m beside tests/reproduction/test_beside.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-beside/bin/dpmarket reproduce beside $(if $(DATA),--data $(DATA)) --seeds $(or $(SEEDS),20) --out docs/reference
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -89,6 +94,12 @@ $(FLOWER): pyproject.toml  # an environment of its own: Flower holds back librar
 	.venv-federated/bin/python -m pip check
 	touch $@
 
+$(BESIDE): pyproject.toml  # an environment of its own: its learners hold back libraries that the main one has newer
+	test -x .venv-beside/bin/python || $(PYTHON) -m venv .venv-beside
+	.venv-beside/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[beside]" "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.100"
+	.venv-beside/bin/python -m pip check
+	touch $@
+
 docs: $(READY)  # the generated parts of docs/reference
 	$(BIN)/python -m scenarios.reference
 
@@ -108,4 +119,4 @@ installed:  # sdist and wheel in empty environments, each command once: make ins
 	$(PYTHON) packaging/try_install.py
 
 clean:
-	rm -rf .venv .venv-federated build *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-federated .venv-beside build *.egg-info .pytest_cache .ruff_cache .mypy_cache

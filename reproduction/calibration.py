@@ -28,8 +28,7 @@ from reproduction.study import (
     Row,
     Study,
     check_table_path,
-    compute_rows,
-    read_rows,
+    complete_rows,
     stated_changes,
 )
 from scenarios.output.unfinished import put_file
@@ -172,7 +171,6 @@ def run_calibration(options: Options, progress: Progress) -> Study:
     progress : called with the name of the stage, and the share of it that is done.
     """
     check_outcomes(options.out)
-    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / KEPT
     names = (*MARKETS, *FEW_ROWS)
     lacking = {name: file for name in names if (file := _lacking_file(name, options)) is not None}
@@ -181,14 +179,9 @@ def run_calibration(options: Options, progress: Progress) -> Study:
         f"{name} skipped: give the folder that holds {file} with --data"
         for name, file in sorted(lacking.items())
     ]
-    asked = [(name, FIRST_SEED + i) for name in markets for i in range(options.seeds)]
-    done = {(one.market, one.seed): one for one in read_rows(kept, Outcome)}
-    missing = [key for key in asked if key not in done]
-    missing.sort(key=lambda key: key[1])  # the next seed of every market before another of one
-    stage = (progress, f"settling and training {len(asked):,} markets", len(asked))
-    for one in compute_rows(_measure_one, missing, options, kept, stage):
-        done[one.market, one.seed] = one
-    found = [done[key] for key in asked]
+    asked = [(name, FIRST_SEED + i) for i in range(options.seeds) for name in markets]
+    stage = (progress, f"settling and training {len(asked):,} markets")
+    found = complete_rows(_measure_one, asked, options, (KEPT, Outcome), stage)
     drawn = draw_calibration([one for one in found if one.market in MARKETS])
     put_file(options.out / DRAWN, drawn)
     low, high = HAPPENS

@@ -45,7 +45,7 @@ class Effort:
     ----------
     quick : Coarse grids and few runs.
     seed : Of everything that items draw.
-    seeds : Seeds of each market, for calibration, intervals and differing.
+    seeds : Seeds of each market, for calibration, intervals, differing and beside.
     """
 
     quick: bool = False
@@ -68,7 +68,8 @@ def reproduce(
     each.
 
     Without --data, generated tables replace data sets that are not bundled, and figures say so. The
-    studies protocol, calibration, intervals and differing test the program's own forecasts.
+    studies protocol, calibration, intervals and differing test the program's own forecasts; beside
+    trains outside private learners on the same rows, and writes a page of its own.
 
     Parameters
     ----------

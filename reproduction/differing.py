@@ -22,7 +22,7 @@ from learning.progress import Progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from reproduction.calibration import Outcome, compare_run
-from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
+from reproduction.study import TEXTS, Options, Row, Study, complete_rows
 from scenarios.planning import Prepared, prepare
 from scenarios.run import Run
 from scenarios.runner import carry_out
@@ -89,20 +89,14 @@ def run_differing(options: Options, progress: Progress) -> Study:
     options : folder of the data sets and of the table, seeds of each kind, and processes.
     progress : called with the name of the stage, and the share of it that is done.
     """
-    check_table_path(options.out, KEPT, Purchase)
-    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / KEPT
     there = [
         name for name in TABLES if options.data and (options.data / TABLES[name]["file"]).is_file()
     ]
     names = [*KINDS, INSURERS, *there]
     asked = [(name, FIRST_SEED + i) for i in range(options.seeds) for name in names]
-    done = {(one.market, one.seed): one for one in read_rows(kept, Purchase)}
-    missing = [key for key in asked if key not in done]
-    stage = (progress, f"settling and training {len(asked):,} markets", len(asked))
-    for one in compute_rows(_measure_one, missing, options, kept, stage):
-        done[one.market, one.seed] = one
-    found = [done[key] for key in asked if key in done]
+    stage = (progress, f"settling and training {len(asked):,} markets")
+    found = complete_rows(_measure_one, asked, options, (KEPT, Purchase), stage)
     rows = [_make_row(name, [one for one in found if one.market == name]) for name in names]
     rows.sort(key=lambda row: row.holds is not False)
     missed = [TEXT["missed"].format(one) for one in found if not one.agrees]

@@ -20,7 +20,7 @@ from learning.progress import Progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from reproduction.calibration import MARKET_TEXT, Outcome, compare_run
-from reproduction.study import TEXTS, Options, Row, Study, check_table_path, compute_rows, read_rows
+from reproduction.study import TEXTS, Options, Row, Study, complete_rows
 from scenarios.planning import prepare
 from scenarios.runner import carry_out
 from scenarios.schema.loading import load
@@ -45,16 +45,10 @@ def run_intervals(options: Options, progress: Progress) -> Study:
     options : folder of the table, seeds of each protocol, and processes.
     progress : called with the name of the stage, and the share of it that is done.
     """
-    check_table_path(options.out, KEPT, Outcome)
-    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / KEPT
     asked = [(name, FIRST_SEED + i) for i in range(options.seeds) for name in PROTOCOLS]
-    done = {(one.market, one.seed): one for one in read_rows(kept, Outcome)}
-    missing = [key for key in asked if key not in done]
-    stage = (progress, f"settling and training {len(asked):,} markets", len(asked))
-    for one in compute_rows(_measure_one, missing, options, kept, stage):
-        done[one.market, one.seed] = one
-    found = [done[key] for key in asked if key in done]  # without markets where nothing is asked
+    stage = (progress, f"settling and training {len(asked):,} markets")
+    found = complete_rows(_measure_one, asked, options, (KEPT, Outcome), stage)
     rows = [_make_row(name, [one for one in found if one.market == name]) for name in PROTOCOLS]
     missed = [one for one in found if not one.agrees]
     missed.sort(key=lambda one: -max(one.trained / one.high, one.low / one.trained))

@@ -12,6 +12,7 @@ from reproduction import (
     timing,
     weighted,
 )
+from reproduction.beside.page import run_beside
 from reproduction.calibration import run_calibration
 from reproduction.differing import run_differing
 from reproduction.intervals import run_intervals
@@ -33,4 +34,5 @@ STUDIES = {
     "calibration": run_calibration,
     "intervals": run_intervals,
     "differing": run_differing,
+    "beside": run_beside,
 }

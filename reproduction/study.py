@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from learning.canonical import check_place
 from learning.errors import InputError
@@ -18,8 +19,20 @@ from scenarios.output.places import check_file
 from scenarios.output.unfinished import put_file
 from scenarios.sweeping.sharing import processes, shared_out
 
-Line = TypeVar("Line")
 Key = tuple[str, int]  # market and seed
+
+
+class Keyed(Protocol):
+    """A row that a market and a seed have."""
+
+    @property
+    def market(self) -> str: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+Line = TypeVar("Line", bound=Keyed)
 TEXTS = tomllib.loads((Path(__file__).parent / "studies.toml").read_text(encoding="utf-8"))
 READ: dict[str, Callable[[str], Any]] = {
     "str": str,
@@ -122,14 +135,48 @@ def read_rows(path: Path, kind: type[Line]) -> list[Line]:
         raise InputError(str(path), rule, found, "Remove it to start again.") from None
 
 
-def append_row(path: Path, one: Any) -> None:
-    """Append a row, after the header in a new file."""
-    new = not path.is_file() or not path.stat().st_size
+def append_rows(path: Path, rows: Sequence[Any]) -> None:
+    """Append the rows of a market and a seed at once, after the header in a new file."""
+    if not rows:
+        return
+    text = io.StringIO(newline="")
+    names = [field.name for field in fields(rows[0])]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    if not path.is_file() or not path.stat().st_size:
+        writer.writeheader()
+    writer.writerows(vars(one) for one in rows)
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(one)], lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(vars(one))
+        file.write(text.getvalue())
+
+
+def complete_rows(
+    compute: Callable[[str, int, Path | None], Sequence[Line]],
+    asked: Sequence[Key],
+    options: Options,
+    table: tuple[str, type[Line]],
+    progress: tuple[Progress, str],
+) -> list[Line]:
+    """Read the rows on disk, compute those of other markets and seeds, and return all asked for.
+
+    Parameters
+    ----------
+    compute : gives the rows of a market and a seed, from the folder of the data sets.
+    asked : markets and seeds, in the order of their computation.
+    options : folders of the data sets and of the table, and the number of processes.
+    table : name of the table, and its dataclass.
+    progress : callback, and name of the stage.
+    """
+    name, kind = table
+    check_table_path(options.out, name, kind)
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows: dict[Key, list[Line]] = {}
+    for one in read_rows(options.out / name, kind):
+        rows.setdefault((one.market, one.seed), []).append(one)
+    missing = [key for key in asked if key not in rows]
+    stage = (*progress, len(asked))
+    for one in compute_rows(compute, missing, options, options.out / name, stage):
+        rows.setdefault((one.market, one.seed), []).append(one)
+    return [one for key in asked for one in rows.get(key, ())]
 
 
 def compute_rows(
@@ -154,12 +201,12 @@ def compute_rows(
     workers = max(1, min(options.workers, len(missing)))
     groups = [[key] for key in missing]
     work = partial(_compute_group, compute, data=options.data)
-    found = []
+    found: list[Line] = []
     with processes(workers) as pool:
-        for rows in shared_out(groups, lambda keys: pool.submit(work, keys), workers):
-            for one in rows:
-                append_row(path, one)
-            found += rows
+        for done in shared_out(groups, lambda keys: pool.submit(work, keys), workers):
+            for rows in done:
+                append_rows(path, rows)
+                found += rows
             did(1)
     return found
 
@@ -168,6 +215,6 @@ def _compute_group(
     compute: Callable[[str, int, Path | None], Sequence[Line]],
     keys: Sequence[Key],
     data: Path | None,
-) -> list[Line]:
-    """Compute the rows of a group of markets and seeds."""
-    return [row for market, seed in keys for row in compute(market, seed, data)]
+) -> list[Sequence[Line]]:
+    """Compute the rows of each of a group of markets and seeds; one may have none."""
+    return [compute(market, seed, data) for market, seed in keys]

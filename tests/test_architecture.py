@@ -133,6 +133,7 @@ ROOMS = (
     "reproduction.calibration",
     "reproduction.differing",
     "reproduction.intervals",
+    "reproduction.beside",
     "reproduction.protocol",
     "reproduction.items",
     "reproduction.book",
@@ -154,6 +155,7 @@ IMPORTED_AS = {
     "python_docx": "docx",
     "fpdf2": "fpdf",
     "fonttools": "fontTools",
+    "interpret_core": "interpret",
 }
 NOT_FOR_USERS = {"dev"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}

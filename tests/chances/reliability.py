@@ -13,7 +13,7 @@ from learning.errors import InputError
 from learning.progress import Progress, count_progress
 from learning.threads import one_blas_thread
 from reproduction.calibration import Outcome, compare_run
-from reproduction.study import Options, Row, Study, append_row, read_rows
+from reproduction.study import Options, Row, Study, append_rows, read_rows
 from scenarios.planning import prepare
 from scenarios.runner import carry_out
 from scenarios.summary.validation import kind_p_values
@@ -116,7 +116,7 @@ def _purchases(
                     refused.append(one)
                     continue
                 done[one.market, one.seed] = one
-                append_row(kept, one)
+                append_rows(kept, [one])
     return [done[key] for key in asked if key in done], refused
 
 

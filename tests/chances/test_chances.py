@@ -11,7 +11,7 @@ from chances.reliability import KEPT, Purchase
 from chances.varied_markets import GENERATED, OWNERS, varied_market
 from learning.errors import InputError
 from learning.progress import ignore_progress
-from reproduction.study import Options, append_row, read_rows
+from reproduction.study import Options, append_rows, read_rows
 from scenarios.tables.dataset import market_data
 from tests.reproduction.test_calibration import ONE
 
@@ -68,7 +68,7 @@ def test_what_is_no_market_is_listed_with_its_reason(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_purchase_is_that_of_a_run_and_is_kept(tmp_path):
     one = reliability.purchase("diabetes/named", 5001, None)
-    append_row(tmp_path / KEPT, one)
+    append_rows(tmp_path / KEPT, [one])
     assert (
         one.market == "diabetes/named"
         and 0 <= one.chance_pays <= 1
