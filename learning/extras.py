@@ -8,18 +8,7 @@ from learning.errors import InputError
 
 
 def check_extra(key: str, extra: str, *modules: str) -> None:
-    """Refuse work that needs a missing optional extra before it begins.
-
-    Parameters
-    ----------
-    key : the command, option or call that needs it.
-    extra : its name in ``pip install "dpmarket[extra]"``.
-    modules : its modules.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse, by an InputError, the work ``key`` whose extra lacks one of its modules here."""
     lacking = [module for module in modules if find_spec(module) is None]
     if lacking:
         remedy = f'Install it: pip install "dpmarket[{extra}]".'

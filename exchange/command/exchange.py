@@ -43,9 +43,9 @@ def exchange(
     """
     from scenarios.result import default_folder
 
-    check_extra("exchange", "release", "opendp")
     if flower:
         check_extra("--flower", "federated", "flwr")
+    check_extra("exchange", "release", "opendp")
     chosen = changes.load_scenario(scenario)
     if chosen.learning.mechanism == BEST:  # of the noise that owners' programs can draw
         exact = chosen.learning.model_copy(update={"exact": True})

@@ -41,7 +41,6 @@ from learning.extras import check_extra
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
-NEEDED = ("noise for release", "release", "opendp")  # what needs which extra and library
 FINE = 24  # the scale is at least 2^FINE steps of the grid
 BITS = 64  # first bits of a uniform number, and of the probability that it is compared with
 DIGITS = 40
@@ -52,7 +51,7 @@ SCALE_STEPS = 64  # nudges of the scale by one part in 2^50, until OpenDP's own 
 
 def load_opendp() -> Any:
     """Load OpenDP, a large native library; an InputError where the extra is not installed."""
-    check_extra(*NEEDED)
+    check_extra("noise for release", "release", "opendp")
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -66,7 +65,7 @@ def measurement(scale: float, norm: int = 1, vectors: int = 0):
     Where ``vectors`` is given: l2 noise on that many numbers, for neighbours in 2-norm.
     """
     if vectors:
-        check_extra(*NEEDED)
+        load_opendp()
         return LatticeL2(scale, vectors)
     dp = load_opendp()
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
