@@ -197,8 +197,7 @@ def _check_price(
     ratios = {}
     moments = {one.owner.name: one for one in seen.moments}
     for one in noisy:
-        owner = one.owner
-        size = owner.records.n_records
+        owner, size = one.owner, one.owner.records.n_records
         assert owner.epsilon is not None
         claim = task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=size)[0]
         reach = bound / (1 if algorithm.one_by_one else size)
