@@ -37,7 +37,6 @@ class Learner:
     halved, weaker : True of a guarantee for a record added or removed, at budgets that give the
         stated ones for a replacement, or at the stated ones.
     needs : package to be installed; empty for none.
-    seeds : seeds at most, where it is slow.
     """
 
     source: str
@@ -53,7 +52,6 @@ class Learner:
     halved: bool = False
     weaker: bool = False
     needs: str = ""
-    seeds: int = 10_000
 
     @property
     def missing(self) -> bool:

@@ -66,7 +66,7 @@ def list_asked(options: Options) -> list[tuple[str, int]]:
             found += [
                 (f"{table}{BETWEEN}{name}", FIRST_SEED + number)
                 for name, one in LEARNERS.items()
-                if getattr(one, kind) and not one.missing and number < one.seeds
+                if getattr(one, kind) and not one.missing
             ]
     return found
 
