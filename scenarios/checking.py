@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from learning.collected_errors import collect_errors
-from learning.forecast.choice import list_open_ways
+from learning.forecast.ways import list_open_ways
 from market.game.game import Game
 from scenarios.drivers.arrivals import arriving
 from scenarios.features.network import find_sight

@@ -48,8 +48,8 @@ DESIGNED = {  # fewer bounds and steps are tried where it is not their choice th
     "learning.forecast.law.STEPS_PER_CURVATURE": np.geomspace(0.02, 2.5, 34),
 }
 COARSE = {  # plans and protocols are compared at fewer places where any of them would do
-    "learning.forecast.choice.RESAMPLES": 8,
-    "learning.forecast.choice.REPEATS": 3,
+    "learning.forecast.ways.RESAMPLES": 8,
+    "learning.forecast.ways.REPEATS": 3,
     "learning.forecast.choice.ROUNDS": (1, 2, 3, 5, 10, 22, 60),
     "learning.forecast.one_step.RADII": np.geomspace(1.2, 4.6, 4),
     "learning.forecast.one_step.SCORES": np.geomspace(1.8, 9.0, 5),

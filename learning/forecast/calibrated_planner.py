@@ -19,18 +19,13 @@ from learning.forecast.calibration import (
     noise_levels,
 )
 from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_kinds
+from learning.forecast.doubts import add_kinds, bootstrap_in_doubt, bootstrap_of
 from learning.forecast.fitness import FitnessForecast, agree_rounds
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import geometric_mean, price_moments
-from learning.forecast.planner import (
-    Decomposition,
-    Planner,
-    add_kinds,
-    bootstrap_in_doubt,
-    bootstrap_of,
-)
+from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
 from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol

@@ -9,10 +9,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
+from learning.forecast.doubts import add_kinds, bootstrap_of
 from learning.forecast.fitness import agree_rounds, forecast_fitness
 from learning.forecast.inputs import SMALLEST, PlanningInputs
 from learning.forecast.law import oracle_problem, with_printed_step
-from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner, add_kinds, bootstrap_of
+from learning.forecast.planner import NEGLIGIBLE, Decomposition, Planner
 from learning.forecast.possible import possible_problem, reflect_optimum, widen_worlds
 from learning.forecast.prediction import law_fitness, predict_permuted
 from learning.forecast.protocol import design_by_law

@@ -15,21 +15,13 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.encoding import Columns, Encoder
 from learning.data.rows import Rows
-from learning.forecast.choice import (
-    FIRST,
-    REPEATS,
-    Way,
-    find_loud,
-    forecast_near,
-    least_noisy,
-    list_open_ways,
-    screen_ways,
-    search_rounds,
-)
+from learning.forecast.choice import FIRST, find_loud, least_noisy, screen_ways
 from learning.forecast.held import HeldShares, find_held_shares
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.kept import load_or_compute, source_identity
 from learning.forecast.public_sample import curved_dispersion, dispersion
+from learning.forecast.round_search import forecast_near, search_rounds
+from learning.forecast.ways import REPEATS, Way, list_open_ways
 from learning.losses.loss import Loss
 from learning.losses.ridge import fit_ridge
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
+from learning.forecast.doubts import bootstrap_in_doubt
 from learning.forecast.inputs import PlanningInputs, Settings, unbounded_error
 from learning.forecast.law import make_plan_set
 from learning.forecast.one_step import (
@@ -21,7 +22,6 @@ from learning.forecast.one_step import (
     price_first_moments,
     price_moments,
 )
-from learning.forecast.planner import bootstrap_in_doubt
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import best_radius, stretch_residuals

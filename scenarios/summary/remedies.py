@@ -10,10 +10,10 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.choice import open_mechanisms, planner_under
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.public_sample import WIDE
+from learning.forecast.ways import open_mechanisms, planner_under
 from learning.forecast.weighting import best_coalition
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams

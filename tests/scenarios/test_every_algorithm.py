@@ -9,7 +9,7 @@ from pairs import OWNERS, PLANS, PUBLIC, RECORDS, laid, refused, scenario
 from sizes import thinned
 
 from learning.errors import InputError
-from learning.forecast.choice import open_mechanisms, planner_under
+from learning.forecast.ways import open_mechanisms, planner_under
 from market.costs.leakage import leakage_bits
 from scenarios.planning import Prepared, planning_inputs, prepare
 from scenarios.runner import run

@@ -351,9 +351,9 @@ def test_the_command(dpmarket, write):
 
 @pytest.mark.slow
 def test_the_command_ends_with_3_when_a_claim_is_refuted(dpmarket, write, monkeypatch):
-    from learning.forecast import choice
+    from learning.forecast import ways
 
-    monkeypatch.setattr(choice, "open_mechanisms", lambda inputs: [HalfTheNoise()])
+    monkeypatch.setattr(ways, "open_mechanisms", lambda inputs: [HalfTheNoise()])
     status, out, _ = dpmarket(
         "audit", write(), "--draws", 5000, "--epsilon", "2", "--set", "learning.horizon=3"
     )
@@ -364,9 +364,9 @@ def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mecha
     dpmarket, write, monkeypatch
 ):
     """Far from what 100 draws can refute: the training itself is checked."""
-    from learning.forecast import choice
+    from learning.forecast import ways
 
-    monkeypatch.setattr(choice, "open_mechanisms", lambda inputs: [Laplace()])
+    monkeypatch.setattr(ways, "open_mechanisms", lambda inputs: [Laplace()])
     arguments = ("audit", write(), "--draws", 100, "--epsilon", "1", "--set", "learning.overlap=2")
     status, out, _ = dpmarket(*arguments)
     assert status == 3 and out.count("FAILS") == 1 and "x the claim" in out and "REFUTED" not in out

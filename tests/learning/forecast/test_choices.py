@@ -9,14 +9,13 @@ from learning.errors import InputError
 from learning.forecast import choice
 from learning.forecast.choice import (
     LOUDER,
-    Way,
     compare_ways,
     find_loud,
     least_noisy,
-    list_open_ways,
     make_planner,
     screen_ways,
 )
+from learning.forecast.ways import Way, list_open_ways
 from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanisms import BEST

@@ -7,9 +7,9 @@ from scipy.special import expit
 from sizes import sized, thinned
 
 from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.doubts import draw_stated_kind
 from learning.forecast.homogeneity import OWN_KIND, SPREADS, draw_unknown_kind, kind_distance
 from learning.forecast.measures import RELATIVE, RootMeanSquare
-from learning.forecast.planner import draw_stated_kind
 from learning.forecast.prediction import Prediction, predict_outside
 from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.losses import as_loss

@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from learning.data.owner_data import OwnerData
-from learning.forecast.choice import planner_under
 from learning.forecast.homogeneity import SPREADS, kind_distance
 from learning.forecast.inputs import Settings
 from learning.forecast.loss_reports import HIDDEN, LossQuery, fresh_losses, loss_query, read_reports
 from learning.forecast.public_sample import PublicSample
+from learning.forecast.ways import planner_under
 from learning.losses.losses import LOSSES
 from learning.privacy.l2 import L2
 from tests.populations import generated, planning_inputs

@@ -7,7 +7,6 @@ import pytest
 from populations import generated, planning_inputs
 
 from learning.forecast.bootstrap import draw_bootstrap
-from learning.forecast.choice import planner_under
 from learning.forecast.inputs import Settings
 from learning.forecast.possible import (
     FEW_ROWS,
@@ -21,6 +20,7 @@ from learning.forecast.possible import (
 from learning.forecast.prediction import Prediction, law_fitness
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
+from learning.forecast.ways import planner_under
 from learning.losses.losses import as_loss
 from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian

@@ -22,8 +22,8 @@ from rehearsals import (
 import learning.forecast.calibration as calibration_module
 from learning.errors import InputError
 from learning.forecast.calibration import calibrate
+from learning.forecast.doubts import bootstrap_of
 from learning.forecast.inputs import Settings
-from learning.forecast.planner import bootstrap_of
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import FINE_LENGTHS, Rehearsal
 from learning.forecast.weighting import Answers, RecordWeighting, SizeWeighting

@@ -7,7 +7,7 @@ import pytest
 
 from learning.audit.accountant import moments_epsilon
 from learning.audit.checks import check_training
-from learning.forecast.choice import list_open_ways
+from learning.forecast.ways import list_open_ways
 from learning.losses.coordinates import Coordinates
 from learning.losses.moment_bounds import Moments
 from learning.losses.records import ClippedRecords
