@@ -144,9 +144,9 @@ def value_records(market: Market) -> tuple[Array, Array]:
 
 
 def trade_values(market: Market) -> Trade:
-    """Pay by Shapley values of raw records, and fit all records. The payment is ours."""
+    """Pay by Shapley values of raw records, where any is above 0, and fit all records."""
     values = np.maximum(value_records(market)[0], 0.0)
-    paid = market.money * values / values.sum()
+    paid = market.money * values / max(values.sum(), 1e-300)
     return Trade(sum_records(market).solve(), paid, np.full(len(paid), MOST))
 
 
