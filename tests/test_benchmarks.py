@@ -3,6 +3,8 @@
 import sys
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +166,57 @@ def test_other_solvers_are_given_the_game_that_dpmarket_solves():
         np.testing.assert_allclose(payoffs[(..., *place)], hospitals.game.payoffs(profile))
         found = [hospitals.surplus(profile, owner) for owner in (0, 1)]
         np.testing.assert_allclose(found, hospitals.game.payoffs(profile))
+
+
+def test_martfl_leaves_the_low_group_out():
+    """By hand: three alike share, the stray one has nothing; scores within 0.05 are one group."""
+    other = import_module("benchmarks.market_rules")
+    rng = np.random.default_rng(0)
+    found = other.weigh_updates(np.array([0.9, 0.91, 0.92, 0.1]), rng=rng)
+    np.testing.assert_allclose(found, [1 / 3, 1 / 3, 1 / 3, 0])
+    grouped, error = other.group_scores(np.array([5.0, 1.0, 2.0, 9.0]), 3)
+    assert grouped.tolist() == [1, 0, 0, 2] and error == pytest.approx(0.5)
+
+
+def test_daved_puts_weight_where_queries_are():
+    """By hand: min of 9/w1 + 1/w2 with w1 + w2 = 1 is at weights of 3 to 1."""
+    other = import_module("benchmarks.market_rules")
+    found = other.design_weights(np.eye(2), np.array([[3.0, 1.0]]), np.ones(2))
+    np.testing.assert_allclose(found, [0.75, 0.25], atol=1e-3)
+    bought = other.buy_in_order(np.array([2, 0, 1]), np.array([1.0, 3.0, 2.0]), 3.0)
+    assert bought.tolist() == [2, 0]
+
+
+def test_a_wasserstein_market_leaves_a_distant_owner_out():
+    """By hand: bounds are 1 alone, 0.71 for the first two, 1.41 for all; a budget of 1 buys one."""
+    other = import_module("benchmarks.market_rules")
+    distance = np.array([1.0, 1.0, 4.0])
+    for budget, chosen in ((3.0, [True, True, False]), (1.0, [True, False, False])):
+        assert other.choose_owners(distance, np.ones(3), budget).tolist() == chosen
+    assert not other.choose_owners(distance, np.ones(3), 0.5).any()
+
+
+@pytest.mark.slow
+def test_values_of_raw_records_are_those_of_all_orders_and_of_pydvl():
+    trades = import_module("benchmarks.market_trades")
+    market = trades.open_market(1, "three insurers")
+    fitness = market.check.fitness.value
+
+    def cost(owners):
+        parts = [market.rows.owners[k] for k in owners]
+        x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return fitness(np.linalg.lstsq(x, y, rcond=None)[0])
+
+    values = np.zeros(3)
+    for order in permutations(range(3)):
+        before = fitness(market.own)
+        for place, owner in enumerate(order):
+            after = cost(order[: place + 1])
+            values[owner] += (before - after) / 6
+            before = after
+    shapley, left_out = trades.value_records(market)
+    np.testing.assert_allclose(shapley, values, rtol=1e-9)
+    assert left_out[0] == pytest.approx(cost([1, 2]) - cost([0, 1, 2]))
+    if find_spec("pydvl"):
+        theirs = import_module("benchmarks.other_markets").value_by_pydvl(market)
+        np.testing.assert_allclose(theirs["exact"][1], shapley, rtol=1e-9)
