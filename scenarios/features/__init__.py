@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scenarios.features.audit import Audit
+from scenarios.features.bargaining import Bargains
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
 from scenarios.features.contributions import OwnersContributions
@@ -40,6 +41,7 @@ FEATURES: dict[str, Feature] = {
     "public_good": PublicGood(),
     "personal": PersonalModels(),
     "pricing": LearnedPrice(),
+    "bargaining": Bargains(),
     "go": GoNoGo(),
     "time": Periods(),
     "contributions": OwnersContributions(),

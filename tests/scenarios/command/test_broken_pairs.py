@@ -61,7 +61,7 @@ TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have
     ],
     "withdrawal": [{"owners": ["owner 2"]}, {"owners": ["owner 1"], "payment": "returned"}],
     "validation.contributions": [True],
-    "learner.pricing": [{"kind": "menu"}, {"kind": "bandit"}],
+    "learner.pricing": [{"kind": "menu"}, {"kind": "nash_in_nash"}],
     "learner.value": [
         {"per": "rmse", "money": 1.0},
         {"per": "cost", "miss": 1.0, "false_alarm": 2.0, "cases": 3.0},

@@ -19,6 +19,7 @@ OTHER_RULES = {
     ("trust", "learning.accounting"),
     ("trust", "learning.one_record"),
     ("pricing", "policy.user"),
+    ("pricing", "bargaining"),
     ("trust", "go"),
     ("go", "learning.aggregation"),
     ("go", "learning.accounting"),
