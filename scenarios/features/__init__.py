@@ -13,6 +13,7 @@ from scenarios.features.externalities import Externalities
 from scenarios.features.go import GoNoGo
 from scenarios.features.inputs import StatedInputs
 from scenarios.features.learners import Learners
+from scenarios.features.malicious import Malicious
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
 from scenarios.features.personal import PersonalModels
@@ -46,6 +47,7 @@ FEATURES: dict[str, Feature] = {
     "time": Periods(),
     "contributions": OwnersContributions(),
     "withdrawal": Withdrawal(),
+    "malicious": Malicious(),
     "sizes": SizesAlone(),
     "inputs": StatedInputs(),
 }

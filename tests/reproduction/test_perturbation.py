@@ -109,6 +109,13 @@ def test_objective_perturbation_keeps_epsilon(epsilon):
         assert largest_loss(*objective_terms(1, epsilon, ridge), ridge) <= epsilon
 
 
+def test_the_budget_of_the_noise_is_what_is_printed():
+    """c = 1/4: with n ridge = 1 the printed correction is log(1 + 1/2 + 1/16)."""
+    assert objective_terms(100, 1.0, 0.01) == pytest.approx((1 - np.log(1.5625), 0.0))
+    half, added = objective_terms(100, 0.4, 0.01)
+    assert half == 0.2 and added == pytest.approx(0.25 / (100 * (np.exp(0.1) - 1)) - 0.01)
+
+
 def test_without_its_correction_or_its_ridge_it_does_not():
     left, added = objective_terms(1, 2.0, 0.02)
     assert left == 1.0 and added > 0
