@@ -32,7 +32,10 @@ def run_bargaining(
     found = rule.divide_surplus(game, rng=rng, starts=count_starts(scenario, others))
     agreed = set_contracts(scenario, found.fees)
     game = market_game(agreed, *prepared)
-    reached = replace(certify(game, found.equilibrium.epsilon), starts=found.equilibrium.starts)
+    before = found.equilibrium
+    path = tuple((k, at, *game.payments_and_payoffs(at)) for k, at, *_ in before.trajectory)
+    reached = certify(game, before.epsilon)
+    reached = replace(reached, starts=before.starts, trajectory=path, iterations=before.iterations)
     run = train_market(agreed, prepared, game, reached, training=training)
     progress("counting up")
     return replace(run, bargained=Bargained(scenario, found))

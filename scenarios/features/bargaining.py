@@ -28,7 +28,7 @@ class Bargains(Feature):
     example = ("learner.pricing={kind='nash_in_nash'}",)
     result = "bargaining"
     sentence = "bargaining.txt.j2"
-    topic = Topic("price", 10)
+    topic = Topic("price", 10, "agreed", "What was agreed", 9)
     excludes = {
         "unions": ALONE,
         "learners": ALONE,

@@ -62,7 +62,7 @@ class Malicious(Feature):
     example = ("malicious={repeats=3}",)
     result = "malicious"
     sentence = "malicious.txt.j2"
-    topic = Topic("privacy", 5)
+    topic = Topic("privacy", 5, "malicious", "A learner that asks more than agreed", 12)
     excludes = {
         "trust": "because the learner then sees sums alone",
         "learners": ONE_TRAINING,

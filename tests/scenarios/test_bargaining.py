@@ -10,8 +10,10 @@ from quick import quick_module
 from agents.pricing.negotiation import rubinstein_share
 from learning.errors import InputError
 from scenarios.planning import prepare
+from scenarios.report.page import write_report
 from scenarios.report.phrases import render_phrase
-from scenarios.runner import carry_out, result_of
+from scenarios.result import save_result
+from scenarios.runner import carry_out, result_of, with_protocol
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]  # a fixture of every test
@@ -91,6 +93,13 @@ def test_the_contracts_are_a_certified_equilibrium_and_paid_by_the_learner(prepa
     assert nash["bargaining"]["policy"]["fee"] == [
         owner["fee"] for owner in nash["bargaining"]["owners"]
     ]
+
+
+def test_a_result_is_saved_with_the_path_and_a_page(done, tmp_path):
+    save_result(with_protocol(done), tmp_path / "out", write_report)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "The learner bargained with every owner" in page
+    assert "less a fee of" in page
 
 
 def test_answers_are_charged_at_the_agreed_epsilon(done, nash):

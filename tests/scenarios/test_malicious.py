@@ -13,8 +13,10 @@ from learning.privacy.ledger import Ledger
 from learning.training.engine import train
 from scenarios.features.malicious import charge_repeats, measure_gain
 from scenarios.planning import prepare
+from scenarios.report.page import write_report
 from scenarios.report.phrases import render_phrase
-from scenarios.runner import carry_out, result_of
+from scenarios.result import save_result
+from scenarios.runner import carry_out, result_of, with_protocol
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]  # a fixture of every test
@@ -167,6 +169,12 @@ def test_the_gain_is_that_of_trainings_with_less_noise_and_sets_the_penalty(trai
     value = trained.game.value
     expected = value * (many.counted(many.trained.theta).mean() - less.mean())
     assert gain == pytest.approx(expected, abs=5 * (error + value * less.std() / 20))
+
+
+def test_the_page_has_the_leaks(trained, tmp_path):
+    save_result(with_protocol(trained), tmp_path / "out", write_report)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "A learner that asks more than agreed" in page and "ε given away" in page
 
 
 def test_the_ledger_has_an_account_for_each_repeat(trained):
