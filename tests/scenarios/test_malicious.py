@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from commands import INSURERS
@@ -11,7 +13,7 @@ from scipy import optimize, stats
 from learning.errors import InputError
 from learning.privacy.ledger import Ledger
 from learning.training.engine import train
-from scenarios.features.malicious import charge_repeats, measure_gain
+from scenarios.features.malicious import charge_repeats, count_leak, measure_gain
 from scenarios.planning import prepare
 from scenarios.report.page import write_report
 from scenarios.report.phrases import render_phrase
@@ -132,6 +134,23 @@ def test_outside_the_ball_a_record_moves_an_answer_by_its_longest_gradient_there
         column(content, "leaked", "malicious"), 2 * factor * column(content, "epsilon")
     )
     assert content["malicious"]["deterred"] is None
+
+
+def test_outside_the_ball_gaussian_distances_grow_with_the_gradient(path, prepared):
+    content = result_of(done(path, prepared, "{repeats=4,reach=3.0}", "gaussian")).content
+    factor = content["malicious"]["bound_factor"]
+    sold, leaked = (column(content, key, "malicious")[0] for key in ("epsilon", "leaked"))
+    distance = optimize.brentq(lambda m: gaussian_epsilon(m) - sold, 1e-3, 8.0)
+    assert factor > 1 and leaked == pytest.approx(gaussian_epsilon(2 * factor * distance), rel=1e-3)
+
+
+def test_accounting_that_does_not_scale_refuses_queries_outside_the_ball(path, prepared):
+    scenario = load(path, ["malicious={reach=2.0}", AVERAGED])
+    other = SimpleNamespace(mechanism=object(), coordinates=prepared["laplace"].planner.coordinates)
+    with pytest.raises(
+        InputError, match=r"^malicious.reach: must be 1 under this noise; .*found 2"
+    ):
+        count_leak(scenario, other)
 
 
 @pytest.fixture(scope="module")
