@@ -132,13 +132,7 @@ def check_power(power: Any, key: str) -> None:
 
 
 class Bargaining(Declaration, ABC):
-    """Rule by which the learner and each owner divide their joint surplus.
-
-    Attributes
-    ----------
-    title : str, the rule in the words of a report
-    bargains : bool, True: it posts no prices
-    """
+    """Rule by which the learner and each owner divide their joint surplus; it posts no prices."""
 
     where = "learner.pricing"
     title: ClassVar[str] = ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,6 @@ def train_owners(
     market: Market, kind: str, epsilon: float, parameters: Array, draws: int, setting: Setting
 ) -> Array:
     """Every owner's private model, (owners, parameters, draws, p), of steps or of ridges."""
-    ends = np.cumsum([0, *market.sizes]).tolist()
     if kind == GRADIENT:
         rounds = count_rounds(setting)
         reach = 2 * LIPSCHITZ * np.sqrt(rounds) / float(exact_distance(epsilon, DELTA))
@@ -195,16 +195,13 @@ def train_owners(
         schedules = Schedules(parameters, sigmas, rounds, draws)
         return train_locally(market.rows, market.sizes, schedules, market.streams)
     models = []
-    for number, (first, last) in enumerate(zip(ends, ends[1:], strict=False)):
+    ends = np.cumsum([0, *market.sizes]).tolist()
+    for number, (first, last) in enumerate(pairwise(ends)):
         own = Own.of_owner(market.rows, slice(first, last))
-        rngs = [market.streams.rng(kind, number) for _ in parameters]  # common random numbers
-        models.append(
-            [
-                PERTURB[kind](own, epsilon, float(ridge), draws, rng=rng)
-                for ridge, rng in zip(parameters, rngs, strict=True)
-            ]
-        )
-    return np.array(models)
+        for ridge in parameters.tolist():
+            rng = market.streams.rng(kind, number)  # the same numbers for every ridge
+            models.append(PERTURB[kind](own, epsilon, ridge, draws, rng=rng))
+    return np.reshape(models, (len(market.sizes), len(parameters), draws, -1))
 
 
 def compare_rivals(
