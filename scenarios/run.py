@@ -35,6 +35,7 @@ from scenarios.tables.dataset import MarketData
 if TYPE_CHECKING:  # Mesa and what it loads take half a second
     from agents.dynamics import Period
     from agents.pricing.base import Learned
+    from agents.pricing.negotiation import Bargains
     from market.analysis.design import Design
     from market.competition.market import Competition
 
@@ -165,6 +166,20 @@ class Priced:
 
 
 @dataclass(frozen=True)
+class Bargained:
+    """A scenario whose learner and owners have agreed on contracts.
+
+    Parameters
+    ----------
+    written: the scenario as it is written.
+    bargains: the contracts.
+    """
+
+    written: Scenario
+    bargains: Bargains
+
+
+@dataclass(frozen=True)
 class Loop:
     """Steps of the loop on the data and planner of a run, for facts that compare markets.
 
@@ -199,6 +214,7 @@ class Run:
     answering: who answers otherwise than it sold; None where all are honest people.
     history: all periods, where this is one of several; None of a market that is held once.
     priced: how the learner learned its price; None where the price stands.
+    bargained: the contracts that were agreed on; None where a policy is posted.
     paths: relative fitness of all trainings, round by round; None where the scenario does not ask
         for it.
     chance_paid: the chance that owners count on being paid with, where the learner may stop.
@@ -214,15 +230,15 @@ class Run:
     answering: Answering | None = None
     history: History | None = None
     priced: Priced | None = None
+    bargained: Bargained | None = None
     paths: Paths | None = None
     chance_paid: float = 1.0
 
     @property
     def written(self) -> Scenario:
-        """Scenario as written; ``scenario`` has the price that a learner kept."""
-        if self.priced is None:
-            return self.scenario
-        return self.priced.written
+        """Scenario as written; ``scenario`` has the price kept, or the contracts agreed on."""
+        changed = self.priced or self.bargained
+        return self.scenario if changed is None else changed.written
 
     @property
     def epsilon(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Pricings (PRICING): rules that move a learner's price between rounds without knowing costs."""
+"""Pricings (PRICING): rules by which a learner finds its price, or bargains with each owner."""
 
 from learning.registry import Registry
 
@@ -7,5 +7,7 @@ PRICING = Registry(
         "golden_section": "agents.pricing.searches:GoldenSection",
         "tatonnement": "agents.pricing.searches:Tatonnement",
         "bayesian": "agents.pricing.searches:Bayesian",
+        "nash_in_nash": "agents.pricing.negotiation:NashInNash",
+        "alternating_offers": "agents.pricing.negotiation:AlternatingOffers",
     }
 )

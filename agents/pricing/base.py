@@ -108,6 +108,7 @@ class Pricing(Declaration, ABC):
 
     where = "learner.pricing"
     title: ClassVar[str] = ""
+    bargains: ClassVar[bool] = False
     low: Positive = 0.1
     high: Positive = 10.0
     prices: TwoOrMore = 30

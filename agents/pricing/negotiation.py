@@ -7,13 +7,14 @@ fee; the fee divides that.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.declaration import Count, Declaration, Positive, Probability
+from learning.declaration import Count, Declaration, PerOwner, Positive, Probability
 from learning.errors import InputError
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
@@ -119,11 +120,46 @@ def nash_in_nash(
     >>> found.payments.round(4).tolist()
     [4.0, 2.5]
     """
-    owners = np.asarray(power, dtype=float)
-    if not np.all((owners >= 0) & (owners <= 1)):
-        raise InputError("power", "must be from 0 to 1", power)
+    check_power(power, "power")
     found = bargain_contracts(game, rng=rng, starts=starts)
-    return replace(found, fees=(1 - owners) * found.joint)
+    return replace(found, fees=(1 - np.asarray(power, dtype=float)) * found.joint)
+
+
+def check_power(power: Any, key: str) -> None:
+    """Refuse, with an InputError, a bargaining power outside 0 to 1."""
+    if not np.all((np.asarray(power) >= 0) & (np.asarray(power) <= 1)):
+        raise InputError(key, "must be from 0 to 1", power)
+
+
+class Bargaining(Declaration, ABC):
+    """Rule by which the learner and each owner divide their joint surplus; it posts no prices."""
+
+    where = "learner.pricing"
+    title: ClassVar[str] = ""
+    bargains: ClassVar[bool] = True
+
+    @abstractmethod
+    def divide_surplus(self, game: Game, *, rng: np.random.Generator, starts: int) -> Bargains:
+        """Bargains in a game, whose own policy is set aside."""
+
+
+@dataclass(frozen=True)
+class NashInNash(Bargaining):
+    """Nash's bargain of the learner with each owner, given all others'; costs are known to both.
+
+    Parameters
+    ----------
+    power : the owner's bargaining power, at most 1: its part of the joint surplus
+    """
+
+    title = "Nash's bargain in every pair, given all others"
+    power: PerOwner = 0.5
+
+    def check(self) -> None:
+        check_power(self.power, f"{self.where}.power")
+
+    def divide_surplus(self, game: Game, *, rng: np.random.Generator, starts: int) -> Bargains:
+        return nash_in_nash(game, rng=rng, power=self.power, starts=starts)
 
 
 def rubinstein_share(proposer: float, other: float) -> float:
@@ -146,7 +182,7 @@ def rubinstein_share(proposer: float, other: float) -> float:
 
 
 @dataclass(frozen=True)
-class AlternatingOffers(Declaration):
+class AlternatingOffers(Bargaining):
     """Bargaining over the fee, anew in each period, by sides that learn from answers alone.
 
     In a period one side proposes, in turns; if refused, the other proposes an offer later. A side
@@ -170,11 +206,28 @@ class AlternatingOffers(Declaration):
         ours.
     """
 
-    where = "negotiation"
+    title = "alternating offers, learned from answers alone"
     learner: Probability = 0.9
     owners: Probability = 0.9
     periods: Count = 400
     step: Positive = 0.5
+
+    def divide_surplus(self, game: Game, *, rng: np.random.Generator, starts: int) -> Bargains:
+        """Bargains at the fees that owners accepted last.
+
+        Raises
+        ------
+        InputError
+            If an owner never accepted a fee.
+        """
+        found = negotiate(game, self, rng=rng, starts=starts)
+        fees = found.accepted
+        if np.isnan(fees).any():
+            rule = "must be long enough for every owner to accept a fee"
+            never = game.owners.names[int(np.argmax(np.isnan(fees)))]
+            key = f"{self.where}.periods"
+            raise InputError(key, rule, f"{self.periods}, and none from {never}", "Raise it.")
+        return replace(found.bargains, fees=fees)
 
 
 @dataclass(frozen=True)
@@ -193,6 +246,17 @@ class Negotiation:
     asked: Array
     offered: Array
     agreed: Array
+
+    @property
+    def accepted(self) -> Array:
+        """Last proposal of the learner that each owner accepted (n_owners,).
+
+        It is nan if there was none, and 0 where a pair has nothing to divide.
+        """
+        yes = self.agreed == self.asked
+        last = len(yes) - 1 - np.argmax(yes[::-1], axis=0)
+        fees = np.where(yes.any(axis=0), self.asked[last, np.arange(yes.shape[1])], np.nan)
+        return np.where(self.bargains.joint > 0, fees, 0.0)
 
 
 def negotiate(

@@ -89,6 +89,7 @@ class Client:
     conduct : its conduct as it answers, which the learner does not know.
     growth : each answer's share of its budget over that of the one before; ``scale`` stays the
         scale of the even split.
+    repeats : answers to each query of a learner that asks it so often and averages them.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Client:
     epsilon: float | None = None
     conduct: Conduct = field(default=HONEST, repr=False)
     growth: float = 1.0
+    repeats: int = 1
 
     @property
     def silent(self) -> bool:
@@ -108,6 +110,10 @@ class Client:
     def as_sold(self) -> Client:
         """The same owner with honest conduct, as the learner assumes it."""
         return replace(self, conduct=HONEST)
+
+    def ask_again(self, repeats: int) -> Client:
+        """The same owner, asked each query so often."""
+        return replace(self, repeats=repeats)
 
     @property
     def asked(self) -> tuple[Client, ...]:
@@ -143,8 +149,11 @@ class Client:
         """Scales (runs,) and streams of the summands of its noise."""
         if self.silent:
             return []
-        scale = np.asarray(self.scale * self.conduct.noise, dtype=float)
-        return [(np.broadcast_to(scale, (runs,)), streams.rngs(self.name, count=draws))]
+        scale = np.asarray(self.scale * self.conduct.noise / self.repeats, dtype=float)
+        keys = [
+            (self.name, f"repeat {number}")[: 1 + (number > 0)] for number in range(self.repeats)
+        ]
+        return [(np.broadcast_to(scale, (runs,)), streams.rngs(*key, count=draws)) for key in keys]
 
     def relative_scales(self, mechanism: Mechanism) -> Iterator[float] | None:
         """Yield the factor on ``scale`` of each answer of its budget; None if all are 1."""
@@ -171,6 +180,10 @@ class Group(Client):
     def as_sold(self) -> Client:
         """The same group of honest members."""
         return replace(self, members=tuple(one.as_sold for one in self.members))
+
+    def ask_again(self, repeats: int) -> Client:
+        """The same group of members who are asked so often."""
+        return replace(self, members=tuple(one.ask_again(repeats) for one in self.members))
 
     @property
     def asked(self) -> tuple[Client, ...]:

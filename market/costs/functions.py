@@ -243,6 +243,28 @@ class OnClaim(Cost):
         return np.asarray(self.cost.value(self.claimed(epsilon, sizes), sizes))
 
 
+@dataclass(frozen=True)
+class Anticipated(OnClaim):
+    """Another cost, expected over a chance that more than the sale becomes known.
+
+    Parameters
+    ----------
+    cost, claimed : as in `OnClaim`, the epsilon that then becomes known
+    chance : its probability
+
+    >>> fear = Anticipated(Linear(2.0), lambda epsilon, sizes: 20 * epsilon, 0.5)
+    >>> fear.value(np.array([0.25]), np.array([100.0])).tolist()
+    [5.25]
+    """
+
+    chance: float = 1.0
+
+    def value(self, epsilon: Array, sizes: Array) -> Array:
+        known = super().value(epsilon, sizes)
+        sold = np.asarray(self.cost.value(epsilon, sizes))
+        return sold + self.chance * (known - sold)
+
+
 def check_prior(prior: tuple[float, ...] | None, values: int, key: str) -> None:
     """Refuse a prior that is not one probability for each value."""
     if prior is None:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, MultipleOf
 
-from learning.declaration import CountOrZero, PositivePerOwner, Words, parameter
+from learning.declaration import CountOrZero, PerOwner, PositivePerOwner, Words, parameter
 from learning.training.coalitions import EXACT_OWNERS, arrival_orders, shift_count
 from market.columns import Array, Pair, column
 from market.costs.base import Writer
@@ -28,6 +28,8 @@ Quantity = Callable[[Deviations, Array], Array]
 class Marginal(Policy):
     """Each owner is paid for its contribution: ``share * V * (psi(reference) - psi(epsilon))``.
 
+    A fee is kept from an owner that sells anything; below its surplus, it moves no budget.
+
     In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that
     moves money, not incentives. With share 1 every owner weighs its cost against the learner's
     whole gain, so a social optimum is an equilibrium. An owner that harms the model is charged.
@@ -36,11 +38,12 @@ class Marginal(Policy):
     ----------
     share : scalar or (n_owners,), the part of the learner's gain that is paid out
     reference : the owner's choice in the reference: absent, or the least that it may sell
+    fee : scalar or (n_owners,), money kept from the payment of an owner that sells anything
 
     Raises
     ------
     InputError
-        A share that is not finite and above 0, or an unknown reference.
+        A share that is not finite and above 0, a negative fee, or an unknown reference.
 
     Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi
         linear in the sum of 1/epsilon^2, under which the strategies are dominant.
@@ -50,6 +53,7 @@ class Marginal(Policy):
     money = "share"
     share: PositivePerOwner = 1.0
     reference: Literal["absent", "floor"] = "absent"
+    fee: PerOwner = 0.0
 
     def payments(self, epsilon: Array, deviations: Deviations) -> Array:
         if self.reference == "floor":
@@ -57,7 +61,8 @@ class Marginal(Policy):
         else:
             reference = deviations.fitness_without
         rate = column(self.share, epsilon) * deviations.game.value
-        return rate * (reference - deviations.fitness(epsilon))
+        fee = column(self.fee, epsilon) * (epsilon > 0)
+        return rate * (reference - deviations.fitness(epsilon)) - fee
 
     def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
         rate = -column(self.share, epsilon) * deviations.game.value
@@ -69,6 +74,8 @@ class Marginal(Policy):
             f"{write.amount(self.share, write.percent)} of what the model gains by what the owner "
             f"shares, compared with {against}"
         )
+        if np.any(self.fee):
+            paid += f", less a fee of {write.amount(self.fee, write.money)} for a sale"
         return (
             f"The learner pays each owner {paid}; an owner whose noise harms the model is charged."
         )

@@ -34,6 +34,8 @@ from reproduction.weighted.methods import (
     vary_budget,
     vary_skew,
 )
+from reproduction.weighted.perturbation import check_rivals, compute_rivals
+from reproduction.weighted.table import check_table, compute_table
 from scenarios.report.figure_page import MUTED
 
 STEADY = 0.02  # accuracy within which a method is "steady"
@@ -272,5 +274,7 @@ LAWS: dict[str, Law] = {
     "WD-10": _vary(16),
     "WD-13": _skew(32, 0.1),
     "WD-15": _skew(8, 0.01),
+    "WD-T1": (compute_table, check_table),
+    "WD-RV": (compute_rivals, check_rivals, DRAWN),
     "WD-PL": (compute_ratios, check_ratios),
 }

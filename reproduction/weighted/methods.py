@@ -213,7 +213,8 @@ class Schedules:
     Parameters
     ----------
     steps : (c,), the step of each schedule.
-    sigmas : (c,), deviation of the noise on every coordinate of every local step.
+    sigmas : (c,), deviation of the noise on every coordinate of every local step; (owners, c) where
+        owners differ.
     horizon : T, local steps.
     draws : trainings of each schedule, with common random numbers.
     """
@@ -258,7 +259,7 @@ def train_locally(
     gradient = make_gradient(owners, shape[1] * shape[2])
     noise = [streams.rngs(str(owner), count=schedules.draws) for owner in range(len(owners))]
     steps = schedules.steps[:, None, None]
-    sigmas = schedules.sigmas[:, None, None]
+    sigmas = schedules.sigmas[..., None, None]
     theta = np.zeros(shape)
     for first in range(0, schedules.horizon, AHEAD):
         count = min(AHEAD, schedules.horizon - first)

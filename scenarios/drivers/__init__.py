@@ -24,4 +24,8 @@ def choose_driver(scenario: Scenario) -> Callable[..., Run]:
         from scenarios.drivers.pricing import run_learned_price
 
         return run_learned_price
+    if FEATURES["bargaining"].is_used(scenario):
+        from scenarios.drivers.bargaining import run_bargaining
+
+        return run_bargaining
     return run_market

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scenarios.features.audit import Audit
+from scenarios.features.bargaining import Bargains
 from scenarios.features.base import Choice, Feature
 from scenarios.features.behaviours import Behaviours
 from scenarios.features.contributions import OwnersContributions
@@ -12,6 +13,7 @@ from scenarios.features.externalities import Externalities
 from scenarios.features.go import GoNoGo
 from scenarios.features.inputs import StatedInputs
 from scenarios.features.learners import Learners
+from scenarios.features.malicious import Malicious
 from scenarios.features.network import Networks
 from scenarios.features.participation import Participation
 from scenarios.features.personal import PersonalModels
@@ -40,10 +42,12 @@ FEATURES: dict[str, Feature] = {
     "public_good": PublicGood(),
     "personal": PersonalModels(),
     "pricing": LearnedPrice(),
+    "bargaining": Bargains(),
     "go": GoNoGo(),
     "time": Periods(),
     "contributions": OwnersContributions(),
     "withdrawal": Withdrawal(),
+    "malicious": Malicious(),
     "sizes": SizesAlone(),
     "inputs": StatedInputs(),
 }

@@ -34,6 +34,11 @@ class LearnedPrice(Feature):
         "participation": "because it is computed at a fixed price",
     }
 
+    def is_used(self, scenario: Scenario) -> bool:
+        """Test whether the learner posts prices."""
+        table = table_of(scenario)
+        return table is not None and not table.declaration.bargains
+
     def check(self, scenario: Scenario) -> None:
         """Refuse a policy without a price to move, and an aim without a budget."""
         key = money_key(scenario)

@@ -20,6 +20,7 @@ from market.costs.functions import OnClaim
 from market.game.game import Game
 from market.game.owners import Owners
 from scenarios.features import features_in_use
+from scenarios.features.malicious import anticipate
 from scenarios.features.network import find_links
 from scenarios.planning import choose_measure, isolated_as_known
 from scenarios.schema.fields import values_per_owner
@@ -40,7 +41,7 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
         scenario,
         data,
         lambda: measure.isolated(isolated_as_known(data, planner)),
-        partial(count_cost, scenario, planner),
+        lambda cost: anticipate(scenario, planner, count_cost(scenario, planner, cost)),
         planner.forecast.dispersion,
         planner.forecast.rounds if np.any(scenario.owners.round_cost) else 0,
     )

@@ -219,7 +219,8 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
     dict
         ``owners`` with name, epsilon and epsilon_worth, and ``past_worth``, as results have them.
     """
-    features = ("behaviours", "learners", "unions", "time", "externalities", "pricing")
+    alone = "behaviours", "learners", "unions", "time", "externalities"
+    features = *alone, "pricing", "bargaining"
     others = any(FEATURES[name].is_used(scenario) for name in features)
     learning = scenario.learning
     if others or scenario.owners.wants_model or is_written(scenario):

@@ -178,7 +178,7 @@ def test_what_is_said_of_it(path, golden):
         ),
         (
             ["learner.pricing.kind=haggle"],
-            'learner.pricing.kind: must be "golden_section", "tatonnement" or "bayesian"',
+            'learner.pricing.kind: must be "golden_section", "tatonnement", "bayesian", "nash_in_nash" or',
         ),
     ],
 )

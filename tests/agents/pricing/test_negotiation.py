@@ -139,7 +139,7 @@ def test_what_is_agreed_lies_between_what_the_two_sides_propose():
 def test_refused_in_one_line():
     with pytest.raises(
         InputError,
-        match=r"^negotiation.learner: must be a number above 0 and below 1; found 1.0\.$",
+        match=r"^learner.pricing.learner: must be a number above 0 and below 1; found 1.0\.$",
     ):
         AlternatingOffers(learner=1.0)
     with pytest.raises(InputError, match=r"^power: must be from 0 to 1; found 2\.$"):

@@ -21,7 +21,7 @@ from market.equilibrium.solver import solve
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
 
-KINDS = list(PRICING)
+KINDS = [kind for kind in PRICING if not PRICING[kind].bargains]
 LAW = LinearLaw(1.0, 0.0, 0.01)  # psi = 0.01 sum 1/epsilon^2
 
 

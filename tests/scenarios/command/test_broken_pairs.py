@@ -60,8 +60,9 @@ TABLES: dict[str, list[Any]] = {  # tables and keys that few scenarios have
         {"aggregation": "local"},
     ],
     "withdrawal": [{"owners": ["owner 2"]}, {"owners": ["owner 1"], "payment": "returned"}],
+    "malicious": [{"repeats": 3}, {"reach": 2.0, "expected": 0.5}],
     "validation.contributions": [True],
-    "learner.pricing": [{"kind": "menu"}, {"kind": "bandit"}],
+    "learner.pricing": [{"kind": "menu"}, {"kind": "nash_in_nash"}],
     "learner.value": [
         {"per": "rmse", "money": 1.0},
         {"per": "cost", "miss": 1.0, "false_alarm": 2.0, "cases": 3.0},
