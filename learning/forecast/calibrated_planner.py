@@ -127,7 +127,8 @@ class CalibratedPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         assert self.worlds is not None
         factor = reflect_optimum(self.worlds)
-        outcome = even_out_runs(self._train_possible(plan, self.forecast.noise_at(epsilon) * factor))
+        levels = self.forecast.noise_at(epsilon) * factor
+        outcome = even_out_runs(self._train_possible(plan, levels))
         sound = np.isfinite(outcome)
         outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
         return factor * outcome * self._inequality_at(epsilon)

@@ -1,7 +1,7 @@
 """Noisy releases in all possible populations at once, under any noise.
 
-A release adds noise to sums over records. Its level changes neither the sums nor the draws, but only
-the width of the noise. So both are computed once, and every level takes one solution of all systems.
+A release adds noise to sums over records. The level of the noise changes neither the sums nor the
+draws. So both are computed once, and every level takes one solution of all systems.
 """
 
 from __future__ import annotations

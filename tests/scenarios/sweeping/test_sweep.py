@@ -20,8 +20,8 @@ from shared_out import two_threads
 from sizes import sized
 
 from learning.errors import InputError
-from scenarios.report.study_page import save_study_page
 from scenarios import runner
+from scenarios.report.study_page import save_study_page
 from scenarios.runner import carry_out, run
 from scenarios.schema.loading import load
 from scenarios.sweeping import cells as cells_module
