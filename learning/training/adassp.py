@@ -47,6 +47,8 @@ from dataclasses import replace
 import numpy as np
 
 from learning.arrays import Array
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import Algorithm
 from learning.training.noisy_solving import FAILURE, solve_damped, solve_newton_step
@@ -163,6 +165,12 @@ def pool_in_parts(task: Task) -> tuple[tuple[Array, Array], tuple[Array, Array, 
     """
     silent = [replace(owner, scale=0.0) for owner in task.owners]
     matrix, vector, _ = _pool_releases(replace(task, owners=silent), range(1))
-    empty = [replace(owner, records=owner.records * 0.0) for owner in task.owners]
+    empty = [replace(owner, records=_empty(owner.records)) for owner in task.owners]
     alone = replace(task, owners=empty, regularisation=0.0)
     return (matrix[0], vector[0]), _pool_releases(alone, range(task.runs))
+
+
+def _empty(records: GradientOracle) -> SquaredStatistics:
+    """As many records that are all 0."""
+    nothing = np.zeros(records.n_parameters)
+    return SquaredStatistics(records.n_records, np.outer(nothing, nothing), nothing, 0.0)
