@@ -71,7 +71,10 @@ def test_play_without_agents_has_the_same_path_to_the_last_bit_where_no_order_is
         found = play(game, order, rng=np.random.default_rng(seed), **rules)
         assert len(found.trajectory) == len(agents.trajectory)
         for one, other in zip(found.trajectory, agents.trajectory, strict=True):
-            assert one[0] == other[0] and all(map(np.array_equal, one[1:], other[1:])), (seed, order)
+            assert one[0] == other[0] and all(map(np.array_equal, one[1:], other[1:])), (
+                seed,
+                order,
+            )
         assert_same(replace(found, trajectory=()), replace(agents, trajectory=()))
         ends.add(found.agents)
     assert len(orders) == 2 and {"rest", "limit"} <= ends
