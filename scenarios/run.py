@@ -465,3 +465,12 @@ class Run:
     def asks(self) -> bool:
         """Test whether any owner is asked anything."""
         return bool(self.planner.forecast.plan(self.epsilon).asks and np.any(self.epsilon > 0))
+
+
+def revalue(run: Run, scenario: Scenario) -> Run:
+    """Make the run of a scenario that differs in what a model is worth to the learner alone.
+
+    Owners and training must not depend on that worth.
+    """
+    game = replace(run.game, value=scenario.learner.per_unit)
+    return replace(run, scenario=run.data.in_order(scenario), game=game)

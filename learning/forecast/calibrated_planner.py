@@ -27,6 +27,7 @@ from learning.forecast.measures import Measure
 from learning.forecast.one_step import geometric_mean, price_moments
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.possible import even_out_runs, possible_rehearsals, reflect_optimum
+from learning.forecast.possible_releases import PossibleReleases
 from learning.forecast.prediction import predict_permuted
 from learning.forecast.protocol import design_protocol
 from learning.forecast.public_sample import affordable_count
@@ -39,6 +40,7 @@ from learning.privacy.wrapped import at_given_bound
 from learning.progress import ReportWork, count_progress, ignore_work
 from learning.randomness import Streams
 from learning.training.engine import Trained, train
+from learning.training.plan import Plan
 from learning.training.task import Task
 
 RESAMPLES = 24
@@ -118,20 +120,33 @@ class CalibratedPlanner(Planner):
 
     def predict_trained(self, epsilon: Array) -> Array:
         plan = self.forecast.plan(epsilon)
-        worlds = self.possible_rehearsals
         assert self.worlds is not None
         factor = reflect_optimum(self.worlds)
         levels = self.forecast.noise_at(epsilon) * factor
+        outcome = even_out_runs(self._train_possible(plan, levels))
+        sound = np.isfinite(outcome)
+        outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
+        return factor * outcome * self._inequality_at(epsilon)
+
+    def _train_possible(self, plan: Plan, levels: Array) -> Array:
+        """Relative fitness (m, REPEATS) in each possible population under its noise (m,)."""
+        worlds = self.possible_rehearsals
+        if plan not in self._releases:
+            self._releases[plan] = PossibleReleases.under(worlds, plan, REPEATS)
+        releases = self._releases[plan]
+        if releases is not None:
+            return releases.fitness(levels)
         work = plan.horizon * REPEATS * len(worlds)
         did = count_progress(self.inputs.progress, "forecasting: how sure it is", work)
         measured = [
             replace(world, did=did).rehearse_plan(plan, level[None], REPEATS).ravel()
             for world, level in zip(worlds, levels, strict=True)
         ]
-        outcome = even_out_runs(np.array(measured))
-        sound = np.isfinite(outcome)
-        outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
-        return factor * outcome * self._inequality_at(epsilon)
+        return np.array(measured)
+
+    @cached_property
+    def _releases(self) -> dict[Plan, PossibleReleases | None]:
+        return {}
 
     @cached_property
     def possible_rehearsals(self) -> list[Rehearsal]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -74,14 +75,22 @@ class Curve:
             bias, root, line = self.coefficients
             return bias + root * np.sqrt(noise) + line * noise
         first, last = self.levels[[1, -1]]
-        logs = np.log(self.levels[1:])
-        heights = np.log(self.values[1:])
-        curve = scipy.interpolate.PchipInterpolator(logs, heights)
-        inside = np.exp(curve(np.log(np.clip(noise, first, last))))
+        logs, heights = self._logs
+        inside = np.exp(self._interpolated(np.log(np.clip(noise, first, last))))
         below = self.values[0] + (self.values[1] - self.values[0]) * noise / first
         steepness = (heights[-1] - heights[-2]) / (logs[-1] - logs[-2])
         beyond = self.values[-1] * (np.maximum(noise, last) / last) ** steepness
         return np.where(noise < first, below, np.where(noise > last, beyond, inside))
+
+    @property
+    def _logs(self) -> tuple[Array, Array]:
+        """Logs of the levels above 0, and of the values there."""
+        return np.log(self.levels[1:]), np.log(self.values[1:])
+
+    @cached_property
+    def _interpolated(self) -> scipy.interpolate.PchipInterpolator:
+        """Interpolation of these logs."""
+        return scipy.interpolate.PchipInterpolator(*self._logs)
 
 
 def fit_curve(levels: ArrayLike, values: ArrayLike, errors: float | Array = 0.0) -> Curve:

@@ -171,8 +171,20 @@ class Planner(ABC):
         """Predict both models at given budgets (n_owners,) in every possible world.
 
         On the oracle basis the records are known, but not their owners; where these do not matter,
-        there is one world.
+        there is one world. The last prediction is kept.
         """
+        key = np.asarray(epsilon, dtype=float).tobytes()
+        if key not in self._predicted:
+            found = self._predict(epsilon)
+            self._predicted.clear()
+            self._predicted[key] = found
+        return self._predicted[key]
+
+    @cached_property
+    def _predicted(self) -> dict[bytes, Prediction]:
+        return {}
+
+    def _predict(self, epsilon: Array) -> Prediction:
         points = self.at(epsilon), self.forecast.outside
         worlds = self.worlds
         if worlds is None:

@@ -326,29 +326,41 @@ class Rehearsal:
         growth: float = 1.0,
     ) -> Iterator[tuple[Coordinates, Trajectory]]:
         """Train from each start in turn: runs are steps, levels and repeats, the last fastest."""
+        for number, coordinates in enumerate(self.starts):
+            task = self.training_from(number, horizon, constants, levels, repeats, growth)
+            with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
+                done = self.trains_by.run(task)
+            self.did(task.runs * horizon)
+            yield coordinates, done
+
+    def training_from(
+        self,
+        number: int,
+        horizon: int,
+        constants: Array,
+        levels: Array,
+        repeats: int,
+        growth: float = 1.0,
+    ) -> Task:
+        """Training from the start of a number; other parameters as those of `rehearse`."""
         plan = self.make_plan("last", horizon, 1.0, growth)
         runs = len(levels) * repeats
         steps = np.repeat(constants, runs)
         noise = np.tile(np.repeat(levels, repeats), len(constants))
-        for number, coordinates in enumerate(self.starts):
-            owners = self.proxy_owners(coordinates, plan.priced, noise, number, growth)
-            task = Task(
-                owners,
-                coordinates,
-                plan,
-                self.mechanism,
-                len(steps),
-                Streams(self.seed, f"rehearsal {number}"),
-                self.cost.regularisation,
-                np.ones(1) if len(owners) == 1 else self.weights,
-                runs,
-                steps[:, None],
-                self.aggregation,
-            )
-            with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
-                done = self.trains_by.run(task)
-            self.did(len(steps) * horizon)
-            yield coordinates, done
+        owners = self.proxy_owners(self.starts[number], plan.priced, noise, number, growth)
+        return Task(
+            owners,
+            self.starts[number],
+            plan,
+            self.mechanism,
+            len(steps),
+            Streams(self.seed, f"rehearsal {number}"),
+            self.cost.regularisation,
+            np.ones(1) if len(owners) == 1 else self.weights,
+            runs,
+            steps[:, None],
+            self.aggregation,
+        )
 
     def rehearse(
         self,

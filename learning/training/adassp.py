@@ -42,10 +42,14 @@ order of the squared distance of the start.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from learning.arrays import Array
+from learning.losses.records import GradientOracle
+from learning.losses.statistics import SquaredStatistics
+from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import Algorithm
 from learning.training.noisy_solving import FAILURE, solve_damped, solve_newton_step
 from learning.training.noisy_statistics import release_statistics
@@ -96,16 +100,18 @@ class AdaSSP(Algorithm):
         runs = range(task.runs)
         parts = [runs[first : first + block] for first in runs[::block]]
         free = np.concatenate(
-            [self.solve_release(task, *_pool_releases(task, part)) for part in parts]
+            [self.solve_release(task.mechanism, *_pool_releases(task, part)) for part in parts]
         )
         phi = task.coordinates.project(free)
         path = np.stack([np.zeros(task.width), phi[0]])
         task.watch(1, phi, phi)
         return Trajectory(phi, phi, path, int((phi != free).sum()) / phi.size)
 
-    def solve_release(self, task: Task, matrix: Array, vector: Array, deviation: Array) -> Array:
+    def solve_release(
+        self, mechanism: Mechanism, matrix: Array, vector: Array, deviation: Array
+    ) -> Array:
         """Solve for phi before projection, (runs, p); parameters as in `solve_damped`."""
-        return solve_damped(matrix, vector, task.mechanism.deviation_quantile(FAILURE) * deviation)
+        return solve_damped(matrix, vector, mechanism.deviation_quantile(FAILURE) * deviation)
 
 
 class OneStep(AdaSSP):
@@ -123,7 +129,9 @@ class OneStep(AdaSSP):
         "model, from which the learner takes one Newton step (one_step)"
     )
 
-    def solve_release(self, task: Task, matrix: Array, vector: Array, deviation: Array) -> Array:
+    def solve_release(
+        self, mechanism: Mechanism, matrix: Array, vector: Array, deviation: Array
+    ) -> Array:
         """Solve for the Newton step."""
         return solve_newton_step(matrix, vector, deviation)
 
@@ -145,3 +153,24 @@ def _pool_releases(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array
         vector += share * sums.xu
         variance += (share * sums.matrix_deviation) ** 2
     return matrix, vector, np.sqrt(variance)
+
+
+def pool_in_parts(task: Task) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
+    """Pool the releases of a task in two parts: exact sums, and noise as wide as owners' scales.
+
+    Returns
+    -------
+    (exact, noise) : matrix (p, p) and vector (p,); matrix (runs, p, p), vector (runs, p), and the
+        deviation of the matrix's noise (runs,), which add to them.
+    """
+    silent = [replace(owner, scale=0.0) for owner in task.owners]
+    matrix, vector, _ = _pool_releases(replace(task, owners=silent), range(1))
+    empty = [replace(owner, records=_empty(owner.records)) for owner in task.owners]
+    alone = replace(task, owners=empty, regularisation=0.0)
+    return (matrix[0], vector[0]), _pool_releases(alone, range(task.runs))
+
+
+def _empty(records: GradientOracle) -> SquaredStatistics:
+    """As many records that are all 0."""
+    nothing = np.zeros(records.n_parameters)
+    return SquaredStatistics(records.n_records, np.outer(nothing, nothing), nothing, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin
 
@@ -117,33 +117,40 @@ class Section(BaseModel):
         return {key: value for key, value in given.items() if type(value) in (list, tuple)}
 
     @classmethod
-    def per_owner_keys(cls) -> list[str]:
+    @cache
+    def per_owner_keys(cls) -> tuple[str, ...]:
         """The keys that may have one value per owner."""
-        return [key for key in cls.model_fields if cls._is_per_owner(key)]
+        return tuple(key for key in cls.model_fields if cls._is_per_owner(key))
 
     @classmethod
     def _is_per_owner(cls, key: str) -> bool:
-        hint = cls.model_fields[key].rebuild_annotation()
+        hint = cls._hint(key)
         return hint == Budgets or per_owner_rule(hint) is not None
 
     @field_validator("*", mode="wrap")
     @classmethod
     def _in_words(cls, value: Any, check: Any, info: Any) -> Any:
         """The value as the field's type has it, or an error that says the type in words."""
-        hint = cls.model_fields[info.field_name].rebuild_annotation()
         try:
             return check_magnitude(check(value))
         except ValidationError as error:
             first = first_error(error)
             if first["type"] in TOLD or stated_refusal(first):
                 raise
+            hint = cls._hint(info.field_name)
             found = _describe_place(first, value)
             remedy = _close_choice(value, _list_choices(hint))
             raise InputError("", f"must be {describe_type(hint)}", found, remedy) from None
         except InputError:
             raise
         except ValueError as error:
-            raise InputError("", f"must be {describe_type(hint)}", error) from None
+            rule = f"must be {describe_type(cls._hint(info.field_name))}"
+            raise InputError("", rule, error) from None
+
+    @classmethod
+    def _hint(cls, key: str) -> Any:
+        """The annotated type of a key."""
+        return cls.model_fields[key].rebuild_annotation()
 
 
 def _describe_place(error: Any, value: Any) -> str:

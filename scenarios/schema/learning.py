@@ -215,7 +215,9 @@ class Learning(Section):
     @property
     def one_by_one(self) -> bool:
         """Test whether single records may be asked for."""
-        return any(one.trains_by.one_by_one for one in self.decided)
+        ways = self._list_ways() if self._is_open else [{"algorithm": self.algorithm}]
+        able = any(ALGORITHMS[way["algorithm"]].one_by_one for way in ways)
+        return able and any(one.trains_by.one_by_one for one in self.decided)
 
     @property
     def keeps_sums(self) -> bool:

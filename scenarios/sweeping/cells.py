@@ -15,8 +15,10 @@ import numpy as np
 import scipy
 
 from learning.errors import InputError
+from scenarios.features import features_in_use
 from scenarios.output.manifest import file_checksum
 from scenarios.plugins import LOADED
+from scenarios.schema.kinds import KINDS
 from scenarios.schema.scenario import Scenario
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.tables.paths import table_path
@@ -47,6 +49,7 @@ class Cell:
     changes : of the scenario file, each ``key=value``.
     key : hash of the resolved scenario, of its data, of the code and of what is asked.
     shares : hash of all that its data and its forecast depend on.
+    settles : hash of all that its market comes to rest by, and is trained by.
     fault : why it is no scenario; None where it is one.
     """
 
@@ -56,6 +59,7 @@ class Cell:
     changes: tuple[str, ...]
     key: str
     shares: str = ""
+    settles: str = ""
     fault: InputError | None = None
 
 
@@ -100,21 +104,44 @@ def _make_cell(file: StudyFile, number: int, replication: int, values: tuple[Any
 
 
 def groups(cells: list[Cell]) -> list[list[Cell]]:
-    """Group cells to compute by the data and the forecast that they share, each content once."""
-    shared: dict[str, list[Cell]] = {}
+    """Group cells to compute by the data and the forecast that they share, each content once.
+
+    In a group, those that settle alike follow one another.
+    """
+    shared: dict[str, dict[str, list[Cell]]] = {}
     for cell in {cell.key: cell for cell in cells}.values():
         if not cell.fault:
-            shared.setdefault(cell.shares, []).append(cell)
-    return list(shared.values())
+            shared.setdefault(cell.shares, {}).setdefault(cell.settles, []).append(cell)
+    return [[cell for alike in group.values() for cell in alike] for group in shared.values()]
 
 
-def _identify(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
-    """Hash a scenario to a cell's key, and what it shares."""
+def _identify(scenario: Scenario, wanted: Asked) -> tuple[str, str, str]:
+    """Hash a scenario to a cell's key, what it shares, and what it settles by."""
     table = _hash_table(scenario)
     code = (fingerprint(scenario) if scenario.allow_code else None) or {}
     known = [code_version(), wanted, scenario.to_toml(), table, code.get("sha256")]
     key = _hash(*known, *LOADED.values())
-    return key, _hash(planned_on(scenario), table)
+    shares = _hash(planned_on(scenario), table)
+    settles = key if depends_on_worth(scenario) else _hash(shares, wanted, settled_on(scenario))
+    return key, shares, settles
+
+
+def depends_on_worth(scenario: Scenario) -> bool:
+    """Test whether the learner's worth of a model may change what its owners do.
+
+    That is so wherever it is not certain that none of them is paid by it.
+    """
+    policy = KINDS["policy"][scenario.policy.kind]
+    by_worth = getattr(policy, "pays_for_fitness", True)
+    return bool(by_worth or LOADED or scenario.allow_code or features_in_use(scenario))
+
+
+def settled_on(scenario: Scenario) -> str:
+    """Write all that a market settles and is trained by, where no worth of a model enters that."""
+    worth = scenario.learner.worth
+    left_out: Any = {"value"} if worth is None else {"value": {"money"}}
+    seen = scenario.model_dump(exclude={"learner": left_out})
+    return repr((scenario.learner.knows_value, seen))
 
 
 def planned_on(scenario: Scenario) -> str:

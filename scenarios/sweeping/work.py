@@ -1,4 +1,5 @@
-"""Work of a worker: it settles one cell after the other, and plans once for all that share a plan.
+"""Work of a worker: cell after cell, planned once for all that share a plan, and settled once for
+all that differ in what a model is worth to the learner alone.
 
 The process that hands out the work imports this too, and neither plans nor settles: what that takes
 is loaded by the worker.
@@ -20,6 +21,7 @@ from scenarios.sweeping.cells import Asked, Cell, code_version
 
 if TYPE_CHECKING:
     from scenarios.planning import Prepared
+    from scenarios.run import Run
 
 AT_ONCE = 1.0  # seconds after which a worker hands over what it has done
 HELD = 2  # plans that a process remembers
@@ -27,6 +29,7 @@ NUMPY = "(overflow|divide by zero|invalid value) encountered"
 Row = dict[str, Any]
 
 _plans: dict[str, Prepared] = {}
+_runs: dict[str, Run] = {}  # the last market that was settled
 _alone = Lock()  # threads of one process take turns: warnings, plans and BLAS are the process's
 
 
@@ -78,7 +81,7 @@ def outcome(base: ScenarioFile, cell: Cell, wanted: Asked) -> Row:
     """Compute the facts of one cell, and its owners where they are asked for; or why it failed."""
     try:
         scenario = base.under(cell.changes)
-        facts, people = settled(scenario, planned(scenario, cell.shares), wanted)
+        facts, people = facts_of(settled(scenario, cell, wanted), wanted)
     except (MemoryError, OSError):
         raise
     except InputError as error:
@@ -88,14 +91,26 @@ def outcome(base: ScenarioFile, cell: Cell, wanted: Asked) -> Row:
     return {"facts": facts} | ({"owners": people} if wanted.owners else {})
 
 
-def settled(
-    scenario: Scenario, prepared: Prepared, wanted: Asked
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Settle a scenario for its facts and owners; all of a result only where it is wanted."""
-    from scenarios.runner import carry_out, result_of
+def settled(scenario: Scenario, cell: Cell, wanted: Asked) -> Run:
+    """Settle the market of a cell, or take the last one, if that settles by the same."""
+    from scenarios.run import revalue
+    from scenarios.runner import carry_out
+
+    prepared = planned(scenario, cell.shares)
+    known = _runs.get(cell.settles)
+    if known is not None:
+        return revalue(known, scenario)
+    run = carry_out(scenario, prepared, training=wanted.training, others=bool(wanted.facts))
+    _runs.clear()
+    _runs[cell.settles] = run
+    return run
+
+
+def facts_of(run: Run, wanted: Asked) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Collect facts and owners of a run; all of a result is computed only where it is wanted."""
+    from scenarios.runner import result_of
     from scenarios.sweeping.facts import at, headline_facts, owner_rows
 
-    run = carry_out(scenario, prepared, training=wanted.training, others=bool(wanted.facts))
     facts = headline_facts(run)
     if wanted.facts:
         content = result_of(run).content
@@ -117,5 +132,6 @@ def planned(scenario: Scenario, shares: str) -> Prepared:
 
 
 def forget() -> None:
-    """Remember no plan any longer: a table and its forecast may be large."""
+    """Remember no plan and no market any longer: a table and its forecast may be large."""
     _plans.clear()
+    _runs.clear()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from populations import generated, planning_inputs
 
+from learning.forecast import possible_releases
 from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.inputs import Settings
 from learning.forecast.possible import (
@@ -17,6 +18,7 @@ from learning.forecast.possible import (
     shrink_biases,
     widen_worlds,
 )
+from learning.forecast.possible_releases import PossibleReleases
 from learning.forecast.prediction import Prediction, law_fitness
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal
@@ -34,8 +36,7 @@ SIZES = np.array([300.0, 200.0, 100.0])
 GAUSSIAN = Gaussian(1e-6, "zcdp")
 
 
-@pytest.fixture
-def bootstrap():
+def draw(norm=1):
     sample = PublicSample(*generated(120, P, np.random.default_rng(3)))
     return draw_bootstrap(
         sample,
@@ -44,7 +45,13 @@ def bootstrap():
         total_size=600,
         resamples=5,
         rng=np.random.default_rng(4),
+        norm=norm,
     )
+
+
+@pytest.fixture
+def bootstrap():
+    return draw()
 
 
 def bounds(bootstrap, radius=1e6, target=1e6):
@@ -211,6 +218,35 @@ def clipped_labels(seed):
     start = replace(start, radius=1.3, theta_max=5.0, scores=Scores(0.7, 0.4))
     starts = drawn.start_coordinates(start)
     return Rehearsal.from_sample(sample, starts, SIZES, GAUSSIAN, "one_step"), drawn, start
+
+
+@pytest.mark.parametrize("weights", [None, np.array([0.2, 0.2, 0.6])])
+@pytest.mark.parametrize("algorithm", ["one_step", "adassp"])
+def test_releases_solved_at_once_are_those_of_every_population_alone(
+    algorithm, weights, monkeypatch
+):
+    """Each with its own sums, noise and start, also where the ball binds or no noise is added."""
+    if algorithm == "one_step":
+        rehearsal, drawn, start = clipped_labels(1)
+    else:
+        drawn = draw(norm=2)
+        start = drawn.sample.coordinates("public", True, 2).bounded(3.0, 2.0, 0.5)
+        starts = drawn.start_coordinates(start)
+        rehearsal = Rehearsal.from_sample(drawn.sample, starts, SIZES, GAUSSIAN, algorithm)
+    if weights is not None:
+        rehearsal = replace(rehearsal, weights=weights)
+    plan = Plan(algorithm, "last", 1, 1.0)
+    worlds = possible_rehearsals(rehearsal, drawn, start)
+    releases = PossibleReleases.under(worlds, plan, 3)
+    for levels in (np.geomspace(1e-8, 1e2, len(worlds)), np.zeros(len(worlds))):
+        pairs = zip(worlds, levels, strict=True)
+        alone = [world.rehearse_plan(plan, level[None], 3).ravel() for world, level in pairs]
+        np.testing.assert_allclose(releases.fitness(levels), alone, rtol=1e-11)
+    monkeypatch.setattr(possible_releases, "NUMBERS_HELD", 10)
+    assert PossibleReleases.under(worlds, plan, 3) is None
+    stepping = [replace(world, algorithm="averaged") for world in worlds]
+    monkeypatch.undo()
+    assert PossibleReleases.under(stepping, PLAN, 3) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -20,9 +20,11 @@ from shared_out import two_threads
 from sizes import sized
 
 from learning.errors import InputError
+from scenarios import runner
 from scenarios.report.study_page import save_study_page
-from scenarios.runner import run
+from scenarios.runner import carry_out, run
 from scenarios.schema.loading import load
+from scenarios.sweeping import cells as cells_module
 from scenarios.sweeping import work as workers
 from scenarios.sweeping.facts import FACTS, OF_OWNERS, TRAINED, at
 from scenarios.sweeping.kept import KEPT
@@ -100,6 +102,36 @@ def test_a_cell_holds_what_a_run_of_its_scenario_finds(write, tmp_path):
     )
     quick = sweep(study(write, grid={"policy.budget": [4, 8]}), tmp_path / "quick", workers=1)
     assert all(quick.iloc[1][name] == told[name] for name in FACTS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "times"),
+    [
+        ({"policy": {"kind": "proportional", "budget": 8}}, 1),
+        ({"policy": {"kind": "marginal", "share": 0.5}}, 3),
+        ({"regulation.epsilon_cap": 3.0}, 3),
+    ],
+)
+def test_cells_that_differ_in_worth_alone_are_settled_once_to_the_same_bytes(
+    write, tmp_path, monkeypatch, changes, times
+):
+    """Unless owners are paid by that worth, or a feature may look at it."""
+    settled = []
+
+    def watch(*given, **options):
+        settled.append(given)
+        return carry_out(*given, **options)
+
+    monkeypatch.setattr(runner, "carry_out", watch)
+    given = {"scenario": str(write()), "set": changes, "training": True, "owners": True}
+    given |= {"grid": {"learner.value": [1e3, 1e5, 1e6]}, "facts": ["welfare.price_of_anarchy"]}
+    table = sweep(given, tmp_path / "out", workers=1)
+    assert table["failed"].isna().all() and table["learner.gross_value"].nunique() == 3
+    once = len(settled)
+    monkeypatch.setattr(cells_module, "depends_on_worth", lambda scenario: True)
+    sweep(given, tmp_path / "apart", workers=1)
+    assert (once, len(settled)) == (times, times + 3)
+    assert contents(tmp_path / "out") == contents(tmp_path / "apart")
 
 
 def test_where_agents_come_to_no_rest_the_sweep_looks_as_far_as_a_run(write, tmp_path):
@@ -269,19 +301,19 @@ def test_a_folder_of_somebody_else_is_refused_and_left_alone(invented, write, tm
 def test_a_bug_in_one_cell_is_a_row_and_a_fault_of_the_machine_ends_the_sweep(
     write, tmp_path, monkeypatch
 ):
-    def broken(scenario, prepared, wanted):
-        if scenario.policy.budget == 4:
+    def broken(run, wanted):
+        if run.scenario.policy.budget == 4:
             raise ZeroDivisionError("oops")
         return {"sharing": 1}, []
 
-    monkeypatch.setattr(workers, "settled", broken)
+    monkeypatch.setattr(workers, "facts_of", broken)
     table = sweep(study(write), tmp_path / "out", workers=1)
     assert table["failed"].dropna().tolist() == ["ZeroDivisionError: oops"] * 2 and len(table) == 6
 
     def full(*arguments):
         raise MemoryError
 
-    monkeypatch.setattr(workers, "settled", full)
+    monkeypatch.setattr(workers, "facts_of", full)
     with pytest.raises(InputError, match="needs more memory than there is"):
         sweep(study(write), tmp_path / "other", workers=1)
 
