@@ -139,33 +139,15 @@ def solve(
         if len(found) == 1 and starts > 1 and method == "auto" and can_scan(game):
             places = meeting_places(game)
             origins = [origin, *places] if places else origins
+    # A path may stay at a profile for a round.
+    settled = {
+        id(at): game.payments_and_payoffs(at) for at in {id(at): at for at in first}.values()
+    }
+    rounds = tuple((k, at, *settled[id(at)]) for k, at in enumerate(first))
     best = merge_equilibria(found, upper_ends(game.owners))
     causes = [cause for cause in (JUMP, "cycle found") if any(one.reason == cause for one in found)]
     reason = best.reason if best.converged or not causes else causes[0]
-    return replace(best, reason=reason, trajectory=_settle_rounds(game, first), starts=len(found))
-
-
-def play(game: Game, activation: str, *, rng: np.random.Generator, **rules: Any) -> Equilibrium:
-    """Play rounds of best responses from the middle of every interval, and certify where they end.
-
-    `agents.model.DataMarket` has the same path to the last bit where owners are rational, and the
-    order in which they move is not drawn. Parameters as those of `solve`.
-    """
-    origin = start_points(game, rng=rng, starts=1)[0]
-    path = follow_path(game, activation, origin, rng=rng, rules=PlayRules(**rules))
-    found = certify(game, path.epsilon, path=path, method=activation)
-    return replace(found, trajectory=_settle_rounds(game, path.profiles), agents=path.end)
-
-
-def _settle_rounds(
-    game: Game, profiles: Sequence[Array]
-) -> tuple[tuple[int, Array, Array, Array], ...]:
-    """Number, budgets, payments and payoffs of each round of a path."""
-    # A path may stay at a profile for a round.
-    settled = {
-        id(at): game.payments_and_payoffs(at) for at in {id(at): at for at in profiles}.values()
-    }
-    return tuple((k, at, *settled[id(at)]) for k, at in enumerate(profiles))
+    return replace(best, reason=reason, trajectory=rounds, starts=len(found))
 
 
 def _auto_methods(game: Game) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.randomness import Streams
-from market.equilibrium.activation import ACTIVATIONS
-from market.equilibrium.solver import Equilibrium, play, solve
+from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.features import Feature, features_in_use
 from scenarios.features.base import SolveGame
@@ -81,28 +80,18 @@ def settle_rational(scenario: Scenario, game: Game, *, others: bool) -> Equilibr
         if found.converged or others:
             return found
         return settle_rational(scenario, game, others=True)
+    from agents.model import DataMarket  # Mesa and what it loads take half a second
+
     rounds = rounds_for(len(game.owners), scenario.market.max_rounds)
-    moved = play_rounds(scenario, game, rules | {"max_rounds": rounds})
+    order = Streams(scenario.seed, "order").rng()
+    limits = rules | {"max_rounds": rounds}
+    moved = DataMarket(game, rng=order, activation=scenario.market.activation, **limits).run()
     if moved.converged and not others:
         return moved
     found = solve(game, rng=search, start=moved.epsilon, starts=starts, **rules)
     if not moved.converged:
         return replace(found, trajectory=moved.trajectory, agents=moved.agents)
     return replace(moved, reason=found.reason, others=found.others, starts=found.starts)
-
-
-def play_rounds(scenario: Scenario, game: Game, rules: dict[str, Any]) -> Equilibrium:
-    """Play of rational owners: by agents, or on the same path without them where nothing is drawn.
-
-    Mesa and what it loads take half a second.
-    """
-    order = Streams(scenario.seed, "order").rng()
-    activation = scenario.market.activation
-    if not ACTIVATIONS[activation].draws:
-        return play(game, activation, rng=order, **rules)
-    from agents.model import DataMarket
-
-    return DataMarket(game, rng=order, activation=activation, **rules).run()
 
 
 def rounds_for(n_owners: int, most: int) -> int:

@@ -1,7 +1,5 @@
 """Agents who move one by one, each by its own `move`, against the rounds that move all of them in a few searches."""
 
-from dataclasses import fields, replace
-
 import numpy as np
 import pytest
 from markets import market
@@ -12,7 +10,6 @@ from agents import DataMarket
 from agents.traders import DataOwner
 from market.costs.functions import Exponential, Leakage, Linear, Quadratic
 from market.equilibrium.activation import ACTIVATIONS
-from market.equilibrium.solver import play
 from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
@@ -56,33 +53,6 @@ def test_the_path_is_the_same_to_the_last_bit_and_so_is_its_end():
         assert np.array_equal(vectorised[1], one_by_one[1]), (seed, order)
         assert vectorised[0].reason == one_by_one[0].reason
         assert vectorised[0].max_regret == one_by_one[0].max_regret
-
-
-@pytest.mark.slow
-def test_play_without_agents_has_the_same_path_to_the_last_bit_where_no_order_is_drawn():
-    """With its payments and payoffs, its end and its certificate; 500 games in `make deep`."""
-    orders = [name for name, order in ACTIVATIONS.items() if not order.draws]
-    ends = set()
-    for seed in range(sized(20, 500)):
-        order = orders[seed % len(orders)]
-        game = drawn_game(seed)
-        rules = {"tol": 1e-8, "max_rounds": (30, 3)[seed % 5 == 0]}
-        agents = DataMarket(game, rng=np.random.default_rng(seed), activation=order, **rules).run()
-        found = play(game, order, rng=np.random.default_rng(seed), **rules)
-        assert len(found.trajectory) == len(agents.trajectory)
-        for one, other in zip(found.trajectory, agents.trajectory, strict=True):
-            assert one[0] == other[0] and all(map(np.array_equal, one[1:], other[1:])), (
-                seed,
-                order,
-            )
-        assert_same(replace(found, trajectory=()), replace(agents, trajectory=()))
-        ends.add(found.agents)
-    assert len(orders) == 2 and {"rest", "limit"} <= ends
-
-
-def assert_same(one, other):
-    for field in fields(one):
-        np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
 
 
 @pytest.mark.slow
