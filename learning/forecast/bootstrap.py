@@ -22,6 +22,7 @@ from learning.forecast.public_sample import (
     NO_CURVATURE,
     PublicSample,
     curved_dispersion,
+    curved_hessian,
     dispersion,
     drop_open,
     find_open_moments,
@@ -32,6 +33,7 @@ from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
 BLOCK = 2**17  # numbers handled at once
+STEEP = 0.95  # level of the quantile beyond which a population's curvature is not feared
 MOMENTS = 1.2  # spread of the log of second moments of another kind: ten-fold in one of 40
 
 
@@ -192,6 +194,26 @@ class BootstrapSamples:
             return relative
         other, same = (lost[self.rows].mean(axis=1) for lost in self.sample.other_kind.lost)
         return np.asarray((1 + relative) * other / same - 1)
+
+    def steepest_curvature(self, coordinates: Coordinates) -> float:
+        """Largest curvature of a population, in coordinates in use; 95 % of samples show less.
+
+        With labels it depends on the model: where one is rare, on how rare. Starts vary in their
+        scales only, which is all that the curvature of squared loss depends on. So it is 0 of that;
+        of a loss without curvature; and of scores, whose steps are measured in their own curvature.
+        """
+        loss = self.sample.loss
+        curved = loss.second_derivative(np.zeros(1)) is not None
+        if not curved or self.sample.with_kinks is not None or coordinates.scores is not None:
+            return 0.0
+        x, y = self.sample.population()
+        found = []
+        for model, rows in zip(self.fitted_models, self.rows, strict=True):
+            weights = loss.second_derivative(loss.scores(x[rows], y[rows], model))
+            hessian = curved_hessian(x[rows], weights, self.sample.regularisation)
+            moved = coordinates.transform.T @ hessian @ coordinates.transform
+            found.append(np.linalg.eigvalsh(moved)[-1])
+        return float(np.quantile(found, STEEP))
 
     def clipped_coordinates(self, radius: float, target_bound: float) -> Coordinates:
         """Coordinates of all samples with the given clipping bounds."""

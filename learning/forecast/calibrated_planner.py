@@ -251,6 +251,8 @@ def calibrated_planner(
         outside = bootstrap.relative_outside
     mechanism = at_given_bound(price_moments(mechanism, coordinates), coordinates)
     rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
+    if bootstrap is not None:
+        rehearsal = replace(rehearsal, steepest=bootstrap.steepest_curvature(coordinates))
     least, largest = rehearsal.smallest_curvature, rehearsal.curvature
     inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle
 from typing import Any
 
@@ -21,7 +22,7 @@ from learning.arrays import Array
 from learning.forecast.calibration import Curves
 from learning.forecast.kept import load_or_compute
 from learning.forecast.measures import Measure
-from learning.forecast.public_sample import KERNEL_WIDTH, OtherKind
+from learning.forecast.public_sample import KERNEL_WIDTH, OtherKind, leave_out_shifts
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.loss import Loss, TrainingCost
 from learning.losses.records import row_blocks
@@ -332,6 +333,22 @@ class DecisionStudy:
             "own_costs": np.array(own_there) * scale,
         }
 
+    @cached_property
+    def excess_scores(self) -> Array:
+        """Part of each row's score that the fit to its own label has added, (n,).
+
+        Leaving the row out would take away twice as much, as it makes twice as much of a squared
+        residual as the inflation of squared loss does (`PublicSample`). At half of it, rows look,
+        to first order, as well decided by their best model as fresh rows by theirs. It is 0 where
+        the rows are all records.
+        """
+        shown = self.rehearsal
+        if len(self.chosen) == 1:
+            return np.zeros(len(shown.y))
+        cost = shown.cost
+        left = leave_out_shifts(shown.loss, shown.x, shown.y, cost.minimiser, cost.regularisation)
+        return shown.y * left / 2
+
     def draw_unseen(self, costs: Array) -> Array:
         """Draw the true cost of decisions over their cost (n,) on the rows, in each world, (m,).
 
@@ -358,7 +375,7 @@ class DecisionStudy:
         """Mean cost of the decisions of models (k, p) on each row, (n,).
 
         Each model's threshold is chosen on ``rows``. With several starts each row represents others
-        like it (`alarm_chances`).
+        like it (`alarm_chances`), which no model was fitted to (`excess_scores`).
         """
         y = self.rehearsal.y
         total = np.zeros(len(y))
@@ -366,8 +383,9 @@ class DecisionStudy:
         for some in np.array_split(sound, 1 + len(sound) * len(y) // BLOCK):
             scores = self.rehearsal.loss.predicted(self.rehearsal.x, some)
             thresholds = self.decisions.thresholds(scores[:, rows], y[rows])[:, None]
+            beyond = scores - self.excess_scores - thresholds
             smooth = len(self.chosen) > 1
-            alarmed = alarm_chances(scores - thresholds, y) if smooth else scores >= thresholds
+            alarmed = alarm_chances(beyond, y) if smooth else beyond >= 0
             total += self.decisions.costs(alarmed, y).sum(axis=0)
         return total / max(len(sound), 1)
 
@@ -375,21 +393,24 @@ class DecisionStudy:
 def alarm_chances(beyond: Array, y: Array) -> Array:
     """Probability that a row like each is decided to be +1, (k, n).
 
-    Scores of a label have a normal kernel density. So two models that decide all rows equally may
-    differ on others, and a model that was fitted to the rows is not taken to be always right.
+    Scores of a label have a normal kernel density, so two models that decide all rows equally may
+    differ on others. They are first drawn to their mean by as much as kernels spread them: else
+    labels would be mixed up more often than they are.
 
     Parameters
     ----------
     beyond : array (k, n), score of each row less the threshold, by model.
     y : array (n,), labels, -1 or 1.
 
-    Source: Silverman, Density Estimation, 3.28 (the width).
+    Source: Silverman, Density Estimation, 3.28 (the width) and 6.4.1 (the kept variance).
     """
     chances = np.empty(beyond.shape)
     for label in (-1.0, 1.0):
         of_label = y == label
         shown = beyond[:, of_label]
-        deviation = np.where(np.isfinite(shown), shown, 0.0).std(axis=1, keepdims=True)
-        width = KERNEL_WIDTH * deviation * max(shown.shape[1], 1) ** (-1 / 5)
-        chances[:, of_label] = scipy.special.ndtr(shown / np.maximum(width, LEAST))
+        sound = np.where(np.isfinite(shown), shown, 0.0)
+        width = KERNEL_WIDTH * max(shown.shape[1], 1) ** (-1 / 5)
+        kept = shown + sound.mean(axis=1, keepdims=True) * (np.sqrt(1 + width**2) - 1)
+        wide = width * sound.std(axis=1, keepdims=True)
+        chances[:, of_label] = scipy.special.ndtr(kept / np.maximum(wide, LEAST))
     return chances

@@ -341,8 +341,30 @@ def curved_dispersion(loss: Loss, x: Array, y: Array, model: Array, regularisati
     if loss.second_derivative(np.zeros(1)) is None:
         return 1.0
     score = loss.scores(x, y, model)
-    curvature = loss.second_derivative(score)
-    hessian = (x * curvature[:, None]).T @ x / len(y) + regularisation * np.eye(x.shape[1])
+    hessian = curved_hessian(x, loss.second_derivative(score), regularisation)
     gradients = loss.derivative(score)[:, None] * (y[:, None] * x if loss.labels else x)
     spread = np.cov(gradients, rowvar=False, bias=True)  # the penalty adds no variance
     return 0.5 * float(np.trace(np.linalg.pinv(hessian) @ spread))
+
+
+def curved_hessian(x: Array, curvature: Array, regularisation: float) -> Array:
+    """Hessian (p, p) of a training cost, by the curvature of the loss of each row, (n,)."""
+    return (x * curvature[:, None]).T @ x / len(x) + regularisation * np.eye(x.shape[1])
+
+
+def leave_out_shifts(loss: Loss, x: Array, y: Array, model: Array, regularisation: float) -> Array:
+    """Amount by which y times its score falls if a row of labels is left out of the fit, (n,).
+
+    One Newton step from the best model (p,): s h/(1 - w h), with s and w the slope (negative) and
+    the curvature of a row's loss, and h = x'(nH)^-1 x. It is 0 of a loss without curvature.
+
+    Source: Pregibon, Logistic Regression Diagnostics.
+    """
+    if loss.second_derivative(np.zeros(1)) is None:
+        return np.zeros(len(y))
+    score = loss.scores(x, y, model)
+    curvature = loss.second_derivative(score)
+    inverse = np.linalg.pinv(curved_hessian(x, curvature, regularisation), hermitian=True)
+    lengths = np.sum(x @ inverse * x, axis=1) / len(y)
+    kept = 1 - np.minimum(curvature * lengths, MOST_LEVERAGE)
+    return np.asarray(-loss.derivative(score) * lengths / kept)

@@ -69,6 +69,8 @@ class Rehearsal:
     bias : array (p,), mean gradient of clipped records at the optimum, in phi of the start; that
         of the rows if None, less its chance where gradients or scores of squared loss are clipped.
     in_doubt : True if the starts are of kinds of which one is true.
+    steepest : largest curvature of possible populations (`BootstrapSamples.steepest_curvature`); 0
+        where the starts show it, or nothing is open.
     did : called with the rounds of all runs from a start when they are done.
     kept : populations as starts bound them, shared by rehearsals made of one another.
     """
@@ -88,6 +90,7 @@ class Rehearsal:
     decline: float | None = None
     bias: Array | None = None
     in_doubt: bool = False
+    steepest: float = 0.0
     did: ReportWork = field(default=ignore_work, repr=False, compare=False)
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -127,7 +130,8 @@ class Rehearsal:
         starts = [[getattr(start, name) for name in BOUNDS] for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
-        options = (self.clocks, self.seed, self.decline, self.starts[0].scores, self.bias)
+        shown = self.decline, self.starts[0].scores, self.bias, self.steepest
+        options = (self.clocks, self.seed, *shown)
         names = [*map(source_identity, plug_ins), *map(repr, (*options, self.in_doubt))]
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names
 
@@ -146,8 +150,19 @@ class Rehearsal:
         return float(np.linalg.eigvalsh(penalty)[0])
 
     def open_step_sizes(self, stated: float | None, horizon: int) -> Array:
-        """Step-size constant that is stated, or those worth trying, (m,)."""
-        return self.step_sizes(horizon) if stated is None else np.array([stated])
+        """Step-size constant that is stated, or those worth trying, (m,).
+
+        Descent diverges where its steps stay longer than 2/L, L the largest curvature. So they may
+        not in any possible population; but the shortest is always tried.
+        """
+        if stated is not None:
+            return np.array([stated])
+        constants = self.step_sizes(horizon)
+        if not self.trains_by.exact:
+            return constants
+        least = [min(self.make_plan("last", horizon, one).steps, default=0.0) for one in constants]
+        sound = self.steepest * np.array(least) <= 2
+        return constants[sound | (constants == constants.min())]
 
     def step_sizes(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""

@@ -123,6 +123,7 @@ class Way:
             seed=inputs.seed,
             aggregation=settings.aggregation,
             decline=settings.step_decline,
+            steepest=bootstrap.steepest_curvature(coordinates),
         )
 
 

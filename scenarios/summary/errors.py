@@ -82,15 +82,20 @@ def forecast_errors(run: Run, measure: Measure) -> dict[str, Any]:
         trained_worlds = measure.in_worlds(worlds.trained)
     return {
         "outside": outside,
-        "outside_interval": error_interval(outside_worlds),
+        "outside_interval": error_interval(outside_worlds, outside),
         "trained": trained,
-        "interval": error_interval(trained_worlds),
+        "interval": error_interval(trained_worlds, trained),
     }
 
 
-def error_interval(errors: Array) -> list[float]:
-    """Interval of an error over possible worlds (m,); never below 0."""
-    return [max(end, 0.0) for end in quantiles(errors, LEVEL)]
+def error_interval(errors: Array, point: float) -> list[float]:
+    """Interval of an error over possible worlds (m,), never below 0.
+
+    It is widened to contain the point forecast, as that of relative fitness is: where a few rows
+    hold most of the error, a point and worlds that are reflected may lie apart.
+    """
+    low, high = quantiles(errors, LEVEL)
+    return [max(min(low, point), 0.0), max(high, point)]
 
 
 def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
@@ -105,14 +110,13 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
         last two are None where they are not known, or nothing is cut.
     """
     data = run.data
-    ends = data.encoder.target.ends
-    parts = rows_to_try(data.pooled, data.holdout, ends)
+    parts = rows_to_try(data.pooled, data.holdout, data.encoder)
     raw = uncut_rows(run, data.holdout, data.encoder)
     alternative = data.alternative
     own_parts = parts
     own_raw = raw
     if alternative is not None:
-        own_parts = rows_to_try(*alternative.records, ends)
+        own_parts = rows_to_try(*alternative.records, alternative.own.encoder)
         own_raw = uncut_rows(run, alternative.records[1], alternative.own.encoder)
     every = data.every
     return {
@@ -125,16 +129,22 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
     }
 
 
-def rows_to_try(pooled: Pooled, fresh: Fresh | None, ends: tuple[float, float]) -> Sequence[Any]:
+def rows_to_try(pooled: Pooled, fresh: Fresh | None, encoder: Encoder) -> Sequence[Any]:
     """Choose the rows that errors are measured on: those held out, or else those of the owners.
 
-    Predicted numbers are held to the target's range ``ends``, but not where only sums are there.
+    Predicted numbers are held to the target's range, and records without a target are left out: an
+    owner has filled it, and no model is to be tried on a fill. Sums allow neither.
     """
     if fresh is not None:
         return [fresh]
     if isinstance(pooled, PooledSums):
         return [FreshSums(lambda: pooled.fitness.statistics)]
-    return [FreshRecords(owner.x, owner.y, ends) for owner in pooled.owners]
+    parts = []
+    for owner in pooled.owners:
+        known = ~encoder.is_filled(owner.x, owner.y)
+        if known.any():
+            parts.append(FreshRecords(owner.x[known], owner.y[known], encoder.target.ends))
+    return parts
 
 
 def uncut_rows(run: Run, fresh: Fresh | None, encoder: Encoder) -> list[FreshRecords] | None:

@@ -104,6 +104,31 @@ def test_a_number_s_errors_follow_from_the_model_file_and_the_held_out_rows(tmp_
     assert measured["uncut"]["handed_over"] == pytest.approx(np.sqrt(np.mean(raw**2)), rel=1e-9)
 
 
+def test_no_model_is_tried_on_records_whose_target_their_owner_has_filled(tmp_path):
+    """Without rows that are held out, errors are those on the owners' records; one in ten has no target."""
+    frame = table()
+    frame.loc[np.random.default_rng(3).random(ROWS) < 0.1, "y"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = SCENARIO.replace("{table}", "t.csv").replace('holdout = "rest"', 'missing = "drop"')
+    (tmp_path / "s.toml").write_text(text % "squared", encoding="utf-8")
+    scenario = load(tmp_path / "s.toml")
+    division = divide_rows(
+        ROWS, rng=row_shuffler(scenario.seed), sizes=[1000, 700], public_rows=100, holdout=0
+    )
+    measured = run(scenario)["errors"]["measured"]
+    y = frame["y"].iloc[np.concatenate(list(division.owners.values()))].dropna()
+    assert (measured["on"], measured["rows"]) == ("owners", len(y)) and len(y) < 1600
+    low, high = frame["y"].iloc[division.public].agg(["min", "max"])
+    guess = np.sqrt(np.mean((y.clip(low, high) - measured["constant"]["answer"]) ** 2))
+    assert measured["constant"]["error"] == pytest.approx(guess, rel=1e-9)
+
+
+def test_the_interval_of_an_error_contains_its_point_forecast():
+    worlds = np.linspace(0.5, 0.65, 200)
+    assert summary.error_interval(worlds, 0.684) == pytest.approx([0.504, 0.684], abs=1e-3)
+    assert summary.error_interval(worlds, 0.6) == pytest.approx([0.504, 0.646], abs=1e-3)
+
+
 def test_the_best_of_its_kind_and_every_column_bound_what_is_bought(tmp_path):
     done, held_out, _ = settle(tmp_path)
     measured = done["errors"]["measured"]

@@ -259,6 +259,50 @@ def test_steps_so_long_that_training_flies_apart_count_as_infinite_and_are_never
         calibrate(of, np.array([0.0, 1e-6]), Settings(horizon=9, step_size=1e60), measured=3)
 
 
+@pytest.mark.parametrize("algorithm", ["averaged", "sgd2"])
+def test_no_step_is_tried_under_which_descent_may_diverge(algorithm):
+    """Twice the curvature halves the longest step; nothing is left out where the curvature is known."""
+    of = stage(algorithm, "logistic")
+    whole = of.open_step_sizes(None, 8)
+    np.testing.assert_array_equal(whole, of.step_sizes(8))
+    steep = 2 / min(of.make_plan("last", 8, whole[-3]).steps)
+    tried = replace(of, steepest=1.001 * steep).open_step_sizes(None, 8)
+    np.testing.assert_array_equal(tried, whole[:-3])
+    np.testing.assert_array_equal(replace(of, steepest=1e9).open_step_sizes(None, 8), whole[:1])
+    assert replace(of, steepest=1e9).open_step_sizes(0.7, 8).tolist() == [0.7]
+
+
+def test_a_step_too_long_for_the_records_diverges_though_the_public_rows_bear_it():
+    """Rare labels: 35 of 500 rows decide the curvature, and that of all records is up to twice as large."""
+    rng = np.random.default_rng(12)
+    loss = as_loss("logistic")
+
+    def drawn(rows):
+        x = np.column_stack([rng.standard_t(6, (rows, 7)), np.ones(rows)])
+        score = x @ np.array([0.6, 0.4, 0.2, 0, 0, 0, 0, -2.8])
+        return x, np.where(rng.random(rows) < 1 / (1 + np.exp(-score)), 1.0, -1.0)
+
+    x, y = drawn(40_000)
+    best = loss.fit(x, y, 1e-4)[0]
+    held = []
+    for seed in range(40):
+        sample = PublicSample(*drawn(500), 1e-4, loss)
+        settings = Settings(loss=loss, regularisation=1e-4)
+        inputs = replace(planning_inputs(sample, settings, 1.0, np.array([9000])), seed=seed)
+        bounds = sample.coordinates("public", True)
+        steepest = bootstrap_of(inputs, Laplace(), 24).steepest_curvature(bounds)
+        moved = [
+            (one @ bounds.transform, loss.scores(one, two, at))
+            for one, two, at in ((x, y, best), (sample.x, sample.y, sample.model))
+        ]
+        of_all, of_public = (
+            np.linalg.eigvalsh((z * loss.second_derivative(t)[:, None]).T @ z / len(z))[-1]
+            for z, t in moved
+        )
+        held.append((of_all <= steepest, of_all <= of_public))
+    assert np.mean(held, axis=0)[0] >= 0.85 > np.mean(held, axis=0)[1]
+
+
 @pytest.mark.parametrize(
     "algorithm", [name for name, one in sorted(ALGORITHMS.items()) if one.takes_steps]
 )
