@@ -14,8 +14,8 @@ from market.equilibrium.following import FOLLOWED, follow_equilibrium, solve_qui
 from market.equilibrium.solver import Equilibrium, certify, merge_equilibria, solve
 from market.equilibrium.starts import entry_points
 from market.equilibrium.stopping import upper_ends
+from market.game.certificate import GOLDEN
 from market.game.game import Game
-from market.game.search import GOLDEN
 
 # An equilibrium that moves by less than this part of the upper ends is the same one.
 NEAR = 1e-5
