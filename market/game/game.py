@@ -84,7 +84,7 @@ class Game:
             object.__setattr__(self, "forecast", NoForecast())
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
-        # A game without a policy waits for one, as in `market.analysis.design`.
+        # A game without a policy waits for one, as in `market.analysis.policy_search`.
         if self.policy is not None:
             check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")

@@ -16,7 +16,8 @@ from learning.phrases import toml_value
 from learning.progress import Progress, count_progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, Study, survey_family
+from market.analysis.design import Design
+from market.analysis.policy_search import Family, Study, survey_family
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.following import solve_quickly
 from market.game.game import Game
