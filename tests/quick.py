@@ -38,6 +38,7 @@ QUICK = {
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
     "scenarios.studies.design.PRECISION": 1e-2,
+    "scenarios.studies.money.PRECISION": 1e-2,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.calibrated_planner.TRUTHS": 24,
