@@ -187,7 +187,9 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     features = settle_features(scenario, table, own, division)
     encoder = features.encoder
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
-    whose = None if holders is None else holders.texts(division.public).astype(str)
+    whose = None
+    if holders is not None:
+        whose = np.array(holders.names, object)[holders.of_row[division.public]].astype(str)
     sample = learner_sample(scenario, table, encoder, own, whose, features.other_kind)
     if sample is not None and isinstance(pooled, PooledSums):
         sample = replace(sample, ends=UNBOUNDED)  # sums are of predictions as they are
