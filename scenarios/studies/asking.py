@@ -34,7 +34,7 @@ def list_joining(scenario: Scenario, prepared: Prepared) -> tuple[Joining, ...]:
     """List what asking each owner adds, the others of a scenario asked."""
     whole = market_game(scenario, *prepared)
     asked = whole.owners.epsilon_max > 0
-    epsilon = settled(whole, scenario.seed)
+    epsilon = settle_owners(whole, scenario.seed)
     gain, changed = gains_by_change(whole, asked, epsilon, scenario.seed)
     adds = np.where(asked, gain - changed, np.inf)
     rows = zip(prepared.data.names, adds.tolist(), asked.tolist(), strict=True)
@@ -46,13 +46,13 @@ def adds_data(sizes: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
     return np.asarray(best_coalition(sizes, 1 / np.maximum(epsilon, 1e-12) ** 2))
 
 
-def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
+def restrict_owners(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
     """Let only some owners of a scenario share."""
-    owners = only(market_game(scenario, *prepared), asked).owners
-    return between(scenario, owners.epsilon_min, owners.epsilon_max)
+    owners = ask_only(market_game(scenario, *prepared), asked).owners
+    return bound_sales(scenario, owners.epsilon_min, owners.epsilon_max)
 
 
-def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
+def bound_sales(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
     """Let owners sell so much (n_owners,)."""
     return change_scenario(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
 
@@ -77,11 +77,13 @@ def choose_owners(
     while (changed_gains - gain).max() > worth:
         at = int(np.argmax(changed_gains - gain))
         asked[at] = not asked[at]
-        epsilon = settled(only(whole, asked), best.scenario.seed)
+        epsilon = settle_owners(ask_only(whole, asked), best.scenario.seed)
         gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     adds = np.where(asked, 1, -1) * (gain - changed_gains)
     rows = zip(names, adds.tolist(), asked.tolist(), strict=True)
-    chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
+    chosen = best.scenario
+    if not asked[able].all():
+        chosen = with_best_money(restrict_owners(chosen, prepared, asked), prepared, budget)
     return chosen, tuple(Joining(*row) for row in rows)
 
 
@@ -98,7 +100,7 @@ def gains_by_change(
     The gain, and (n_owners,) with minus infinity for what was not tried.
     """
     count = len(asked)
-    game = only(whole, asked)
+    game = ask_only(whole, asked)
     tried = whole.owners.epsilon_max > 0
     if count > EACH:
         tried &= ((epsilon > 0) & ~adds_data(game.owners.sizes, epsilon)) | ~asked
@@ -106,23 +108,18 @@ def gains_by_change(
         tried &= ~asked
     gains = np.full(count, -np.inf)
     for i in np.flatnonzero(tried):
-        other = only(whole, asked ^ (np.arange(count) == i))
-        gains[i] = learner_surplus(other, settled(other, seed))
+        other = ask_only(whole, asked ^ (np.arange(count) == i))
+        gains[i] = learner_surplus(other, settle_owners(other, seed))
     return learner_surplus(game, epsilon), gains
 
 
-def only(game: Game, asked: np.ndarray) -> Game:
+def ask_only(game: Game, asked: np.ndarray) -> Game:
     """Let only some owners of a game share."""
     owners = game.owners
     low, high = (np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
     return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
 
 
-def settled(game: Game, seed: int) -> np.ndarray:
+def settle_owners(game: Game, seed: int) -> np.ndarray:
     """Settle the owners of a game."""
     return solve_quickly(game, rng=Streams(seed, "design").rng("owners")).epsilon
-
-
-def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
-    """Let only some owners share, with the money that is best then."""
-    return with_best_money(restricted(scenario, prepared, asked), prepared, budget)

@@ -31,11 +31,11 @@ from scenarios.settling.game import market_game
 from scenarios.studies.asking import (
     Joining,
     adds_data,
-    between,
+    bound_sales,
     choose_owners,
     list_joining,
-    restricted,
-    settled,
+    restrict_owners,
+    settle_owners,
 )
 from scenarios.studies.attitude import Alternative, Attitude, Pick, best_of_kind, judge, pick
 from scenarios.studies.money import POINTS, PRECISION, survey_money, with_best_money
@@ -220,7 +220,7 @@ def choose(
         if one.name not in joining:
             fewer, joining[one.name] = choose_owners(one, prepared, search.budget, worth)
             if fewer is not one.scenario:
-                epsilon = settled(market_game(fewer, *prepared), fewer.seed)
+                epsilon = settle_owners(market_game(fewer, *prepared), fewer.seed)
                 rows.append(judge(one.name, fewer, prepared, epsilon))
         elif picked is None or one.confirmed:
             break
@@ -301,7 +301,8 @@ def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, R
         most = np.minimum(market.epsilon_max, np.maximum(enough, market.epsilon_min))
         if np.array_equal(most, market.epsilon_max):  # bound to sell more
             break
-        chosen = with_best_money(between(run.scenario, market.epsilon_min, most), prepared, budget)
+        chosen = bound_sales(run.scenario, market.epsilon_min, most)
+        chosen = with_best_money(chosen, prepared, budget)
         run = carry_out(chosen, prepared, training=False)
     return run.scenario, run, None if run is first else first
 
@@ -423,5 +424,5 @@ def without_noisiest(
         epsilon = design.equilibrium.epsilon
         asked = (epsilon > 0) & adds_data(prepared.data.sizes, epsilon)
         if asked.any() and not asked.all():
-            return restricted(scenario, prepared, asked)
+            return restrict_owners(scenario, prepared, asked)
     return None

@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+from quick import shared_plans
 from result_folders import without_questions
 
 from scenarios.planning import prepare
@@ -20,6 +21,8 @@ from scenarios.summary.remedies import (
     more_money,
     other_mechanisms,
 )
+
+__all__ = ["shared_plans"]  # a fixture of every test
 
 QUICK = (
     "market.starts=1",
