@@ -1,7 +1,6 @@
 """Runs in half the time: fewer bootstrap resamples, no look at what kind of game it is, no figures, tables read once."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -10,18 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learning.data import ranges
-from learning.errors import InputError
 from learning.progress import Progress, ignore_progress
 from learning.table_file import WrittenTable, read_as_written
-from scenarios import planning
-from scenarios.planning import Prepared
-from scenarios.schema import learning
+from scenarios.planning import Prepared, prepare
 from scenarios.schema.scenario import Scenario
-from scenarios.sweeping import work
-from scenarios.sweeping.cells import planned_on
+from scenarios.sweeping import cells, work
 from scenarios.tables.dataset import MarketData
-from scenarios.tables.paths import table_path
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1" height="1"></svg>'
 OF_PARTS = {
@@ -93,37 +86,19 @@ def quick_module() -> Iterator[None]:
         yield
 
 
-PREPARING = ("scenarios.runner", "scenarios.studies.comparison", "scenarios.studies.design")
-
-
-def preparation_key(scenario: Scenario) -> tuple[Any, ...]:
-    """All that a plan depends on: the scenario, its table, and how quick runs are at the moment."""
-    table: list[tuple[str, int, int]] = []
-    with suppress(InputError, OSError):
-        path = table_path(scenario)
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
-        states = [(str(file), file.stat()) for file in files]
-        table = [(name, state.st_mtime_ns, state.st_size) for name, state in states]
-    places = (place.rpartition(".") for place in QUICK | DESIGNED | COARSE)
-    quick = [str(getattr(import_module(module), name)) for module, _, name in places]
-    return planned_on(scenario), tuple(table), tuple(quick), learning.UNSTATED, ranges.REACH
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_plans(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Scenarios that plan alike share data and plan, as a sweep's cells do, in modules that import this."""
-    real = planning.prepare
+@pytest.fixture(autouse=True)
+def shared_plans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Scenarios of a test that plan alike share data and plan, as a sweep's cells do, in modules that import this."""
 
     def prepare_once(
         scenario: Scenario, data: MarketData | None = None, progress: Progress = ignore_progress
     ) -> Prepared:
         if data is not None:
-            return real(scenario, data, progress)
-        return work.planned(scenario, repr(preparation_key(scenario)))
+            return prepare(scenario, data, progress)
+        return work.planned(scenario, cells.planned_on(scenario) + cells._hash_table(scenario))
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in [*map(import_module, PREPARING), request.module]:
-            if getattr(module, "prepare", None) is real:
-                patch.setattr(module, "prepare", prepare_once)
-        yield
+    for module in (*map(import_module, ("scenarios.runner", "scenarios.studies.comparison")), request.module):
+        if getattr(module, "prepare", None) is prepare:
+            monkeypatch.setattr(module, "prepare", prepare_once)
+    yield
     work.forget()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from commands import lay
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -20,7 +20,7 @@ from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import change_scenario, load
 from scenarios.training import training_task
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 pytestmark = pytest.mark.designed  # runs that are compared with those of fixtures, which are
 
 FEW = ("validation.runs=2", "market.starts=1")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from commands import lay
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from agents.behaviours.best_response import Inertial
@@ -24,7 +24,7 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 SLEEPY = "[[behaviours]]\nkind = 'inertial'\nstays = 0.9\nowners = ['Bob']\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from commands import INSURERS
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -18,7 +18,7 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.training import training_task
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 
 SUMS = ["learning.algorithm=one_step", "learning.mechanism=l2", "data.split=[6000,4000]"]
 CHECKED = ["data.check_rows=3000", "data.public_rows=100", "learner.value=100000.0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from commands import lay
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -15,7 +15,7 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 HALF = "externalities.correlation=0.5"

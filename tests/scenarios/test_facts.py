@@ -3,14 +3,11 @@
 import json
 
 import pytest
-from quick import shared_plans
 
 from scenarios.report.phrases import render_phrase, terminal_lines
 from scenarios.result import to_plain
 from scenarios.runner import run
 from scenarios.schema.loading import load
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 OWN_TEXT = {
     "scenario",

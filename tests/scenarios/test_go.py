@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quick import shared_plans
 from told import differing
 from toys import POLICY_PARAMETERS, LinearLaw
 
@@ -27,8 +26,6 @@ from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import load
 from scenarios.summary.content import mark_privileged
 from scenarios.summary.verdict import chance_above
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 pytestmark = pytest.mark.coarse
 

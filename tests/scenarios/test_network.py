@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from commands import lay
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from agents.networks.files import result_graph
@@ -22,7 +22,7 @@ from scenarios.result import save_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 RIVAL = "learners=[{name='Rival', value=50.0, policy={kind='proportional', budget=200.0}}]"

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from quick import shared_plans
 from told import differing
 
 from learning.errors import InputError
@@ -12,8 +11,6 @@ from scenarios.planning import prepare
 from scenarios.report.page import render
 from scenarios.runner import run
 from scenarios.schema.loading import load
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 pytestmark = pytest.mark.coarse
 

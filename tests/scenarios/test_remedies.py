@@ -3,7 +3,6 @@
 from functools import cache
 
 import pytest
-from quick import shared_plans
 from result_folders import without_questions
 
 from scenarios.planning import prepare
@@ -21,8 +20,6 @@ from scenarios.summary.remedies import (
     more_money,
     other_mechanisms,
 )
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 QUICK = (
     "market.starts=1",

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quick import shared_plans
 from sizes import thinned
 
 from scenarios.planning import prepare
@@ -13,8 +12,6 @@ from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.training import train_at
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 LOANS = SHARED / "lending_club" / "loans_2007_2014.csv.gz"

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 from commands import INSURERS, TRADE
-from quick import shared_plans
 
 from learning.errors import InputError
 from scenarios.command.console import summary_lines
@@ -19,8 +18,6 @@ from scenarios.schema.loading import change_scenario, load
 from scenarios.studies.comparison import Alternative, compare, comparison
 from scenarios.studies.design import design_scenario
 from scenarios.studies.design_part import design_part
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 pytestmark = pytest.mark.coarse
 

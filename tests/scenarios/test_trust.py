@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from planting.bugs import BUGS
-from quick import quick_module, shared_plans
+from quick import quick_module
 from sizes import sized
 
 from learning.audit.auditor import audit_owner
@@ -21,7 +21,7 @@ from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.training import train_at, training_task
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 
 BASE = [
     "trust.aggregation=secure",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
-from quick import quick_module, shared_plans
+from quick import quick_module
 from sizes import sized
 from told import differing
 
@@ -25,7 +25,7 @@ from scenarios.settling.settle import settle
 from scenarios.studies.design import design_scenario
 from scenarios.studies.design_part import design_part
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 
 QUICK = ["market.starts=1"]
 pytestmark = pytest.mark.slow

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from commands import INSURERS
-from quick import quick_module, shared_plans
+from quick import quick_module
 from sizes import sized
 
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 from scenarios.studies.design_part import design_part
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 
 UNION = '[[unions]]\nname = "All"\nmembers = ["owner 1", "owner 2"]\n'
 EDGE = "is on the edge of refusing: it pays 40 for a model forecast to be no better than its own"
