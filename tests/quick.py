@@ -97,8 +97,7 @@ def shared_plans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
             return prepare(scenario, data, progress)
         return work.planned(scenario, cells.planned_on(scenario) + cells._hash_table(scenario))
 
-    for module in (*map(import_module, ("scenarios.runner", "scenarios.studies.comparison")), request.module):
-        if getattr(module, "prepare", None) is prepare:
-            monkeypatch.setattr(module, "prepare", prepare_once)
+    monkeypatch.setattr("scenarios.runner.prepare", prepare_once)
+    monkeypatch.setattr(request.module, "prepare", prepare_once, raising=False)
     yield
     work.forget()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from commands import INSURERS, lay
 from dp_accounting.pld import privacy_loss_distribution as pld
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 from agents.dynamics import draw_arrivals
@@ -30,7 +30,7 @@ from scenarios.studies.comparison import Alternative, compare
 from scenarios.studies.design import each_for_itself
 from scenarios.training import train_at, training_task
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 pytestmark = pytest.mark.designed  # as the fixtures of this module
 
 LIMIT = 6.0  # of what 2.85 and 2.14 a period are sold

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from quick import shared_plans
 
 from scenarios.planning import Prepared, prepare
 from scenarios.report.figures import payoff_figure
@@ -19,8 +18,6 @@ from scenarios.studies.design import not_beyond
 from scenarios.studies.design_part import beyond_part
 from scenarios.summary.market import owners_part, payoff_rows
 from scenarios.summary.worth import past_worth_ahead, past_worth_part, worth_columns
-
-__all__ = ["shared_plans"]  # a fixture of every test
 
 DEAR = 'policy={kind="posted",price=0.3,per="record_epsilon"%s}'
 QUICK = ("market.starts=1", "learning.clip=4.0", "owners.epsilon=[0.01,20.0]")

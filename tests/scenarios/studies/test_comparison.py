@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
-from quick import quick_module, shared_plans
+from quick import quick_module
 from told import differing
 
 import dpmarket as dpm
@@ -25,7 +25,7 @@ from scenarios.settling.settle import settle
 from scenarios.studies.comparison import Aim, Alternative, compare, comparison, read_alternatives
 from scenarios.studies.offers import at_fitness, at_spending, of_kind
 
-__all__ = ["quick_module", "shared_plans"]  # fixtures of every test
+__all__ = ["quick_module"]  # a fixture of every test
 
 NOT_FOR_GRADIENTS = ("user", "procured", "contribution")  # contributions need released sums
 VARIED = [("policy.kind", "marginal"), ("regulation.epsilon_cap", "1.0")]
