@@ -47,7 +47,7 @@ from exchange.terms import (
     parse_message,
 )
 from learning.arrays import Array
-from learning.canonical import encode_canonical, parse_canonical, read_bytes, sha256_digest
+from learning.canonical import parse_canonical, read_bytes
 from learning.data.encoding import Encoder, read_encoder
 from learning.data.rows import describe_neighbours, unit_of_privacy
 from learning.errors import InputError
@@ -165,11 +165,6 @@ class Contract(Form, Signable):
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
         return self.model_dump(exclude=unused)
-
-    @property
-    def unsigned_digest(self) -> str:
-        """SHA-256 of all that is agreed but for the keys."""
-        return sha256_digest(encode_canonical(self.content | {"public_keys": None}))
 
     @property
     def is_signed(self) -> bool:

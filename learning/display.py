@@ -81,6 +81,11 @@ def group_columns(widths: Sequence[int], room: int) -> list[list[int]]:
     return parts
 
 
+def list_names(what: str, names: Sequence[str]) -> str:
+    """Names with what they are; empty where there are none."""
+    return f"{what}: {', '.join(names)}" * bool(names)
+
+
 @contextmanager
 def show_stages() -> Iterator[Progress]:
     """Show the stages of the work in one line on stderr, and wipe it in the end.

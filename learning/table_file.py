@@ -224,7 +224,7 @@ def read_as_written(
             raise InputError(key, rule, f"no column {format_value(name)}", remedy)
     if is_parquet:
         n_rows = table.num_rows
-        cells = {name: _arrow_cells(table.column(name)) for name in header}
+        cells = {name: arrow_cells(table.column(name)) for name in header}
     else:
         n_rows, cells = _csv_cells(content, delimiter, header, key)
     if n_rows == 0 or not header:
@@ -232,7 +232,7 @@ def read_as_written(
         raise InputError(key, "must have rows and columns", found)
     texts = [["" if cell is None else str(cell) for cell in cells[name]] for name in sorted(header)]
     rows = ["\0".join(row).encode() for row in zip(*texts, strict=True)]
-    columns = {name: _column_of_cells(cells[name]) for name in header if name in names}
+    columns = {name: column_of_cells(cells[name]) for name in header if name in names}
     others = [name for name in header if name not in names]
     return WrittenTable(columns, n_rows, delimiter == ";", others, rows)
 
@@ -291,7 +291,7 @@ def read_csv_rows(content: bytes, delimiter: str, key: str) -> Iterator[list[str
         csv.field_size_limit(limit)
 
 
-def _arrow_cells(column: Any) -> list[Any]:
+def arrow_cells(column: Any) -> list[Any]:
     """Cells of an Arrow column as Python values, None where missing."""
     import pyarrow as pa
 
@@ -309,7 +309,7 @@ def _arrow_cells(column: Any) -> list[Any]:
     return cells
 
 
-def _column_of_cells(cells: Sequence[Any]) -> NDArray:
+def column_of_cells(cells: Sequence[Any]) -> NDArray:
     """Column of floats, NaN where missing, if all cells are numbers; else of texts."""
     known = [cell for cell in cells if cell is not None]
     numbers = all(not isinstance(cell, str) and hasattr(cell, "__float__") for cell in known)
@@ -319,15 +319,6 @@ def _column_of_cells(cells: Sequence[Any]) -> NDArray:
     if not any(texts):
         return np.full(len(texts), np.nan)
     return np.array(texts, dtype=object)
-
-
-def column_as_written(column: Any) -> NDArray:
-    """Column of Arrow as `WrittenTable` has it, whatever the other columns hold."""
-    import pyarrow as pa
-
-    if pa.types.is_floating(column.type):  # the same, at once
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
-    return _column_of_cells(_arrow_cells(column))
 
 
 def _is_inexact(cell: Any) -> bool:

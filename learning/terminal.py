@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -54,11 +53,6 @@ def titled(title: str, *lines: str) -> str:
     titles = [title, *[""] * len(lines)]
     said = zip(titles, filter(None, lines), strict=False)
     return "\n".join(f"{head:12} {line}" for head, line in said)
-
-
-def list_names(what: str, names: Sequence[str]) -> str:
-    """Names with what they are; empty where there are none."""
-    return f"{what}: {', '.join(names)}" * bool(names)
 
 
 class Terminal(Console):

@@ -27,7 +27,8 @@ from scenarios.schema.scenario import Scenario
 from scenarios.studies.attitude import Attitude
 from scenarios.studies.comparison import Aim, comparison, read_alternatives
 from scenarios.studies.comparison import compare as compare_alternatives
-from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.design import design_scenario
+from scenarios.studies.design_part import design_part
 from scenarios.studies.need import find_need, make_target, need_part
 
 

@@ -9,6 +9,7 @@ import re
 import sys
 import tomllib
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,21 @@ def fresh(folder: Path) -> dict[str, Any]:
     (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows()]) + "\n")
     (folder / "s.toml").write_text(SCENARIO.format(table="t.csv"))
     return tomllib.loads(SCENARIO.format(table="t.csv"))
+
+
+def break_line(line: Sequence[str], at: int, how: str, word: str) -> list[str]:
+    """Put, swap or drop a word of a command line, or add an override; ``none`` leaves it as it is."""
+    broken = list(line)
+    match how:
+        case "put":
+            broken.insert(at, word)
+        case "swap":
+            broken[at] = word
+        case "drop":
+            del broken[at]
+        case "option":
+            broken += ["--set", word]
+    return broken
 
 
 def examples(what: str) -> settings:

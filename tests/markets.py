@@ -15,10 +15,26 @@ from market.game.owners import Owners
 from market.policies.base import Policy
 from market.policies.contributions import Marginal
 
+LAW = LinearLaw(1.0, 0.1, 0.004)
+
 
 def market(cost, policy, n, *, low=0.0, high=20.0, forecast=None, value=0.0, sizes=1.0, **more):
     people = Owners(tuple(f"owner {i}" for i in range(n)), sizes, low, high, cost, **more)
     return Game(people, policy, forecast, value)
+
+
+def linear_market(policy, **more):
+    """Three owners under `LAW`."""
+    return market(
+        Quadratic([0.5, 1.0, 3.0]),
+        policy,
+        3,
+        low=0.01,
+        high=10.0,
+        forecast=LAW,
+        value=300.0,
+        **more,
+    )
 
 
 def rng(seed=0):

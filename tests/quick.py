@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from learning.progress import Progress, ignore_progress
 from learning.table_file import WrittenTable, read_as_written
+from scenarios.planning import Prepared, prepare
+from scenarios.schema.scenario import Scenario
+from scenarios.sweeping import cells, work
+from scenarios.tables.dataset import MarketData
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1" height="1"></svg>'
 OF_PARTS = {
@@ -38,6 +43,7 @@ QUICK = {
     ),
     "scenarios.summary.market.DIAGNOSED": 0,
     "scenarios.studies.design.PRECISION": 1e-2,
+    "scenarios.studies.money.PRECISION": 1e-2,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
     "learning.forecast.calibrated_planner.TRUTHS": 24,
@@ -78,3 +84,20 @@ def quick_module() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         quickly(patch.setattr, designed=True)
         yield
+
+
+@pytest.fixture(autouse=True)
+def shared_plans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Scenarios of a test that plan alike share data and plan, as a sweep's cells do, in modules that import this."""
+
+    def prepare_once(
+        scenario: Scenario, data: MarketData | None = None, progress: Progress = ignore_progress
+    ) -> Prepared:
+        if data is not None:
+            return prepare(scenario, data, progress)
+        return work.planned(scenario, cells.planned_on(scenario) + cells._hash_table(scenario))
+
+    monkeypatch.setattr("scenarios.runner.prepare", prepare_once)
+    monkeypatch.setattr(request.module, "prepare", prepare_once, raising=False)
+    yield
+    work.forget()

@@ -1,6 +1,23 @@
 """What the reference tells of the fields of a file, held against a file as it is made."""
 
-from scenarios.reference.results import field_places, result_fields
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scenarios.reference.results import result_fields
+
+
+def field_places(
+    content: Mapping[str, Any], said: Mapping[str, str], place: str = ""
+) -> Iterator[str]:
+    """Yield the fields of a file, down to those of which something is said."""
+    for name, value in content.items():
+        here = f"{place}.{name}".lstrip(".")
+        listed = isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], dict)
+        for inner in value if listed else [value]:
+            if here in said or not isinstance(inner, dict):
+                yield here
+            else:
+                yield from field_places(inner, said, f"{here}[]" if listed else here)
 
 
 def differing(file, content):

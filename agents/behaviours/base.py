@@ -21,7 +21,7 @@ import numpy as np
 from learning.declaration import Declaration
 from learning.training.conduct import HONEST, Conduct
 from market.game.deviations import Deviations
-from market.game.search import in_blocks
+from market.game.grids import in_blocks
 
 Memory = dict[str, np.ndarray]  # a row of each array for each owner
 

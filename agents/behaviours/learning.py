@@ -12,7 +12,7 @@ from agents.behaviours.base import Behaviour, Memory, Seen, expected_surplus, ow
 from learning.declaration import Count, TwoOrMore
 from market.equilibrium.quantal import draw_options, even_grid
 from market.game.deviations import Deviations
-from market.game.search import in_blocks
+from market.game.grids import in_blocks
 
 POINTS = 41  # of an interval, for the range of surplus
 TRIFLE = 1e-6  # a part of that range, below which no one looks for another budget

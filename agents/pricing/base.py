@@ -192,7 +192,7 @@ def learn_price(
     -------
     Learned
 
-    The best price is 2 here, as `market.analysis.design` finds, which knows the costs.
+    The best price is 2 here, as `market.analysis.policy_search` finds, which knows the costs.
 
     >>> from agents.model import DataMarket
     >>> from agents.pricing.searches import GoldenSection

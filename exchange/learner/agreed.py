@@ -174,7 +174,7 @@ def sign_contract(made: Contract, key: PartyKey | None, owners: Mapping[str, str
         raise InputError("--owner-key", rule, found, "Use --owner-key NAME=FILE.pub.")
     public = {
         "learner": key.public,
-        "opening": public_opening(derive_opening(made.unsigned_digest, key)),
+        "opening": public_opening(derive_opening(made, key)),
         "owners": {name: owners[name] for name in names},
     }
     keyed = Contract.model_validate(made.content | {"public_keys": public})

@@ -41,7 +41,7 @@ from exchange.messages import (
 from exchange.owner.answers import follow_head, ledger_purpose
 from exchange.sealing import ORDER, SUITE, bind_answer
 from exchange.signing import PartyKey
-from learning.canonical import read_bytes
+from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
 
 
@@ -106,14 +106,10 @@ class Opened:
     unreadable: list[UnreadableFile]
 
 
-def derive_opening(unsigned_digest: str, key: PartyKey) -> str:
-    """Derive the learner's secret key for one exchange, 64 hexadecimal digits.
-
-    Parameters
-    ----------
-    unsigned_digest: `Contract.unsigned_digest`.
-    """
-    return key.derive(b"open " + unsigned_digest.encode()).hex()
+def derive_opening(contract: Contract, key: PartyKey) -> str:
+    """Derive the learner's secret key for one exchange, 64 digits, from all agreed but the keys."""
+    unsigned = sha256_digest(encode_canonical(contract.content | {"public_keys": None}))
+    return key.derive(b"open " + unsigned.encode()).hex()
 
 
 def public_opening(opening: str) -> str:
@@ -144,7 +140,7 @@ def find_opening(
     opening = None if closing is None else closing.opening
     if key is not None:
         contract.check_key(key, None)
-        opening = derive_opening(contract.unsigned_digest, key)
+        opening = derive_opening(contract, key)
     if opening is None:
         rule = "must be the learner's key: until the closing, only it opens the answers"
         raise InputError("--key", rule, "none")

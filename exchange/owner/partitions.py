@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from learning.errors import InputError
 from learning.partitions import Partition, Partitions, open_partitions
 from learning.phrases import format_value
 from learning.progress import Progress, count_progress, ignore_progress
-from learning.table_file import column_as_written
+from learning.table_file import arrow_cells, column_of_cells
 from learning.threads import one_blas_thread
 from learning.workers import Workers, keep_workers, share_out
 
@@ -126,6 +127,15 @@ def _read_persons(column: str, part: Partition) -> list[RowLabels]:
         label_persons(column_as_written(batch.column(0)))
         for _, batch in part.read_batches([column])
     ]
+
+
+def column_as_written(column: Any) -> NDArray:
+    """Column of Arrow as a table file has it, whatever the other columns hold."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type):  # the same, at once
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
+    return column_of_cells(arrow_cells(column))
 
 
 def _number_names(labels: RowLabels, known: dict[str, int]) -> NDArray[np.integer]:

@@ -21,6 +21,7 @@ class FeatureKind:
     degree : degree of the polynomial on each piece; 0 for bins.
     products : whether products of two columns are added, those that public rows call for.
     components : number of principal components that all is reduced to; None for no reduction.
+    encoding : "onehot" or "integer" (the papers' coding of categories).
     """
 
     says: str
@@ -28,6 +29,7 @@ class FeatureKind:
     degree: int = 0
     products: bool = False
     components: int | None = None
+    encoding: str = "onehot"
 
 
 KINDS: Mapping[str, FeatureKind] = {

@@ -24,7 +24,7 @@ from learning.data.encoding import (
 )
 from learning.data.expanding import choose_pairs, fit_knots, list_pairs
 from learning.data.expansion import Expansion, count_columns
-from learning.data.feature_kinds import MOST_PRODUCTS, FeatureKind
+from learning.data.feature_kinds import KINDS, LINEAR, MOST_PRODUCTS, FeatureKind
 from learning.data.ranges import OUTERMOST, public_range
 from learning.data.rows import Rows
 from learning.errors import InputError
@@ -43,10 +43,9 @@ def fit_encoder(
     features: Sequence[str],
     public: Rows,
     bounds: Bounds,
-    encoding: str = "onehot",
     components: int | None = None,
     labels: bool = False,
-    kind: FeatureKind | None = None,
+    kind: FeatureKind = KINDS[LINEAR],
 ) -> Encoder:
     """Fit the encoding to the public rows and the stated bounds alone.
 
@@ -62,7 +61,6 @@ def fit_encoder(
     features : names of the columns that become features.
     public : row numbers of the public sample; may be empty when ``bounds`` covers every column.
     bounds : name -> (low, high), public ranges; default: the range of the public rows.
-    encoding : "onehot" or "integer" (the papers' coding of categories).
     components : number of principal components, fitted on the standardised public rows; None for
         as many as ``kind`` has at most.
     labels : whether the target is a label, -1 or +1, used as it is.
@@ -75,8 +73,8 @@ def fit_encoder(
         show one label only.
     """
     stated = components is not None
-    if kind is not None and not stated:
-        components = kind.components
+    if stated:
+        kind = replace(kind, components=components)
     numeric = [name for name in features if columns[name].dtype != object]
     text = [name for name in features if columns[name].dtype == object]
     _check_categories_shown(text, public)
@@ -88,30 +86,49 @@ def fit_encoder(
     )
     ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
     numbers = _fit_numbers(columns, ranges, public)
+    raw, encoder = _fit_columns(numbers, goal, columns, public, numeric + text, kind)
+    if kind.pieces or kind.products:
+        encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
+        raw, _ = encoder.make_columns(columns, public)
+    if kind.components is not None:
+        if stated or not raw.size:
+            _check_components(raw, kind.components)
+        raw, _ = encoder.make_columns(columns, public)
+        encoder = replace(encoder, components=_fit_components(raw, kind.components))
+    return _centre(encoder, columns, public)
+
+
+def _fit_columns(
+    numbers: Numbers,
+    goal: Target,
+    columns: Columns,
+    public: Rows,
+    names: Sequence[str],
+    kind: FeatureKind,
+) -> tuple[Array, Encoder]:
+    """Fit the categories of the texts among some columns; leave out columns that add nothing.
+
+    Returns
+    -------
+    All coded columns of the public rows, (n, d), and the encoder of those that are left.
+    """
+    text = [name for name in names if columns[name].dtype == object]
+    texts = stack_texts(columns, text, public)
     shown = np.empty((len(public), len(numbers.names)))
     numbers.encode(columns, public, shown)
-    texts = stack_texts(columns, text, public)
 
     def code_categories(least: int) -> tuple[Array, Encoder]:
-        categories = fit_categories(text, texts, encoding, least)
+        categories = fit_categories(text, texts, kind.encoding, least)
         coded = np.column_stack([shown, categories.encode(columns, public)])
         whole = Encoder(numbers, categories, goal, ())
-        return coded, _leave_out_columns(whole, coded, numeric + text)
+        return coded, _leave_out_columns(whole, coded, names)
 
     raw, encoder = code_categories(fewest_rows(len(public)))
     most = len(public) // ROWS_PER_PARAMETER
-    if components is None and encoder.n_parameters > most and encoding == "onehot":
+    if kind.components is None and encoder.n_parameters > most and kind.encoding == "onehot":
         room = most - len(encoder.numbers.names) - 1
         raw, encoder = code_categories(fewest_that_fit(texts, room))
-    if kind is not None and (kind.pieces or kind.products):
-        encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
-        raw, _ = encoder.make_columns(columns, public)
-    if components is not None:
-        if stated or not raw.size:
-            _check_components(raw, components)
-        raw, _ = encoder.make_columns(columns, public)
-        encoder = replace(encoder, components=_fit_components(raw, components))
-    return _centre(encoder, columns, public)
+    return raw, encoder
 
 
 def _check_categories_shown(text: Sequence[str], public: Rows) -> None:

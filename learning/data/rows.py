@@ -42,10 +42,6 @@ class RowLabels:
         """Label rows by codes (n_rows,): code k takes the label of row k here, -1 of the last."""
         return RowLabels(self.names, self.of_row[codes])
 
-    def texts(self, rows: Rows) -> NDArray:
-        """Texts of some rows."""
-        return np.array(self.names, dtype=object)[self.of_row[rows]]
-
 
 def describe_neighbours(rows_per_person: int) -> str:
     """Describe neighbouring data sets of an owner with a cap on a person's rows.

@@ -74,14 +74,8 @@ class Loss(Slopes, Declaration):
     """
 
     where: ClassVar[str] = "learning"
-    name: ClassVar[str] = ""
-    labels: ClassVar[bool] = True
-    linear: ClassVar[bool] = True
-    quadratic: ClassVar[bool] = False
-    steepest: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 1.0
     certified: ClassVar[bool] = True
-    clips_gradients: ClassVar[bool] = False
     kinked: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     measure: ClassVar[str] = ""

@@ -33,7 +33,6 @@ from learning.arrays import Array
 TRIED = np.concatenate([[0.0], np.geomspace(1e-3, 500.0, 1000)])  # e at which a profile is read
 EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
 EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
-EVERY_LEARNER = "anyone who sees all answers to all learners"
 REPLACE = "replace one record"
 Feared = Literal["learner", "owners", "colluders"]
 ONLOOKERS: dict[Feared, str] = {

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.privacy.claims import EVERY_LEARNER, REPLACE, Claim, bound_belief
+from learning.privacy.claims import REPLACE, Claim, bound_belief
 from learning.privacy.ledger import Account, Budget, BudgetExceeded, Key, Ledger, visible_name
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.promises import weakest_claims
 
 Composition = Literal["sequential", "fresh"]
 Saving = Literal["none", "even"]
+EVERY_LEARNER = "anyone who sees all answers to all learners"
 ROUNDING = 1e-9  # part of a limit that sums may exceed it by
 SPENT = 1e-9  # smallest remaining budget that is sold
 

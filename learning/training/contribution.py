@@ -164,14 +164,9 @@ def estimate_contributions(
     gains = rows.gains(sums.solve_sets(members), own)
     alike = sums.alike()
     expected = worth_of(alike.solve_sets(members), own, rows.fitness)
-
-    def worth_again(basis: ReleasedSums) -> Array:
-        noisy = sums.redraw(mechanism, basis, rng=rng)
-        return worth_of(noisy.solve_sets(members), own, rows.fitness)
-
     count = min(redraws, max(LEAST_REDRAWS, MOST_SOLVED // len(members)))
-    drawn = [(worth_again(sums), worth_again(alike)) for _ in range(count)]
-    again, again_alike = np.moveaxis(np.array(drawn), 1, 0)
+    draws = [redraw_worths(sums, alike, mechanism, rows, members, rng=rng) for _ in range(count)]
+    again, again_alike = np.moveaxis(np.array(draws), 1, 0)
     lost = expected - again_alike.mean(axis=0)
 
     def weigh(weights: Array, sampling: Array) -> Estimate:
@@ -197,6 +192,22 @@ def estimate_contributions(
         lead.mean(axis=1),
         np.hypot(standard_error(lead), np.hypot(shapley.noise_error, sampling)),
     )
+
+
+def redraw_worths(
+    sums: ReleasedSums,
+    alike: ReleasedSums,
+    mechanism: Mechanism,
+    rows: CheckRows,
+    members: Array,
+    *,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Worths of sets (c, N) under noise drawn anew around the sums, and around those alike."""
+    own = sums.coordinates.centre
+    noisy = (sums.redraw(mechanism, basis, rng=rng) for basis in (sums, alike))
+    first, second = (worth_of(one.solve_sets(members), own, rows.fitness) for one in noisy)
+    return first, second
 
 
 def standard_error(by_row: Array) -> Array:

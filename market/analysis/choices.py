@@ -11,7 +11,8 @@ import numpy as np
 from market.columns import Array, Pair
 from market.game.deviations import Deviations, in_threads
 from market.game.game import Game
-from market.game.search import log_grid, root_uphill
+from market.game.grids import log_grid
+from market.game.search import root_uphill
 
 # Relative width at which a maximum is found.
 NEAR = 1e-8

@@ -13,7 +13,8 @@ from market.columns import Array
 from market.equilibrium.starts import log_interval
 from market.game.deviations import Deviations
 from market.game.game import CERTIFIED, Game, sums_over_others
-from market.game.search import DECADES, ROUNDING
+from market.game.grids import DECADES
+from market.game.search import ROUNDING
 
 # Members up to whom budget is also moved from one to another.
 PAIRED = 6

@@ -18,8 +18,9 @@ from market.columns import Array, Pair
 from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
 from market.game.deviations import Deviations
+from market.game.grids import DECADES
 from market.game.owners import Owners
-from market.game.search import DECADES, ROUNDING, root_uphill
+from market.game.search import ROUNDING, root_uphill
 
 # Random allocations of each owner before the pattern search, and starts from the best of them.
 POINTS = 256

@@ -12,16 +12,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from market.columns import Array, Pair, take_owners, transpose_rows, with_fields
+from market.game.certificate import highest_point
 from market.game.forecast import ForecastView
+from market.game.grids import DECADES, Rows
 from market.game.owners import Owners
 from market.game.search import (
-    DECADES,
     EXACT,
     ROUNDING,
     TRIFLE,
-    Rows,
     climb_to_maxima,
-    highest_point,
     local_maxima,
     smallest_maximiser,
 )

@@ -12,8 +12,9 @@ import numpy as np
 from market.columns import Array, Pair, check_lengths, check_methods, check_shape, transpose_rows
 from market.game.deviations import Deviations, Found, in_threads
 from market.game.forecast import ForecastView, NoForecast
+from market.game.grids import in_blocks
 from market.game.owners import Owners
-from market.game.search import in_blocks, smallest_maximiser
+from market.game.search import smallest_maximiser
 
 # Largest relative regret of an equilibrium: an error of a part in 10^4 of an epsilon.
 CERTIFIED = 1e-8
@@ -83,7 +84,7 @@ class Game:
             object.__setattr__(self, "forecast", NoForecast())
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
-        # A game without a policy waits for one, as in `market.analysis.design`.
+        # A game without a policy waits for one, as in `market.analysis.policy_search`.
         if self.policy is not None:
             check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")

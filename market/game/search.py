@@ -1,136 +1,32 @@
-"""Two independent global searches over many intervals at once: the solver's and the certificate's.
+"""The solver's global search: local maxima of many intervals at once, refined by their slopes."""
 
-Both take intervals low, high (n,), one row per owner, and ``some(rows)``, the value and slope of
-some rows as vectorised functions of candidates, (k, m) -> (k, m), so that finished rows are not
-computed again. Slopes are only evaluated at positive candidates. Neither search assumes that a
-row is concave, or continuous at 0. Rows are stored column by column, which NumPy reduces quickly.
-"""
-
-from collections.abc import Callable
 from math import isfinite
 
 import numpy as np
 
 from market.columns import Array, Pair, transpose_rows
+from market.game.grids import (
+    DECADES,
+    Rows,
+    Some,
+    enough_points,
+    in_blocks,
+    local_peaks,
+    log_grid,
+    refine_grid,
+    row_entries,
+)
 
-Rows = Callable[[Array], Array]
-Some = Callable[[Array], tuple[Rows, Rows]]
-
-# Grid points in a factor of ten, where an interval is so short that this suffices.
-PER_DECADE = 10
-# An interval that starts at 0 is searched down to 10^-9 of its upper end, and at 0 itself.
-DECADES = 9
-# Candidates evaluated in one block, so that they stay in the cache.
-BLOCK = 2**17
-# Relative distance of the certificate's points on both sides of a claimed maximum.
-AROUND = 1e-3
 # A gain below this part of the money at stake is none.
 TRIFLE = 1e-10
-# A peak is searched where this many times its parabola's rise would exceed the claim.
-DOUBT = 4.0
 # Relative width at which a maximum is found, and that of the first maxima of a large market.
 EXACT = 1e-13
 ROUGH = 1e-2
-# Points of the certificate's grid of equal ratios, and about as many of equal steps.
-CERTIFYING = 34
-# Ratio by which a zoom extends on both sides of a maximum: two steps of a fine grid.
-REACH = 1.35
-GOLDEN = (np.sqrt(5) - 1) / 2
-# Times that the certificate shrinks the bracket of a peak.
-SHRINKS = 26
-# Up to this many peaks are cut into equal sections at once, in fewer and larger evaluations.
-FEW_ROWS = 64
-SECTIONS = 24
 # Relative first step of a climb, and its steps at most; a warm start takes three or four.
 NUDGE = 1e-5
 SECANTS = 16
 # Payoffs closer than this, relative, are the same payoff.
 ROUNDING = 8 * np.finfo(float).eps
-
-
-def log_grid(low: Array, high: Array, points: int, *, shift: float = 0.0) -> Array:
-    """Candidates in equal ratios (n, points) with both ends; 0 is a point of its own.
-
-    ``shift`` moves the inner points by that part of a step.
-    """
-    start = np.where(low > 0, low, high * 10.0**-DECADES)
-    ratio = np.divide(high, start, out=np.ones_like(high), where=start > 0)
-    # One point fewer on the logarithmic part where 0 takes the first.
-    offset = np.where(low > 0, 0, 1)[:, None]
-    offset = offset[:1] if (offset == offset[0]).all() else offset
-    steps = np.maximum(np.arange(points)[None, :] - offset + shift, 0) / (points - 1 - offset)
-    grid = np.exp(steps.T * np.log(ratio))
-    grid *= start
-    grid[0] = low
-    grid[-1] = high
-    return grid.T
-
-
-def enough_points(low: Array, high: Array, points: int) -> int:
-    """Points of a grid: ``points``, or down to a third where every interval is short."""
-    ratio = np.divide(high, low, out=np.full_like(high, 10.0**DECADES), where=low > 0)
-    needed = int(np.ceil(PER_DECADE * np.log10(np.where(high <= low, 1.0, ratio).max()))) + 1
-    return int(np.clip(needed, points // 3, points))
-
-
-def in_blocks(function: Rows, candidates: Array) -> Array:
-    """Evaluate ``function(candidates)`` a few columns at a time."""
-    width = max(1, BLOCK // len(candidates))
-    blocks = range(0, candidates.shape[1], width)
-    return np.concatenate([function(candidates[:, at : at + width]) for at in blocks], axis=1)
-
-
-def local_peaks(heights: Array, count: int) -> Array:
-    """Columns of the ``count`` highest local maxima of each row, best first.
-
-    There are fewer if no row has as many; a row with fewer repeats its first.
-    """
-    heights = transpose_rows(heights)
-    rises = heights[1:] > heights[:-1]
-    is_peak = np.ones(heights.shape, dtype=bool)
-    is_peak[1:] = rises
-    is_peak[:-1] &= ~rises
-    peaks = is_peak.sum(axis=0, dtype=np.uint16)
-    found = np.repeat(heights.argmax(axis=0)[None], max(1, min(count, int(peaks.max()))), axis=0)
-    for k in range(1, len(found)):
-        rows = np.flatnonzero(peaks > k)
-        is_peak[found[k - 1, rows], rows] = False
-        found[k, rows] = np.where(is_peak[:, rows], heights[:, rows], -np.inf).argmax(axis=0)
-    return found.T
-
-
-def _row_entry(rows: Array, at: Array) -> Array:
-    """Entry of each row (n, m) at its column (n,)."""
-    taken: Array = rows[np.arange(len(rows)), at]
-    return taken
-
-
-def _row_entries(rows: Array, at: Array) -> Array:
-    """Entries of each row (n, m) at its columns (n, c)."""
-    taken: Array = rows[np.arange(len(rows))[:, None], at]
-    return taken
-
-
-def refine_grid(value: Rows, grid: Array, heights: Array, peaks: int, zoom: int) -> Pair:
-    """Add ``zoom`` points around each of a row's ``peaks`` highest local maxima to a grid (n, m).
-
-    Where the best number of rounds changes with epsilon, a payoff is the maximum of many arcs, a
-    few percent wide each, with several peaks between neighbouring points of a grid.
-    """
-    at = local_peaks(heights, peaks)
-    added = []
-    for peak in range(peaks):
-        centre = _row_entry(grid, at[:, peak if peak < at.shape[1] else 0])[:, None]
-        left = np.maximum(centre / REACH, grid[:, :1])
-        right = np.minimum(centre * REACH, grid[:, -1:])
-        # Another part of a step for each peak, so that no point comes twice.
-        parts = (np.arange(zoom) + (peak + 1) / (peaks + 1)) / zoom
-        added.append(left + parts * (right - left))
-    more = np.hstack(added)
-    whole = np.hstack([grid, more])
-    order = np.argsort(whole, axis=1, kind="stable")
-    tops = np.hstack([heights, in_blocks(value, more)])
-    return _row_entries(whole, order), _row_entries(tops, order)
 
 
 def root_uphill(
@@ -228,7 +124,7 @@ def local_maxima(
 
     Parameters
     ----------
-    some : see above
+    some : values and slopes (`market.game.grids`)
     low, high : (n,)
     points, peaks : int, grid points per row, and the number of its local maxima that are refined
     zoom : int, points added around each of these first (`refine_grid`)
@@ -245,8 +141,8 @@ def local_maxima(
     if zoom:
         grid, heights = refine_grid(value, grid, heights, peaks, zoom)
     at = local_peaks(heights, peaks)
-    place = _row_entries(grid, at)
-    height = _row_entries(heights, at)
+    place = row_entries(grid, at)
+    height = row_entries(heights, at)
     if exact == ROUGH:
         place *= _vertex_ratio(grid, heights, at)
     for peak in range(at.shape[1]):
@@ -297,7 +193,7 @@ def _refine_peaks(
 def _vertex_ratio(grid: Array, heights: Array, at: Array) -> Array:
     """Ratio (n, c) from peaks of a grid of equal ratios to the vertices of their parabolas."""
     inner = np.clip(at, 1, grid.shape[1] - 2)
-    left, top, right = (_row_entries(heights, inner + shift) for shift in (-1, 0, 1))
+    left, top, right = (row_entries(heights, inner + shift) for shift in (-1, 0, 1))
     # A step that is not finite, and an end of the interval, stay.
     with np.errstate(all="ignore"):
         steps = np.clip((left - right) / (left - 2 * top + right) / 2, -0.5, 0.5)
@@ -377,139 +273,3 @@ def smallest_maximiser(places: Array, heights: Array) -> Array:
     heights = transpose_rows(heights)
     best = heights.max(axis=0)
     return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=0)
-
-
-def highest_point(
-    some: Some,
-    low: Array,
-    high: Array,
-    claim: Pair,
-    trifle: Array,
-    *,
-    points: int = CERTIFYING,
-    peaks: int = 2,
-    zoom: int = 0,
-) -> Pair:
-    """Place and value of each row's highest point, (n,) each, found without slopes.
-
-    It shares no grid and no slope with `local_maxima`, so that it can certify what that found;
-    `refine_grid` alone serves both. The ``claim``, places and values (n,) said to be highest, is
-    searched closely as well. Other peaks are searched by golden section where a parabola through
-    the points around them comes near exceeding it by more than a ``trifle`` (n,); with ``zoom``
-    points more around each, all of them are.
-    """
-    same = (low == low[0]).all() and (high == high[0]).all()
-    ends = (low[:1], high[:1]) if same else (low, high)
-    grid = grid_with_claim(certifying_grid(*ends, points), claim[0], low, high)
-    value = some(np.arange(len(low)))[0]
-    heights = in_blocks(value, grid)
-    if zoom:
-        grid, heights = refine_grid(value, grid, heights, peaks, zoom)
-    at = local_peaks(heights, peaks)
-    top = _row_entry(heights, at[:, 0])
-    place = np.where(top > claim[1], _row_entry(grid, at[:, 0]), claim[0])
-    best = np.maximum(top, claim[1])
-    for peak in range(at.shape[1]):
-        rows = np.flatnonzero(at[:, peak] != at[:, 0]) if peak else np.arange(len(low))
-        if not zoom:
-            bound = _peak_bound(grid, heights, rows, at[rows, peak])
-            rows = rows[~(bound <= (claim[1] + trifle)[rows])]
-        if rows.size:
-            column = at[rows, peak]
-            left = grid[rows, np.maximum(column - 1, 0)][:, None]
-            right = grid[rows, np.minimum(column + 1, grid.shape[1] - 1)][:, None]
-            section = golden_section if rows.size > FEW_ROWS else equal_sections
-            found, height = section(some(rows)[0], left, right)
-            place[rows] = np.where(height > best[rows], found, place[rows])
-            best[rows] = np.maximum(height, best[rows])
-    return place, best
-
-
-def certifying_grid(low: Array, high: Array, points: int = CERTIFYING) -> Array:
-    """Points of equal ratios and of equal steps, in order: (m, n), a row for each point."""
-    points = enough_points(low, high, points)
-    ratios = log_grid(low, high, points, shift=0.37)
-    steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
-    return transpose_rows(np.sort(np.ascontiguousarray(np.hstack([ratios, steps])), axis=1))
-
-
-def grid_with_claim(grid: Array, place: Array, low: Array, high: Array) -> Array:
-    """Add three points around each place (n,), in one gap of the grid (m, n or 1): (n, m + 3).
-
-    They are inside the interval and off its ends.
-    """
-    start = np.where(low > 0, low, high * 10.0**-DECADES)
-    centre = np.clip(place, start * (1 + 2 * AROUND), np.maximum(high * (1 - 2 * AROUND), start))
-    points = len(grid)
-    rows = np.arange(len(place))
-    before = np.clip((grid <= centre).sum(axis=0, dtype=np.uint16).astype(np.intp), 1, points - 1)
-    columns = rows if grid.shape[1] > 1 else 0
-    left, right = (grid[before + side, columns] for side in (-1, 0))
-    made = np.empty((points + 3, len(place)))
-    made[:points] = grid
-    np.copyto(made[3:], grid, where=np.arange(points)[:, None] >= before)
-    made[before, rows] = np.maximum(centre * (1 - AROUND), (left + centre) / 2)
-    made[before + 1, rows] = centre
-    made[before + 2, rows] = np.minimum(centre * (1 + AROUND), (right + centre) / 2)
-    return made.T
-
-
-def _peak_bound(grid: Array, heights: Array, rows: Array, column: Array) -> Array:
-    """Bound on the peaks in columns (k,) of some rows (k,) between grid points; nan: unknown.
-
-    It is `DOUBT` times the rise of a parabola through the peak and its neighbours, or at an end
-    of the interval through the three points there.
-    """
-    middle = np.clip(column, 1, grid.shape[1] - 2)
-    left, top, right = (grid[rows, middle + shift] for shift in (-1, 0, 1))
-    f_left, f_top, f_right = (heights[rows, middle + shift] for shift in (-1, 0, 1))
-    # Points that coincide give no parabola.
-    with np.errstate(all="ignore"):
-        before = (f_top - f_left) / (top - left)
-        after = (f_right - f_top) / (right - top)
-        # Half of minus the curvature, and the slope at the middle point and at the peak.
-        bend = (before - after) / (right - left)
-        slope = before - bend * (top - left)
-        slope = slope - 2 * bend * (grid[rows, column] - top)
-        outward = (column != middle) & ~np.where(column == 0, slope > 0, slope < 0)
-        rise = np.where(outward & np.isfinite(slope), 0.0, slope**2 / (4 * bend))
-        return heights[rows, column] + np.where(rise >= 0, DOUBT * rise, np.nan)
-
-
-def golden_section(value: Rows, left: Array, right: Array) -> Pair:
-    """Shrink brackets (n, 1) `SHRINKS` times; their middle, and the highest value met, (n,)."""
-    inner = right - GOLDEN * (right - left)
-    outer = left + GOLDEN * (right - left)
-    f_inner = value(inner)
-    f_outer = value(outer)
-    best = np.maximum(f_inner, f_outer)
-    for _ in range(SHRINKS):
-        go_left = f_inner >= f_outer
-        right = np.where(go_left, outer, right)
-        left = np.where(go_left, left, inner)
-        fresh = np.where(go_left, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
-        f_fresh = value(fresh)
-        best = np.maximum(best, f_fresh)
-        kept = np.where(go_left, inner, outer)
-        f_kept = np.where(go_left, f_inner, f_outer)
-        inner = np.where(go_left, fresh, kept)
-        outer = np.where(go_left, kept, fresh)
-        f_inner = np.where(go_left, f_fresh, f_kept)
-        f_outer = np.where(go_left, f_kept, f_fresh)
-    return ((left + right) / 2)[:, 0], best[:, 0]
-
-
-def equal_sections(value: Rows, left: Array, right: Array) -> Pair:
-    """Shrink brackets to the width of `golden_section`, cut into `SECTIONS` parts at a time."""
-    parts = np.linspace(0, 1, SECTIONS + 1)[None, 1:-1]
-    best = np.full(len(left), -np.inf)
-    for _ in range(int(np.ceil(SHRINKS * np.log(GOLDEN) / np.log(2 / SECTIONS)))):
-        at = left + parts * (right - left)
-        heights = value(at)
-        top = heights.argmax(axis=1)
-        step = (right - left) / SECTIONS
-        best = np.maximum(best, _row_entry(heights, top))
-        middle = _row_entry(at, top)[:, None]
-        left = middle - step
-        right = middle + step
-    return ((left + right) / 2)[:, 0], best

@@ -12,8 +12,8 @@ from market.columns import Array, Pair
 from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.game import Game
+from market.game.grids import BLOCK
 from market.game.owners import Owners
-from market.game.search import BLOCK
 from market.policies.base import ProfilePolicy
 
 

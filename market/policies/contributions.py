@@ -18,7 +18,7 @@ from market.columns import Array, Pair, column
 from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.game import Game
-from market.game.search import BLOCK
+from market.game.grids import BLOCK
 from market.policies.base import Policy, ProfilePolicy
 
 Quantity = Callable[[Deviations, Array], Array]

@@ -18,6 +18,7 @@ from learning.arrays import Array
 from learning.data.division import Rows
 from learning.data.encoded import feature_bound
 from learning.data.encoding import Columns, Components, Encoder
+from learning.data.feature_kinds import KINDS, LINEAR
 from learning.data.fitting import fit_encoder
 from learning.randomness import Streams
 from reproduction.item import NotPossible
@@ -291,9 +292,9 @@ def encode_table(name: str, recipe: Recipe, cells: Cells, stand_in: bool) -> Tab
         features=[feature for feature in recipe.features if feature in cells.columns],
         public=cells.public,
         bounds={},
-        encoding=recipe.encoding,
         components=recipe.components,
         labels=recipe.labels,
+        kind=replace(KINDS[LINEAR], encoding=recipe.encoding),
     )
     if recipe.standardised:
         encoder = _standardise(encoder, cells)

@@ -13,9 +13,9 @@ from textwrap import indent
 from learning.audit.auditor import CONFIDENCE
 from learning.audit.checks import detectable_noise
 from learning.audit.verdicts import Check
-from learning.display import PlainTable
+from learning.display import PlainTable, list_names
 from learning.errors import InputError
-from learning.terminal import Terminal, list_names
+from learning.terminal import Terminal
 from scenarios.output.places import check_file
 from scenarios.output.unfinished import put_file
 from scenarios.report.phrases import render_phrase

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from learning.display import PlainTable
+from learning.display import PlainTable, list_names
 from learning.phrases import escape_control
-from learning.terminal import Terminal, list_names
+from learning.terminal import Terminal
 from scenarios.duration import expected_seconds
 from scenarios.features.behaviours import kind_by_owner
 from scenarios.report.phrases import render_phrase

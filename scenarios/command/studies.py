@@ -9,14 +9,7 @@ from pathlib import Path
 from learning.display import show_stages
 from learning.errors import InputError
 from learning.program import declare_command
-from scenarios.command.options import (
-    AllowCode,
-    Changes,
-    DataFolder,
-    Force,
-    Overrides,
-    ScenarioArg,
-)
+from scenarios.command.options import AllowCode, Changes, DataFolder, Force, Overrides, ScenarioArg
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +152,8 @@ def design(
     from scenarios.output.places import check_folder
     from scenarios.report.design_page import CHOSEN, FILES, save_design
     from scenarios.studies.attitude import Attitude
-    from scenarios.studies.design import design_part, design_scenario
+    from scenarios.studies.design import design_scenario
+    from scenarios.studies.design_part import design_part
 
     changes = Changes(overrides=overrides, data_folder=data_folder)
     told = [*changes.assignments, *search.assignments]

@@ -9,7 +9,7 @@ from agents.pricing.base import Observation, learn_price
 from learning.phrases import read_limit
 from learning.progress import Progress, count_progress
 from learning.randomness import Streams
-from market.analysis.design import Family, explore_policies
+from market.analysis.policy_search import Family, explore_policies
 from scenarios.drivers.market import run_market
 from scenarios.features.behaviours import make_agents
 from scenarios.features.pricing import scale_money, table_of

@@ -28,9 +28,7 @@ def check_file(out: Path, header: str) -> Path:
     ------
     InputError
     """
-    place = check_place(out)
-    if not place.parent.is_dir():
-        raise InputError(KEY, "must lie in a folder that exists", out)
+    place = _check_in_folder(out)
     if os.path.lexists(place) and not _is_earlier(place, header):
         rule = "must be a new file, or an earlier table of this kind, which is replaced"
         raise InputError(KEY, rule, out, REMEDY)
@@ -50,14 +48,20 @@ def check_new(out: Path, content: bytes, *, force: bool = False) -> Path:
     ------
     InputError
     """
-    place = check_place(out)
-    if not place.parent.is_dir():
-        raise InputError(KEY, "must lie in a folder that exists", out)
+    place = _check_in_folder(out)
     if os.path.lexists(place) and not (place.is_file() and os.access(place, os.W_OK)):
         raise InputError(KEY, "must be a file that can be written to", out, REMEDY)
     if place.is_file() and not force and place.read_bytes() != content:
         rule = "must be a new file"
         raise InputError(KEY, rule, f"another file: {out}", f"{REMEDY} --force replaces it.")
+    return place
+
+
+def _check_in_folder(out: Path) -> Path:
+    """Check that a named place lies in a folder."""
+    place = check_place(out)
+    if not place.parent.is_dir():
+        raise InputError(KEY, "must lie in a folder that exists", out)
     return place
 
 

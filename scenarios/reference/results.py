@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from learning.privacy.claims import Claim
 from scenarios.features import FEATURES
@@ -32,20 +31,6 @@ def result_fields(file: str) -> dict[str, str]:
     docstrings = [inspect.getdoc(feature.facts) or "" for feature in FEATURES.values()]
     told = [found for text in docstrings for found in FIELD.findall(text)]
     return CLAIMS | fields | {place: " ".join(text.split()) for place, text in told}
-
-
-def field_places(
-    content: Mapping[str, Any], said: Mapping[str, str], place: str = ""
-) -> Iterator[str]:
-    """Yield the fields of a file, down to those of which something is said."""
-    for name, value in content.items():
-        here = f"{place}.{name}".lstrip(".")
-        listed = isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], dict)
-        for inner in value if listed else [value]:
-            if here in said or not isinstance(inner, dict):
-                yield here
-            else:
-                yield from field_places(inner, said, f"{here}[]" if listed else here)
 
 
 def field_lines(file: str) -> Iterator[str]:

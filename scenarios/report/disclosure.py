@@ -26,7 +26,6 @@ from scenarios.report.wording import format_number
 
 MOST = 12  # claims of the table of a label
 NOT_STATED = "Not stated"
-CLAIMS = "claims[]."
 # A field of the registry's entry -> keys of the result that its value is made of.
 FIELDS = {
     "dp_variant.variant_name": "claims[].delta",

@@ -10,48 +10,40 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from learning.forecast.fitness import FitnessForecast, worth_of_all
-from learning.forecast.weighting import best_coalition
+from learning.forecast.fitness import worth_of_all
 from learning.phrases import toml_value
 from learning.progress import Progress, count_progress, ignore_progress
-from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, Study, survey_family
-from market.analysis.welfare import learner_surplus
-from market.equilibrium.following import solve_quickly
+from market.analysis.design import Design
+from market.analysis.policy_search import Study
 from market.game.game import Game
 from market.policies.base import Policy
 from scenarios.features.inputs import list_assumed
 from scenarios.features.pricing import fix_price, money_key, scale_money
 from scenarios.planning import Prepared, choose_measure, prepare
-from scenarios.result import Result, to_plain
+from scenarios.result import Result
 from scenarios.run import Run
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import change_scenario
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import market_game
-from scenarios.studies.attitude import (
-    Alternative,
-    Attitude,
-    Pick,
-    best_of_kind,
-    judge,
-    pick,
+from scenarios.studies.asking import (
+    Joining,
+    adds_data,
+    bound_sales,
+    choose_owners,
+    list_joining,
+    restrict_owners,
+    settle_owners,
 )
+from scenarios.studies.attitude import Alternative, Attitude, Pick, best_of_kind, judge, pick
+from scenarios.studies.money import POINTS, PRECISION, survey_money, with_best_money
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
-from scenarios.summary.market import account_part
-from scenarios.summary.verdict import chance_above
-from scenarios.summary.worth import past_worth_part, worth_columns
+from scenarios.summary.worth import past_worth_part
 
-SCHEMA = 2
-POINTS = 9  # amounts of money surveyed of each policy
 FIRST_POINTS = 5  # every other one of them: at first where whole profiles are settled
-PRECISION = 1e-3  # how near the best one is found, relative
 LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
-SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
-SLOW_SPAN = 0.1  # the same where whole profiles are settled
-EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
 CAPPED = 3  # times that what owners may sell is cut to what is worth buying
 HOPELESS = 0.5  # of the best gain: a kind that gains less on the survey is not searched finely
@@ -120,15 +112,6 @@ class Search:
     budget: float
     named: bool
     optimistic: bool
-
-
-@dataclass(frozen=True)
-class Joining:
-    """Gain that asking one owner adds, the others asked as chosen; infinite where not tried."""
-
-    name: str
-    adds: float
-    joins: bool
 
 
 @dataclass(frozen=True)
@@ -237,7 +220,7 @@ def choose(
         if one.name not in joining:
             fewer, joining[one.name] = choose_owners(one, prepared, search.budget, worth)
             if fewer is not one.scenario:
-                epsilon = settled(market_game(fewer, *prepared), fewer.seed)
+                epsilon = settle_owners(market_game(fewer, *prepared), fewer.seed)
                 rows.append(judge(one.name, fewer, prepared, epsilon))
         elif picked is None or one.confirmed:
             break
@@ -299,17 +282,6 @@ def judge_kind(
         at = higher
 
 
-def list_joining(scenario: Scenario, prepared: Prepared) -> tuple[Joining, ...]:
-    """List what asking each owner adds, the others of a scenario asked."""
-    whole = market_game(scenario, *prepared)
-    asked = whole.owners.epsilon_max > 0
-    epsilon = settled(whole, scenario.seed)
-    gain, changed = gains_by_change(whole, asked, epsilon, scenario.seed)
-    adds = np.where(asked, gain - changed, np.inf)
-    rows = zip(prepared.data.names, adds.tolist(), asked.tolist(), strict=True)
-    return tuple(Joining(*row) for row in rows)
-
-
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
     """Cut what owners may sell to what is worth buying, and set the money anew.
 
@@ -329,7 +301,8 @@ def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, R
         most = np.minimum(market.epsilon_max, np.maximum(enough, market.epsilon_min))
         if np.array_equal(most, market.epsilon_max):  # bound to sell more
             break
-        chosen = with_best_money(between(run.scenario, market.epsilon_min, most), prepared, budget)
+        chosen = bound_sales(run.scenario, market.epsilon_min, most)
+        chosen = with_best_money(chosen, prepared, budget)
         run = carry_out(chosen, prepared, training=False)
     return run.scenario, run, None if run is first else first
 
@@ -432,18 +405,6 @@ def survey_kind(search: Search, scenario: Scenario, kind: str, variant: Mapping[
     return Tried(kind, variant, base, study, between=tuple(between))
 
 
-def survey_money(
-    scenario: Scenario, prepared: Prepared, ends: tuple[float, float], **options: Any
-) -> Study:
-    """Survey factors of the money in a scenario's policy between two ends."""
-    family = Family(
-        lambda factor: market_game(scale_money(scenario, factor), *prepared).policy, *ends
-    )
-    rng = Streams(scenario.seed, "design").rng()
-    options |= {"precision": PRECISION, "starts": 1}
-    return survey_family(market_game(scenario, *prepared), family, rng=rng, **options)
-
-
 def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
     """Compute the worth of the best possible model to the learner, over its own."""
     best = float(choose_measure(scenario, prepared.planner)(0.0))
@@ -463,215 +424,5 @@ def without_noisiest(
         epsilon = design.equilibrium.epsilon
         asked = (epsilon > 0) & adds_data(prepared.data.sizes, epsilon)
         if asked.any() and not asked.all():
-            return restricted(scenario, prepared, asked)
+            return restrict_owners(scenario, prepared, asked)
     return None
-
-
-def adds_data(sizes: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
-    """Test which owners (n_owners,) add more data than noise."""
-    return np.asarray(best_coalition(sizes, 1 / np.maximum(epsilon, 1e-12) ** 2))
-
-
-def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
-    """Let only some owners of a scenario share."""
-    owners = only(market_game(scenario, *prepared), asked).owners
-    return between(scenario, owners.epsilon_min, owners.epsilon_max)
-
-
-def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
-    """Let owners sell so much (n_owners,)."""
-    return change_scenario(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
-
-
-def choose_owners(
-    best: Alternative, prepared: Prepared, budget: float, worth: float
-) -> tuple[Scenario, tuple[Joining, ...]]:
-    """Leave out owners who are better not asked, or take one back, one at a time.
-
-    It ends where no change of a single owner brings the learner more. The money is then set anew.
-
-    Parameters
-    ----------
-    worth : a gain below this is none.
-    """
-    whole = market_game(best.scenario, *prepared)
-    names = prepared.data.names
-    able = whole.owners.epsilon_max > 0
-    asked = able.copy()
-    epsilon = best.epsilon
-    gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
-    while (changed_gains - gain).max() > worth:
-        at = int(np.argmax(changed_gains - gain))
-        asked[at] = not asked[at]
-        epsilon = settled(only(whole, asked), best.scenario.seed)
-        gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
-    adds = np.where(asked, 1, -1) * (gain - changed_gains)
-    rows = zip(names, adds.tolist(), asked.tolist(), strict=True)
-    chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
-    return chosen, tuple(Joining(*row) for row in rows)
-
-
-def gains_by_change(
-    whole: Game, asked: np.ndarray, epsilon: np.ndarray, seed: int
-) -> tuple[float, np.ndarray]:
-    """Compute the learner's gain at an equilibrium, and with each owner left out or taken back.
-
-    The others settle anew. Of more than `EACH` owners only those who add more noise than data are
-    tried without; the last one asked is never left out.
-
-    Returns
-    -------
-    The gain, and (n_owners,) with minus infinity for what was not tried.
-    """
-    count = len(asked)
-    game = only(whole, asked)
-    tried = whole.owners.epsilon_max > 0
-    if count > EACH:
-        tried &= ((epsilon > 0) & ~adds_data(game.owners.sizes, epsilon)) | ~asked
-    if asked.sum() == 1:
-        tried &= ~asked
-    gains = np.full(count, -np.inf)
-    for i in np.flatnonzero(tried):
-        other = only(whole, asked ^ (np.arange(count) == i))
-        gains[i] = learner_surplus(other, settled(other, seed))
-    return learner_surplus(game, epsilon), gains
-
-
-def only(game: Game, asked: np.ndarray) -> Game:
-    """Let only some owners of a game share."""
-    owners = game.owners
-    low, high = (np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
-    return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
-
-
-def settled(game: Game, seed: int) -> np.ndarray:
-    """Settle the owners of a game."""
-    return solve_quickly(game, rng=Streams(seed, "design").rng("owners")).epsilon
-
-
-def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
-    """Let only some owners share, with the money that is best then."""
-    return with_best_money(restricted(scenario, prepared, asked), prepared, budget)
-
-
-def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
-    """Set the money in a scenario's policy as is best for the learner, around what it has."""
-    slow = not market_game(scenario, *prepared).additive
-    span = SLOW_SPAN if slow else SPAN
-    points = POINTS if slow else 2 * POINTS
-    study = survey_money(scenario, prepared, (span, 1 / span), points=points, budget=budget)
-    study.narrow_down()
-    return scale_money(scenario, float(study.best.parameters[0]))
-
-
-# Results, as facts
-
-
-def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
-    """Collect a design: each policy's best, the frontier of all, who should join, and the gain."""
-    content = found.result.content
-    forecast = found.run.planner.forecast
-    joining = {one.name: one for one in found.joining}
-    names = [owner["name"] for owner in found.result["owners"]]
-    part = {
-        "schema": SCHEMA,
-        "title": content["title"],
-        "seed": content["seed"],
-        "value": found.run.game.value,
-        "outside": forecast.outside,
-        "buys": found.scenario is not None,
-        "optimistic": optimistic,
-        "attitude": found.attitude.part,
-        "most_certain": max((chance_above(one.gains) for one in found.rows), default=0.0),
-        "policies": policy_rows(found, forecast),
-        "frontier": frontier_rows(found.tried, forecast),
-        "owners": [join_row(joining.get(name, Joining(name, np.inf, False))) for name in names],
-        "beyond_worth": found.beyond and beyond_part(found.beyond),
-        "chosen": content,
-    }
-    return dict(to_plain(part))
-
-
-def join_row(one: Joining) -> dict[str, Any]:
-    """Make the row of an owner; infinite gains become null."""
-    return {"name": one.name, "joins": one.joins, "adds": one.adds}
-
-
-def beyond_part(run: Run) -> dict[str, Any]:
-    """Account of a learner that also bought more than is worth buying, and who would sell it."""
-    account = account_part(run)
-    columns = worth_columns(run)
-    worth = columns["epsilon_worth"]
-    return {
-        "relative_fitness": run.planner.at(run.epsilon),
-        "payments": account["payments"],
-        "gain": account["surplus"],
-        "owners": [
-            {"name": run.data.names[i], "epsilon": run.epsilon[i], "epsilon_worth": worth[i]}
-            for i in np.flatnonzero(columns["paid_past_worth"] > 0)
-        ],
-    }
-
-
-def policy_rows(found: Designed, forecast: FitnessForecast) -> list[dict[str, Any]]:
-    """List the alternatives, the best first, then kinds under which nothing is to be had."""
-    chosen = found.picked and found.picked.chosen
-    tied = found.picked.tied if found.picked else ()
-    rows = []
-    for one in found.rows:
-        facts = {
-            "kind": one.kind,
-            "name": one.name,
-            "refused": "",
-            "reason": "",
-            "policy": one.scenario.policy.model_dump(),
-            "relative_fitness": forecast.at(one.epsilon),
-            "chosen": one is chosen,
-            "as_good": one in tied,
-            "allowed": found.attitude.allows(one.gains),
-        }
-        rows.append(facts | one.facts)
-    shown = {one.name for one in found.rows}
-    return rows + [refused_row(one) for one in found.tried if one.name not in shown]
-
-
-def refused_row(one: Tried) -> dict[str, Any]:
-    """Make the row of a kind under which no offer is to be made, with the reason."""
-    reason = ""
-    if one.study is not None:
-        reason = "the learner would gain nothing"
-        if not one.best.participation.rational.all():
-            reason = "an owner would lose"
-        elif one.best.at_refusal:
-            reason = "the model is no better than the learner's own"
-        elif not one.best.feasible:
-            reason = "no equilibrium was certified"
-    return {"kind": one.kind, "name": one.name, "refused": one.refused, "reason": reason}
-
-
-def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:
-    """List every policy tried, by payments.
-
-    A policy is efficient if all owners join it and no other that all join has as good a model for
-    less.
-    """
-    points = [(one, design) for one in tried if one.study is not None for design in one.study.tried]
-    points.sort(key=lambda point: (point[1].spending, point[1].fitness))
-    best = np.inf
-    rows = []
-    for one, design in points:
-        efficient = design.feasible and design.fitness < best * (1 - 1e-9)
-        best = design.fitness if efficient else best
-        rows.append(
-            {
-                "kind": one.kind,
-                "name": one.name,
-                "money": float(design.parameters[0]),
-                "payments": design.spending,
-                "relative_fitness": forecast.at(design.equilibrium.epsilon),
-                "gain": design.surplus,
-                "feasible": design.feasible,
-                "efficient": bool(efficient),
-            }
-        )
-    return rows

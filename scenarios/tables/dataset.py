@@ -15,7 +15,7 @@ from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
 from learning.data.overlap import Overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
-from learning.data.rows import RowLabels
+from learning.data.rows import RowLabels, Rows
 from learning.errors import InputError
 from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, PooledSums, check_imperfect
 from learning.forecast.public_sample import PublicSample
@@ -187,7 +187,7 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     features = settle_features(scenario, table, own, division)
     encoder = features.encoder
     pooled, fresh = pool_records(scenario, raw, table, encoder, division)
-    whose = None if holders is None else holders.texts(division.public).astype(str)
+    whose = None if holders is None else label_texts(holders, division.public)
     sample = learner_sample(scenario, table, encoder, own, whose, features.other_kind)
     if sample is not None and isinstance(pooled, PooledSums):
         sample = replace(sample, ends=UNBOUNDED)  # sums are of predictions as they are
@@ -257,6 +257,11 @@ def _check_shared_out(scenario: Scenario) -> None:
         )
         remedy = "Leave it out, or use squared loss and an algorithm that asks for sums."
         raise InputError("data.workers", rule, found, remedy)
+
+
+def label_texts(labels: RowLabels, rows: Rows) -> np.ndarray:
+    """Texts of some rows, (n,)."""
+    return np.array(labels.names, dtype=object)[labels.of_row[rows]].astype(str)
 
 
 def divide_records(

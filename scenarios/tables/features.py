@@ -7,7 +7,7 @@ alone, as cross-validation tells.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import cast
 
@@ -172,10 +172,9 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
         features=tuple(table.features),
         public=public,
         bounds=data.bounds,
-        encoding=data.encoding,
         components=data.components,
         labels=scenario.learning.labels,
-        kind=KINDS[kind],
+        kind=replace(KINDS[kind], encoding=data.encoding),
     )
     # splines, bins and products are made of columns within the range of the public rows
     if scenario.learning.protocol == PUBLISHED or encoder.expansion is not None:

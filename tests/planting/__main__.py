@@ -12,8 +12,8 @@ import numpy as np
 
 from learning.audit.auditor import DRAWS
 from learning.audit.transcript import ask_members_singly
-from learning.display import PlainTable
-from learning.terminal import Terminal, list_names
+from learning.display import PlainTable, list_names
+from learning.terminal import Terminal
 from planting.broken_public import PUBLIC_BUGS
 from planting.bugs import AMONG, BUGS
 from planting.planted import Caught, planted

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from quick import shared_plans
 
 from learning.errors import InputError
 from scenarios.report.facts_outcome import gains_more
 from scenarios.report.phrases import render_phrase
 from scenarios.runner import run
 from scenarios.schema.loading import load
+
+__all__ = ["shared_plans"]  # a fixture of every test
 
 QUICK = ["validation.runs=10", "market.starts=2"]
 NUMBERS = 'per = "rmse"\nmoney = "unknown"'

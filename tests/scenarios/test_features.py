@@ -9,18 +9,21 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from quick import quickly
+from quick import quickly, shared_plans
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
 from scenarios.command.check_printed import print_check
 from scenarios.model_file import to_json
+from scenarios.planning import prepare
 from scenarios.report.page import write_report
 from scenarios.result import save_result
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.tables.dataset import market_data
 from scenarios.trained_model import TrainedModel
+
+__all__ = ["shared_plans"]  # a fixture of every test
 
 SCENARIO = """
 title = "Curves"
@@ -230,7 +233,7 @@ def test_errors_of_the_learners_other_kind_follow_from_the_rows(scenario, labels
         changes.append("data.holdout=0.0")
     chosen = scenario(*changes, frame=frame, learning=LABELS if labels else "")
     result = run(chosen)
-    data = market_data(chosen)
+    data = prepare(chosen).data
     measured = result.content["errors"]["measured"]
     rows = data.division.holdout if holdout else np.concatenate([*data.division.owners.values()])
     said = predict_own(result, data, frame.iloc[rows])
@@ -256,7 +259,8 @@ def test_where_decisions_count_the_learners_own_model_is_of_its_best_kind(scenar
     made = run(chosen).content
     forecast = made["errors"]["forecast"]
     measured = made["errors"]["measured"]
-    assert made["features"]["own"] != "linear" and market_data(chosen).alternative is not None
+    assert made["features"]["own"] != "linear"
+    assert prepare(chosen).data.alternative is not None
     assert measured["outside"] < 0.75 * measured["best_of_kind"]
     low, high = forecast["outside_interval"]
     assert low < measured["outside"] < high and high < measured["best_of_kind"]

@@ -16,7 +16,8 @@ from scenarios.result import to_plain
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import change_scenario, load
 from scenarios.studies.comparison import Alternative, compare, comparison
-from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.design import design_scenario
+from scenarios.studies.design_part import design_part
 
 pytestmark = pytest.mark.coarse
 

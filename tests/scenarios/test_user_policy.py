@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from commands import SCENARIO
 from markets import market
+from quick import shared_plans
 from toys import LinearLaw
 
 from learning.errors import InputError
@@ -18,6 +19,8 @@ from market.policies.proportional import Proportional
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.user_policy import UserPolicy, check_policy
+
+__all__ = ["shared_plans"]  # a fixture of every test
 
 PROPORTIONAL = 'kind = "proportional"\nbudget = 10.0\n'
 GOOD = """

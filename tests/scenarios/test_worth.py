@@ -14,7 +14,8 @@ from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
 from scenarios.studies.comparison import Alternative, compare, comparison
-from scenarios.studies.design import beyond_part, not_beyond
+from scenarios.studies.design import not_beyond
+from scenarios.studies.design_part import beyond_part
 from scenarios.summary.market import owners_part, payoff_rows
 from scenarios.summary.worth import past_worth_ahead, past_worth_part, worth_columns
 

@@ -11,6 +11,7 @@ from learning.data import division
 from learning.data.division import divide_rows
 from learning.data.encoded import count_filled, feature_bound
 from learning.data.encoding import Numbers
+from learning.data.feature_kinds import KINDS
 from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
 from learning.data.rows import RowLabels
@@ -136,10 +137,9 @@ PUBLIC = np.arange(30, 40)
 PRIVATE = np.arange(30)
 
 
-def encoder(columns, **changes):
-    return fit_encoder(
-        columns, **{"target": "y", "features": FEATURES, "public": PUBLIC, "bounds": {}, **changes}
-    )
+def encoder(columns, encoding="onehot", **changes):
+    told = {"target": "y", "features": FEATURES, "public": PUBLIC, "bounds": {}, **changes}
+    return fit_encoder(columns, **told, kind=replace(KINDS["linear"], encoding=encoding))
 
 
 def test_numbers_are_scaled_to_their_public_range_and_the_constant_is_last():
@@ -209,14 +209,7 @@ def test_categories_come_from_public_rows_and_others_are_coded_as_none(encoding,
         "city": np.array([*cities, "bonn", "kiel", "ulm"], dtype=object),
         "y": np.arange(8.0),
     }
-    made = fit_encoder(
-        columns,
-        target="y",
-        features=("city",),
-        public=np.arange(5, 8),
-        bounds={},
-        encoding=encoding,
-    )
+    made = encoder(columns, encoding, features=("city",), public=np.arange(5, 8))
     x, _ = made.encode(columns, np.arange(5))
     assert x[:, :-1].tolist() == expected
 

@@ -10,7 +10,8 @@ from markets import market, random_market
 from sizes import sized, thinned
 from toys import Crowd, LinearLaw
 
-from market.analysis.design import Family, evaluate_policy, explore_policies
+from market.analysis.design import evaluate_policy
+from market.analysis.policy_search import Family, explore_policies
 from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve

@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from markets import envelope_market, market, random_market, rng
+from markets import LAW, envelope_market, linear_market, market, random_market, rng
 from public_goods import Precision, public_good
 from scipy.optimize import minimize
 from sizes import sized
-from toys import Crowd, Envelope, LinearLaw
+from toys import Crowd, Envelope
 
 from market.analysis import choices
 from market.analysis.optimum import anarchy_ratio, social_optimum
@@ -21,26 +21,12 @@ from market.equilibrium.solver import solve
 from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 
-LAW = LinearLaw(1.0, 0.1, 0.004)
 SHORT = 2e-6  # of the welfare: how far bound and optimum may be apart
 
 
 def price_of_anarchy(game, epsilon):
     """Of the best profile found, and its bound."""
     return social_optimum(game, start=epsilon).price_of_anarchy(welfare(game, epsilon))
-
-
-def linear_market(policy, **more):
-    return market(
-        Quadratic([0.5, 1.0, 3.0]),
-        policy,
-        3,
-        low=0.01,
-        high=10.0,
-        forecast=LAW,
-        value=300.0,
-        **more,
-    )
 
 
 def totals(game, profiles):

@@ -9,7 +9,8 @@ import pytest
 from markets import market, rng
 from toys import LinearLaw
 
-from market.analysis.design import Family, evaluate_policy, explore_policies
+from market.analysis.design import evaluate_policy
+from market.analysis.policy_search import Family, explore_policies
 from market.analysis.unions import solve_united
 from market.analysis.welfare import at_refusal
 from market.costs.functions import Linear, Quadratic

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from markets import market
-from toys import LinearLaw
+from markets import LAW, linear_market, market
 
 from market.analysis.welfare import learner_surplus, welfare
 from market.costs.functions import Quadratic
 from market.policies.contributions import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
-
-LAW = LinearLaw(1.0, 0.1, 0.004)
-
-
-def linear_market(policy, **more):
-    return market(
-        Quadratic([0.5, 1.0, 3.0]),
-        policy,
-        3,
-        low=0.01,
-        high=10.0,
-        forecast=LAW,
-        value=300.0,
-        **more,
-    )
 
 
 @pytest.mark.parametrize("policy", [Posted(2.0), Proportional(9.0), Marginal(0.5)])

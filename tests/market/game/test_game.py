@@ -19,20 +19,16 @@ from learning.training.law import Problem
 from market.costs import COSTS
 from market.costs.functions import ExpectedHarm, Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.game.game import CERTIFIED, relative_regret, sums_over_others
-from market.game.search import (
+from market.game.certificate import (
     certifying_grid,
-    climb_to_maxima,
     equal_sections,
     golden_section,
     grid_with_claim,
     highest_point,
-    local_maxima,
-    local_peaks,
-    log_grid,
-    root_uphill,
-    smallest_maximiser,
 )
+from market.game.game import CERTIFIED, relative_regret, sums_over_others
+from market.game.grids import local_peaks, log_grid
+from market.game.search import climb_to_maxima, local_maxima, root_uphill, smallest_maximiser
 from market.policies import POLICIES
 from market.policies.base import ProfilePolicy
 from market.policies.contributions import Marginal

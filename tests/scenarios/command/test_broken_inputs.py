@@ -16,6 +16,7 @@ from broken import (
     HUGE,
     ODD_TEXTS,
     OTHERS,
+    break_line,
     check_end,
     end_of,
     examples,
@@ -249,16 +250,7 @@ WORDS = [
 )
 def test_broken_command_lines(folder, line, at, how, word):
     fresh(folder)
-    line, at = list(line), at % len(line)
-    match how:
-        case "put":
-            line.insert(at, word)
-        case "swap":
-            line[at] = word
-        case "drop":
-            del line[at]
-        case "option":
-            line += ["--set", word]
+    line = break_line(line, at % len(line), how, word)
     if "--install-completion" not in line and "reproduce" not in line:
         check_end(line)
 

@@ -16,6 +16,7 @@ from broken import (
     ODD_TEXTS,
     OTHERS,
     TIMES,
+    break_line,
     check_refusal,
     end_of,
     examples,
@@ -241,16 +242,7 @@ def world(folder):
     word=st.sampled_from(WORDS) | st.text(st.characters(exclude_characters="\0"), max_size=20),
 )
 def test_broken_lines_of_every_command(world, line, at, how, word):
-    line, at = list(line), 1 + at % (len(line) - 1)
-    match how:
-        case "put":
-            line.insert(at, word)
-        case "swap":
-            line[at] = word
-        case "drop":
-            del line[at]
-        case "option":
-            line += ["--set", word]
+    line = break_line(line, 1 + at % (len(line) - 1), how, word)
     costly = line[0] in CHEAP and not CHEAP[line[0]] & set(line)
     if not (
         costly

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from market.policies.posted import UNITS, Posted
-from scenarios.studies import design
+from scenarios.studies import asking, design
+from scenarios.studies.asking import Joining, choose_owners
 from scenarios.studies.attitude import Alternative, Attitude
-from scenarios.studies.design import Joining, Tried, choose, choose_owners
+from scenarios.studies.design import Tried, choose
 
 GAINS = {"1111": 0.0, "0111": 5.0, "0011": 9.0, "0001": 10.0, "1001": 20.0}
 
@@ -24,11 +25,12 @@ def test_who_was_left_out_is_asked_again_where_that_brings_more(monkeypatch):
         return GAINS[key(asked)], np.array(changed)
 
     whole = SimpleNamespace(owners=SimpleNamespace(epsilon_max=np.ones(4)))
-    monkeypatch.setattr(design, "gains_by_change", by_change)
-    monkeypatch.setattr(design, "market_game", lambda *_: whole)
-    monkeypatch.setattr(design, "only", lambda game, asked: game)
-    monkeypatch.setattr(design, "settled", lambda game, seed: np.ones(4))
-    monkeypatch.setattr(design, "asking", lambda scenario, prepared, asked, budget: asked.tolist())
+    monkeypatch.setattr(asking, "gains_by_change", by_change)
+    monkeypatch.setattr(asking, "market_game", lambda *_: whole)
+    monkeypatch.setattr(asking, "ask_only", lambda game, asked: game)
+    monkeypatch.setattr(asking, "settle_owners", lambda game, seed: np.ones(4))
+    monkeypatch.setattr(asking, "restrict_owners", lambda scenario, prepared, asked: asked.tolist())
+    monkeypatch.setattr(asking, "with_best_money", lambda restricted, *_: restricted)
     best = SimpleNamespace(scenario=SimpleNamespace(seed=1), epsilon=np.ones(4))
     prepared = type("Pair", (tuple,), {"data": SimpleNamespace(names=tuple("ABCD"))})()
     chosen, joining = choose_owners(best, prepared, np.inf, 0.0)
@@ -67,7 +69,7 @@ def test_fewer_owners_are_tried_under_an_offer_that_is_chosen_once_the_first_fai
     monkeypatch.setattr(design, "confirm", settle_by_run)
     monkeypatch.setattr(design, "judge", lambda name, *_: offer(name, 9.0, ("y",)))
     monkeypatch.setattr(design, "market_game", lambda *_: None)
-    monkeypatch.setattr(design, "settled", lambda *_: np.ones(2))
+    monkeypatch.setattr(design, "settle_owners", lambda *_: np.ones(2))
     monkeypatch.setattr(design, "list_joining", lambda *_: (Joining("x", 2.0, True),))
     monkeypatch.setattr(design, "result_of", lambda run: None)
     search = SimpleNamespace(prepared=(), budget=np.inf)

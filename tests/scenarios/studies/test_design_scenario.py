@@ -22,7 +22,8 @@ from scenarios.report.phrases import render_phrase
 from scenarios.schema.loading import load
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
-from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.design import design_scenario
+from scenarios.studies.design_part import design_part
 
 __all__ = ["quick_module"]  # a fixture of every test
 

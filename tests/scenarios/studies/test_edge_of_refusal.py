@@ -11,7 +11,8 @@ from quick import quick_module
 from sizes import sized
 
 from scenarios.schema.loading import load
-from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.design import design_scenario
+from scenarios.studies.design_part import design_part
 
 __all__ = ["quick_module"]  # a fixture of every test
 
@@ -81,7 +82,8 @@ def test_a_price_per_bit_is_found_where_it_is_best(tmp_path, monkeypatch):
     What is sold at a posted price does not depend on what the model is worth, so that the gain
     rises with that.
     """
-    monkeypatch.setattr("scenarios.studies.design.POINTS", sized(5, 9))
+    for module in ("design", "money"):
+        monkeypatch.setattr(f"scenarios.studies.{module}.POINTS", sized(5, 9))
     gains = []
     for value in ("100.0", "200.0")[: sized(1, 2)]:
         file = tmp_path / "bits.toml"

@@ -9,7 +9,7 @@ from commands import SCENARIO
 from written import data, message, select
 
 from scenarios.schema.loading import load
-from scenarios.tables.dataset import market_data
+from scenarios.tables.dataset import label_texts, market_data
 from scenarios.tables.reading import Table, read_table
 from scenarios.tables.selection import check_rows
 from scenarios.tables.selection import select_columns as select_public
@@ -30,7 +30,7 @@ def test_features_are_all_other_columns_by_default(write_table: Callable[..., Pa
     assert list(select(full, data()).features) == ["age", "plan", "bank"]
     owned = select(full, data(split=None, owner="bank"))
     assert list(owned.features) == ["age", "plan"]
-    assert list(full.whose_rows("bank").texts(np.arange(3))) == ["7", "7", "8"]
+    assert list(label_texts(full.whose_rows("bank"), np.arange(3))) == ["7", "7", "8"]
     assert list(select(full, data(features=["plan"])).features) == ["plan"]
 
 
@@ -66,7 +66,7 @@ def test_drop_leaves_out_public_rows_and_counts_them(table: Table) -> None:
         True,
     ]  # private rows 2 and 3 stay, to be filled
     assert np.array_equal(own.target, [1, 2, np.nan, 4, 5], equal_nan=True)
-    assert list(table.whose_rows("bank").texts(np.arange(5))) == ["A", "B", "A", "B", ""]
+    assert list(label_texts(table.whose_rows("bank"), np.arange(5))) == ["A", "B", "A", "B", ""]
 
 
 def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> None:
