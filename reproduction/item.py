@@ -24,7 +24,7 @@ Kind = Literal["value", "law", "told", "ours"]
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
     "reproduced": "every number and every law checked holds within the tolerance stated",
-    "shape": "the law holds, a number or a constant differs",
+    "shape": "the law holds; a number, a constant or a formula as printed differs",
     "not reproduced": "a law that the source states does not hold",
     "not possible here": "the data that it needs are not there",
 }

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import scipy
 from matplotlib.axes import Axes
 from scipy.optimize import brentq
+from scipy.special import expit, ndtr
 
 from learning.arrays import Array
 from learning.privacy.accounting import gaussian_belief
@@ -307,8 +307,9 @@ def compute_surer_beliefs(setting: Setting) -> Rows:
         distance = float(exact_distance(epsilon, delta))
         # answers beyond it leave one version more than e^epsilon/(1 + e^epsilon) likely
         cap = epsilon / distance + distance / 2
-        right = scipy.special.ndtr(distance - cap)
-        wrong = scipy.special.ndtr(-cap)
+        edge = brentq(lambda z, m=distance, p=delta: ndtr(m - z) + ndtr(-z) - p, 0, distance + 40)
+        right = ndtr(distance - cap)
+        wrong = ndtr(-cap)
         # importance sampling: answers drawn beyond the cap, weighed by their likelihood ratio
         drawn = cap + streams.rng("answers", number).exponential(1 / cap, draws)
         density = np.exp(-(drawn**2) / 2) + np.exp(-((drawn - distance) ** 2) / 2)
@@ -323,6 +324,7 @@ def compute_surer_beliefs(setting: Setting) -> Rows:
             measured=simulated["measured"] / delta,
             std_error=simulated["std_error"] / delta,
             cap=np.exp(epsilon) / (1 + np.exp(epsilon)),
+            passed=expit(distance * edge - distance**2 / 2),
             surest=float(gaussian_belief(distance, delta)),
         )
 
@@ -336,7 +338,8 @@ def check_surer_beliefs(frame: pd.DataFrame) -> Found:
     yield "either", one["over_delta"], right
     yield "simulated", one["measured"], one["over_delta"], one["std_error"]
     yield "least", frame["over_delta"].min()
-    yield "surest", one["surest"] / one["cap"]
+    for name in ("passed", "surest"):
+        yield name, one[name] / one["cap"]
 
 
 # ---- E-15: records with several owners

@@ -25,7 +25,7 @@ RECORDS = 2000.0  # of the study
 OWNERS = 10
 BUDGET = 1500.0
 COSTS = (50.0, 200.0)
-REPLICATIONS = 5
+REPLICATIONS = 10
 KEYS = ["policy.kind", "policy.mechanism", "policy.reports"]
 NAMES = {
     "all_in": "All-in (FL-Market)",

@@ -56,7 +56,9 @@ def compute_game(kind: str, setting: Setting) -> Rows:
             yield from ({"weight": weight, "sizes": sizes} | row for row in rows)
             setting.did(1 / len(WEIGHTS) / len(SIZES))
         bend = largest_second_derivative(kind, weight)
-        yield dict(panel="bend", weight=weight, sizes="equal", bend=bend)
+        range_ratio = float(scale_payment(kind, weight, np.array(HIGHEST)) / np.exp(HIGHEST))
+        row = {"panel": "bend", "weight": weight, "sizes": "equal", "bend": bend}
+        yield row | {"range": range_ratio}
     root = symmetric_equilibrium(kind, 4)
     yield dict(panel="by hand", weight=MEANT, sizes="equal", epsilon=root)
 
@@ -115,15 +117,21 @@ def symmetric_equilibrium(kind: str, n_owners: int) -> float:
     return float(brentq(slope, 1.0, HIGHEST))
 
 
+def scale_payment(kind: str, weight: str, epsilon: Array) -> Array:
+    """Payment for budgets under a reading of w, but for the share; budgets end at the highest."""
+    policy: Compensation = thesis_game(kind, 1.0, weight=weight).policy
+    worth = policy.quantity_bought(np.append(epsilon, HIGHEST))[0]
+    ratio = worth[-1] / np.exp(HIGHEST)
+    scale = ratio if weight == "printed" else 1 / ratio
+    return np.asarray(scale * worth[:-1]).reshape(np.shape(epsilon))
+
+
 def largest_second_derivative(kind: str, weight: str) -> float:
     """Largest second derivative of the payoff in one's own ε; above 0 it is not concave."""
     grid = np.linspace(LOWEST, HIGHEST, 5 * POINTS)
-    policy: Compensation = thesis_game(kind, 1.0, weight=weight).policy
-    worth = policy.quantity_bought(grid)[0]
-    ratio = worth[-1] / np.exp(HIGHEST)
-    scale = ratio if weight == "printed" else 1 / ratio
     share = OTHERS[:, None] / (OTHERS[:, None] + grid)
-    bends = np.diff(share * scale * worth - np.exp(grid), 2) / (grid[1] - grid[0]) ** 2
+    payoffs = share * scale_payment(kind, weight, grid) - np.exp(grid)
+    bends = np.diff(payoffs, 2) / (grid[1] - grid[0]) ** 2
     return float(bends.max())
 
 
@@ -173,8 +181,10 @@ def check_game(kind: str, frame: pd.DataFrame) -> Found:
     for sizes in SIZES:
         numbers = select_rows(equilibria, weight=MEANT, sizes=sizes)["equilibrium"]
         yield "unique", numbers.max(), {"sizes": sizes}
+    bends = select_rows(frame, panel="bend")
+    yield "range", select_rows(bends, weight="printed")["range"].iloc[0]
     if kind == "leakage":
-        yield "second_derivative", select_rows(frame, panel="bend")["bend"].max()
+        yield "second_derivative", bends["bend"].max()
 
 
 def draw_payoffs(axes: Axes, frame: pd.DataFrame) -> None:

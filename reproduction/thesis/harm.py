@@ -103,6 +103,7 @@ def check_beliefs(frame: pd.DataFrame) -> Found:
     held, drawn, caps = (select_rows(frame, panel=name) for name in ("belief", "drawn", "cap"))
     part = held["belief"] / held["bound"]
     yield "bound", part.max()
+    yield "as_printed", (held["belief"] / held["as_printed"]).max()
     yield "attained", part[held["worlds"].isin(WORST)].min()
     yield "caps", (caps["belief"] - caps["bound"]).abs().max()
     yield "drawn", (drawn["belief"] / drawn["bound"]).max()

@@ -18,6 +18,7 @@ from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found, Law
 from reproduction.tables import load_table
 from reproduction.timing.paths import (
+    AS_HERE,
     BANDS,
     compute_paths,
     compute_talks,
@@ -73,10 +74,16 @@ def largest_size(setting: Setting) -> int:
 
 
 def compute_bank_paths(setting: Setting) -> pd.DataFrame:
-    """Paths, also with the noise of the paper's 250,000 records each."""
+    """Paths, also with the noise of the paper's records, under our Ξ and under that of Figure 4."""
     size = largest_size(setting)
-    times = sorted({1.0, PAPER_RECORDS / size})
-    return compute_paths(load_table("lending", setting), make_banks(setting, size), times, setting)
+    grid = compute_grid(setting)
+    times = PAPER_RECORDS / size
+    told = np.sqrt(grid["c2"].iloc[0] / PAPER_CONSTANT)  # our Ξ over that which the fit tells
+    each = f"{PAPER_RECORDS:,} records each"
+    noises = {AS_HERE: 1.0, each: times, f"{each}, Ξ by Figure 4": times * told}
+    if times == 1:
+        del noises[each]
+    return compute_paths(load_table("lending", setting), make_banks(setting, size), noises, setting)
 
 
 def compute_bank_talks(setting: Setting) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from reproduction.item import Setting
 from reproduction.specification import Found, Law
 from reproduction.tables import load_table
 from reproduction.timing.paths import (
+    AS_HERE,
     BANDS,
     BUDGETS,
     annotate_end,
@@ -44,7 +45,8 @@ from scenarios.planning import prepare
 from scenarios.runner import carry_out
 from scenarios.schema.loading import load
 
-LARGE = 10_000  # records of each hospital that the paper took
+LARGE = 10_000  # records of each hospital that the paper took, at least
+RECORDS = (86 * LARGE, 2_350_000)  # of its 86 hospitals: at least, and those of all its 213
 GAINED = {0.1: 0, 1.0: 0, 10.0: 8}  # hospitals that gain in the paper
 LIBRARY = ("market_hospitals", "market_gains", "market_gains_by_formula", "market_isolated")
 
@@ -56,15 +58,18 @@ def hospital_market(setting: Setting) -> Market:
     return make_market(stays, stays.of_owners())
 
 
-def record_factors(setting: Setting) -> list[int]:
-    """Factors of the records that noise is drawn for: 1, and 100 where a hospital is small."""
-    return [1] if hospital_market(setting).sizes.min() >= LARGE else [1, 100]
+def list_noises(setting: Setting) -> dict[str, float]:
+    """Times the records that noise is drawn for: once, and as many as in the paper."""
+    sizes = hospital_market(setting).sizes
+    if sizes.min() >= LARGE:
+        return {AS_HERE: 1.0}
+    return {AS_HERE: 1.0} | {f"{total:,} records in all": total / sizes.sum() for total in RECORDS}
 
 
 def compute_hospital_paths(setting: Setting) -> pd.DataFrame:
     """Paths of all hospitals."""
     table = load_table("hospitals", setting)
-    return compute_paths(table, hospital_market(setting), record_factors(setting), setting)
+    return compute_paths(table, hospital_market(setting), list_noises(setting), setting)
 
 
 def compute_hospital_talks(setting: Setting) -> pd.DataFrame:
@@ -77,7 +82,8 @@ def compute_budgets(setting: Setting) -> pd.DataFrame:
     market = hospital_market(setting)
     epsilon = np.geomspace(0.1, 10, setting.pick_value(9, 3))
     plan = make_plan(load_table("hospitals", setting), market)
-    times = record_factors(setting)
+    noises = list_noises(setting)
+    times = list(noises.values())
     sold = np.concatenate([epsilon * one for one in times])
     frame = sweep_budgets(market, plan, sold, setting).assign(
         epsilon=np.tile(epsilon, len(times)),
@@ -85,24 +91,18 @@ def compute_budgets(setting: Setting) -> pd.DataFrame:
         n_records=market.sizes.sum(),
         gradient_bound=market.gradient_bound,
     )
-    frame.insert(0, "times_records", np.repeat(times, len(epsilon)))
+    frame.insert(0, "noise", np.repeat(list(noises), len(epsilon)))
+    frame.insert(1, "times_records", np.repeat(times, len(epsilon)))
     spent = frame["epsilon"] * frame["times_records"]
     return add_bound(frame, noise_aggregate(spent, market.sizes.mean(), len(market.records)))
 
 
 def measure_budgets(frame: pd.DataFrame) -> Found:
     """The fall of fitness with the budget, and its slopes."""
-    parts = frame.groupby("times_records")[PSI]
+    parts = frame.groupby("noise")[PSI]
     yield "falls", all((np.diff(part) < 0).all() for _, part in parts)
-    for times, value in noisy_slopes(frame, "epsilon", "times_records").items():
-        yield "slope", value, {"noise": describe_noise(times)}
-
-
-def describe_noise(times: int) -> str:
-    """Describe the noise of several times as many records."""
-    if times == 1:
-        return "noise of as many records as there are"
-    return f"noise of {times} times as many records"
+    for noise, value in noisy_slopes(frame, "epsilon", "noise").items():
+        yield "slope", value, {"noise": noise}
 
 
 def compute_gains(setting: Setting) -> pd.DataFrame:
@@ -113,15 +113,18 @@ def compute_gains(setting: Setting) -> pd.DataFrame:
     """
     market = hospital_market(setting)
     table = load_table("hospitals", setting)
-    cases = list(product(record_factors(setting), BUDGETS))
-    times, budgets = (list(column) for column in zip(*cases, strict=True))
-    sold = [epsilon * factor for factor, epsilon in cases]
+    noises = list_noises(setting)
+    cases = list(product(noises, BUDGETS))
+    names, budgets = (list(column) for column in zip(*cases, strict=True))
+    times = [noises[noise] for noise in names]
+    sold = [epsilon * noises[noise] for noise, epsilon in cases]
     parts = []
     for clocks in (PRINTED, PROVED):
         plan = make_plan(table, market, clocks=clocks)
         found = train_at(market, plan, sold, setting, share=0.5)
         mean, error = mean_fitness(market, found, setting)
-        part = {"reading": clocks.reading, "times_records": times, "epsilon": budgets}
+        part = {"reading": clocks.reading, "noise": names, "times_records": times}
+        part["epsilon"] = budgets
         parts.append(pd.DataFrame(part | {PSI: mean, "std_error": error}))
     own, formula = isolated_fitness(market.records)
     columns = {
@@ -174,17 +177,18 @@ def count_market_gains(data: Path | None, runs: int) -> dict[str, float]:
 
 def measure_gains(frame: pd.DataFrame) -> Found:
     """Hospitals that gain, their own models against the formula, and both readings."""
-    times = frame["times_records"].max()
-    part = frame[(frame["times_records"] == times) & (frame["reading"] == "printed")]
-    counts = part.groupby("epsilon")["gains"].sum()
-    own = part[part["epsilon"] == part["epsilon"].max()]
+    most = frame["times_records"].max()
+    part = frame[frame["reading"] == "printed"]
+    part = part[(part["times_records"] > 1) | (most == 1)]
+    counts = part.groupby(["times_records", "noise", "epsilon"])["gains"].sum()
+    own = part[(part["epsilon"] == part["epsilon"].max()) & (part["times_records"] == most)]
     ratio = own["isolated"].median() / own["isolated_formula"].median()
     readings = frame.groupby(["times_records", "epsilon", "reading"])[PSI].first().unstack()
-    yield "more", (np.diff(counts) >= 0).all()
-    for epsilon, many in GAINED.items():
-        said = str(many) if many else "none named"
-        words = {"epsilon": epsilon, "noise": describe_noise(times), "said": said}
-        yield "gaining", counts[epsilon], many, many, words
+    yield "more", all((np.diff(rows) >= 0).all() for _, rows in counts.groupby("noise"))
+    for (_, noise, epsilon), found in counts.items():
+        many = GAINED[epsilon]
+        words = {"epsilon": epsilon, "noise": noise, "said": str(many) if many else "none named"}
+        yield "gaining", found, many, many, words
     yield "ratio", ratio, {"tolerance": 0.01 * ratio}
     yield "readings", np.abs(readings["proved"] / readings["printed"] - 1).max()
     yield from measure_market_gains(frame.iloc[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import matplotlib.ticker
@@ -38,6 +39,7 @@ from reproduction.weighted.perturbation import check_rivals, compute_rivals
 from reproduction.weighted.table import check_table, compute_table
 from scenarios.report.figure_page import MUTED
 
+SURE = 2  # standard errors from which on a method is better
 STEADY = 0.02  # accuracy within which a method is "steady"
 MOVES = 0.04  # tolerance of a mean accuracy for another seed
 MOVES_LOG = 0.25  # tolerance of a mean log10 of optimal gaps
@@ -50,6 +52,12 @@ MEASURES = ("accuracy", "optimal_gap")
 def seed_factor(frame: pd.DataFrame) -> float:
     """Factor on tolerances where trainings are few."""
     return 1.0 if frame["trainings"].min() > 5 else 1.5
+
+
+def error_of_mean(frame: pd.DataFrame, methods: Sequence[str]) -> float:
+    """Standard error of the difference of two methods' mean accuracy, common draws left aside."""
+    errors = frame.loc[frame["method"].isin(methods), "accuracy_std_error"]
+    return float(np.sqrt((errors**2).sum()) * len(methods) / len(errors))
 
 
 def check_budgets(frame: pd.DataFrame) -> Found:
@@ -71,7 +79,8 @@ def check_budgets(frame: pd.DataFrame) -> Found:
     for table, own in right.groupby(level="data"):
         gaps = gap.loc[table]
         words = {"table": table} | moves
-        yield "better_there", (own[WEIGHTED] - own[PLAIN]).mean(), words
+        least = SURE * error_of_mean(frame[frame["data"] == table], (WEIGHTED, PLAIN))
+        yield "better_there", (own[WEIGHTED] - own[PLAIN]).mean(), least, 1.0, words
         logs = np.log10(gaps[PLAIN] / gaps[WEIGHTED]).mean()
         yield "gap_there", logs, {"table": table} | moves_log
         yield "similar_there", (own[WEIGHTED] - own[CENTRAL]).mean(), words

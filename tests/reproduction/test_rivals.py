@@ -24,9 +24,11 @@ from reproduction.rivals.other_papers import (
     DEVICES,
     LEVELS,
     ROUNDS,
+    TABLE,
     describe_market,
     draw_asks,
     draw_devices,
+    measure_paid_fd,
     round_to_sum,
 )
 
@@ -156,3 +158,22 @@ def test_the_best_of_all_menus_by_a_numeric_program():
     """V = 2 sqrt(e), costs 1 and 2: 1 and 1/9, paid 10/9 and 2/9; V(e) = 2 sqrt(e) is asked for where V' = price."""
     assert np.allclose(best_menu(np.array([1.0, 2.0])), [1, 1 / 9, 10 / 9, 2 / 9], rtol=1e-4)
     assert SquareRoot().demand(np.array(0.5)) == 4.0 and SquareRoot().value(np.array(4.0)) == 4.0
+
+
+def test_the_table_of_efficiency_allows_for_the_scatter_of_both_means():
+    """Three errors of the difference of means of 3 and of 20 populations; a share ends at 1."""
+    spread = np.tile([-0.1, 0.1], 10)
+    rows = [
+        pd.DataFrame(
+            {"population": range(20), "value": value, "owners": owners, "part": 0.9 + spread}
+            | {"epsilon": 2.9 + spread, "paid": 1e4}
+            | {f"published_{name}": one for name, one in TABLE[value].items()}
+        )
+        for value in TABLE
+        for owners in ("printed", "best")
+    ]
+    found = [one for one in measure_paid_fd(pd.concat(rows)) if one[0] == "table"]
+    bands = {(words["text"], words["value"]): (low, high) for *_, low, high, words in found}
+    width = 3 * np.std(spread, ddof=1) * np.sqrt(1 / 3 + 1 / 20)
+    assert bands["mean ε", 7.0] == pytest.approx((2.9 - width, 2.9 + width))
+    assert bands["part who take part", 7.0] == pytest.approx((0.9 - width, 1.0))

@@ -23,6 +23,7 @@ from reproduction.thesis.games import (
     count_peaks,
     final_spread,
     largest_second_derivative,
+    scale_payment,
     symmetric_equilibrium,
 )
 from reproduction.thesis.harm import (
@@ -88,6 +89,14 @@ def test_the_payoff_for_leakage_is_concave_and_that_for_utility_is_not():
         assert (np.diff(payoffs, 2) / (grid[1] - grid[0]) ** 2).max() == pytest.approx(
             largest_second_derivative(kind, weight), rel=1e-3
         )
+
+
+def test_only_the_inverse_of_the_weight_printed_brings_payments_to_the_range_of_costs():
+    """Of e^ε up to e^5; as printed a payment is its own square over that of the largest cost."""
+    top = np.array(HIGHEST)
+    largest = 100 * np.log2(10 * np.exp(5) / (9 + np.exp(5)))
+    assert scale_payment("leakage", "normalised", top) == pytest.approx(np.exp(5))
+    assert scale_payment("leakage", "printed", top) == pytest.approx(largest**2 / np.exp(5))
 
 
 def test_peaks_are_counted_at_ends_too():

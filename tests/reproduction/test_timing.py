@@ -176,11 +176,17 @@ def test_the_value_of_collaboration_is_told_for_any_training_by_the_number_of_ow
 
 
 def test_paths_and_talks_hold_what_their_checks_and_figures_need():
-    frame = compute_paths(TABLE, MARKET, [1, 10], QUICK)
-    end = frame[frame["round"] == TICKS].set_index(["times_records", "epsilon"])["median"]
-    assert end[1, 10.0] == pytest.approx(end[10, 1.0])  # noise goes by records times epsilon
+    noises = {"here": 1.0, "paper": 10.0, "paper, another bound": 20.0}
+    frame = compute_paths(TABLE, MARKET, noises, QUICK)
+    end = frame[frame["round"] == TICKS].set_index(["noise", "epsilon"])["median"]
+    assert end["here", 10.0] == pytest.approx(end["paper", 1.0])  # by records times epsilon
     found = {name: value for name, value, *_ in measure_paths(frame)}
-    assert len(list(measure_paths(frame, BUDGETS[-1:]))) == 3
+    falls = list(measure_paths(frame, BUDGETS[-1:]))[2:]
+    assert [(name, words["noise"]) for name, _, words in falls] == [
+        ("last_noisier", "paper"),
+        ("last", "paper, another bound"),
+    ]
+    assert len(list(measure_paths(frame[frame["noise"] == "here"], BUDGETS[-1:]))) == 3
     assert found["nearer"] and found["narrower"]
     talks = compute_talks(TABLE, MARKET, QUICK)
     assert (
@@ -230,7 +236,7 @@ def test_hospitals_that_gain_are_those_whose_own_model_is_worse(monkeypatch):
         hospitals, "load_table", lambda name, setting: loans(1200, unlike=1.0, owners=6)
     )
     frame = hospitals.compute_gains(setting)
-    assert len(frame) == 2 * 2 * 3 * 6  # readings, noises, budgets, owners
+    assert len(frame) == 2 * 3 * 3 * 6  # readings, noises, budgets, owners
     gaining = frame[frame["gains"] == 1]
     assert (gaining["isolated"] > gaining["relative_fitness"]).all()
     assert dict(one[:2] for one in hospitals.measure_gains(frame))["more"]

@@ -150,6 +150,24 @@ def test_frames_hold_every_method_and_are_drawn(short):
     assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 8
 
 
+def test_a_method_is_better_from_two_standard_errors_on(short):
+    """Of a mean over two budgets: the root of the four squared errors, halved."""
+    budgets = methods.vary_budget(4, QUICK)
+    table = budgets[budgets["data"] == "toy"].assign(accuracy_std_error=0.01)
+    pair = (methods.WEIGHTED, methods.PLAIN)
+    count_of = table["epsilon"].nunique()
+    error = figures.error_of_mean(table, pair)
+    assert error == pytest.approx(0.01 * np.sqrt(2 / count_of))
+    for gain, better in ((1.9 * error, False), (2.1 * error, True)):
+        right = table["method"].map({methods.WEIGHTED: 0.5 + gain}).fillna(0.5)
+        (found,) = (
+            one
+            for one in BY_KEY["WD-1"].checks(table.assign(accuracy=right))
+            if "plain averaging" in one.what and "toy" in one.what and "log10" not in one.what
+        )
+        assert found.holds == better
+
+
 def by_hand(weighted, plain):
     """Accuracies of two methods at u = 1 and 9, with gaps that grow as they fall."""
     found = {
@@ -204,7 +222,7 @@ def test_a_table_on_which_plain_averaging_wins_is_named_though_the_mean_does_not
     }  # fmt: skip
     rows = [
         {"data": data, "method": name, "epsilon": epsilon, "accuracy": value}
-        | {"optimal_gap": 1 - value, "trainings": 8}
+        | {"optimal_gap": 1 - value, "trainings": 8, "accuracy_std_error": 0.001}
         for data, found in ends.items()
         for name, values in found.items()
         for epsilon, value in zip((0.01, 0.25), values, strict=True)
