@@ -246,7 +246,7 @@ def _is_whole(facts: Facts, item: Item, folder: Path) -> bool:
 
 
 def read_outcome(item: Item, folder: Path) -> Outcome | None:
-    """Read the outcome of an item; None where none is whole, or another version left it.
+    """Read the outcome of an item; None where none is whole. Its note names another version.
 
     Raises
     ------
@@ -254,9 +254,7 @@ def read_outcome(item: Item, folder: Path) -> Outcome | None:
         If its facts are damaged, or its numbers are not those that the item needs.
     """
     facts = _read_facts(item, folder)
-    if facts is None or facts["dpmarket"] != version("dpmarket"):
-        return None
-    if not _is_whole(facts, item, folder):
+    if facts is None or not _is_whole(facts, item, folder):
         return None
     checks: Sequence[Check] = ()
     if not facts["reason"]:
@@ -267,7 +265,10 @@ def read_outcome(item: Item, folder: Path) -> Outcome | None:
             rule = "must hold the item's numbers"
             found = f"{type(error).__name__}: {error}"
             raise InputError(str(path), rule, found, "Remove it to start again.") from None
-    return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["reason"])
+    note = facts["note"]
+    if facts["dpmarket"] != version("dpmarket"):
+        note = f"{note} Computed by version {facts['dpmarket']}.".strip()
+    return Outcome(item, tuple(checks), note, facts["stand_in"], facts["reason"])
 
 
 def _read_facts(item: Item, folder: Path) -> Facts | None:
