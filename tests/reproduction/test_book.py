@@ -186,10 +186,15 @@ def test_numbers_of_another_kind_are_one_line(items, tmp_path):
         book.compute_items([other], Setting(), tmp_path, 1, ignore_progress)
 
 
-def test_what_another_version_left_is_not_on_the_page(items, tmp_path, monkeypatch):
-    computed(items, tmp_path)
+def test_what_another_version_left_stays_on_the_page_and_says_so(items, tmp_path, monkeypatch):
+    was = book.version("dpmarket")
+    before = computed(items, tmp_path)
     monkeypatch.setattr(book, "version", lambda name: "9.9")
-    assert not list(book.all_kept(tmp_path))
+    kept = list(book.all_kept(tmp_path))
+    assert [one.checks for one in kept] == [one.checks for one in before]
+    assert all(one.note.endswith(f"Computed by version {was}.") for one in kept)
+    folder = tmp_path / book.FOLDER
+    assert not any(book.is_stored(one.item, book.USUAL, folder) for one in kept)
 
 
 def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
