@@ -80,7 +80,7 @@ def run_beside(options: Options, progress: Progress) -> Study:
     put_file(options.out / "beside.md", render_page(groups, contests, options.data))
     rows = [
         Row(f"{one.table}, ε = {one.epsilon:g}", (
-            f"{one.ours:.4g}", f"{one.theirs:.4g}", one.rival, describe_gap(one),
+            f"{one.ours:#.4g}", f"{one.theirs:#.4g}", one.rival, describe_gap(one),
             f"{one.rank} of {one.of}",
         )) for one in contests
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def describe_errors(groups: Groups, table: str, name: str, field: str) -> list[s
     """Describe mean and interval at every epsilon; nothing where the learner has none."""
     found = [level_errors(groups, table, name, epsilon, field) for epsilon in BUDGETS]
     return [
-        f"{level[0]:.4g}" + ("" if np.isnan(level[1]) else f" ± {level[1]:.2g}")
+        f"{level[0]:#.4g}" + ("" if np.isnan(level[1]) else f" ± {level[1]:.2g}")
         for level in found
         if level
     ]
