@@ -10,10 +10,12 @@ from numpy.random import Generator
 from learning.arrays import Array
 from learning.privacy.gaussian import exact_distance, exact_epsilon
 from reproduction.beside.rows import Predict, Rows, find_scale
+from reproduction.beside.written import CURVATURE, choose_scale
 
 EPOCHS = 5  # of DP-SGD
 BATCH = 1024
 CLIPPED = 0.9  # quantile of the public gradients' lengths that gradients are clipped at
+ON_CURVATURE = 0.25  # share of epsilon, of diffprivlib's logistic regression
 LARGEST_SEED = 2**31 - 1
 
 
@@ -35,13 +37,14 @@ def unpack_sums(packed: Array, width: int) -> tuple[Array, Array]:
 def fit_opendp(rows: Rows, epsilon: float, delta: float, rng: Generator) -> Predict:
     """Least squares on sums under OpenDP's Gaussian noise, its own conversion from zCDP.
 
-    The sums move by at most sqrt(2 R^4 + 4 R^2 Y^2). Half the noise's spread is added to the
-    diagonal, so that the matrix seldom has an eigenvalue below 0.
+    The sums move by at most sqrt(2 R^4 + 4 R^2 Y^2); their units are AdaSSP's. Half
+    the noise's spread is added to the diagonal, so that the matrix seldom has an eigenvalue below
+    0.
     """
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    scale = find_scale(rows)
+    scale = choose_scale(rows, delta, float(exact_distance(epsilon, delta)), rng)
     x, y = scale.change_records(rows.pooled)
     radius, bound = scale.radius, scale.bound
     moved = float(np.sqrt(2 * radius**4 + 4 * radius**2 * bound**2))
@@ -66,12 +69,21 @@ def fit_diffprivlib_linear(rows: Rows, epsilon: float, delta: float, rng: Genera
     x = scale.change_columns(rows.pooled[0])[:, :-1]
     model = LinearRegression(
         epsilon=epsilon,
-        bounds_X=(scale.box[0], scale.box[1]),
-        bounds_y=(-scale.bound, scale.bound),
+        bounds_X=(scale.box[0], np.maximum(scale.box[1], scale.box[0] + 1e-6)),
+        bounds_y=scale.span,
         random_state=int(rng.integers(LARGEST_SEED)),
     )
-    model.fit(x, scale.change_target(rows.pooled[1]))
+    model.fit(x, (rows.pooled[1] - scale.middle) / scale.unit)
     return scale.predict_by(np.append(model.coef_, model.intercept_))
+
+
+def choose_freedom(radius: float, epsilon: float) -> float:
+    """Choose C of diffprivlib's logistic regression, for records of at most a length.
+
+    Its ridge of 1/C costs 2 log(1 + c L C) of epsilon, with the largest curvature c, and the length
+    L of a record with its constant. At its default, 1, that can be nearly all.
+    """
+    return float(np.expm1(ON_CURVATURE * epsilon / 2) / (CURVATURE * np.hypot(radius, 1)))
 
 
 def fit_diffprivlib_logistic(rows: Rows, epsilon: float, delta: float, rng: Generator) -> Predict:
@@ -80,8 +92,9 @@ def fit_diffprivlib_logistic(rows: Rows, epsilon: float, delta: float, rng: Gene
 
     scale = find_scale(rows)
     x, y = scale.change_records(rows.pooled)
+    norm, free = scale.radius, choose_freedom(scale.radius, epsilon)
     seed = int(rng.integers(LARGEST_SEED))
-    model = LogisticRegression(epsilon=epsilon, data_norm=scale.radius, random_state=seed)
+    model = LogisticRegression(epsilon=epsilon, data_norm=norm, C=free, random_state=seed)
     model.fit(x[:, :-1], y)
     return scale.predict_by(np.append(model.coef_[0], model.intercept_))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ LINES = (OURS, "AdaSSP", "OpenDP, noisy sums", "private Newton", "Opacus DP-SGD"
 PLAIN = "no privacy: linear"
 LEVELS = {"public rows alone": ":", PLAIN: "-"}
 LEVEL = 0.95
+TINY = 1e-6  # errors are written to six digits
+PACKAGES = ("scikit-learn", "diffprivlib", "opendp", "opacus", "interpret-core", "numpy", "scipy")
 Groups = dict[tuple[str, str, float], dict[int, Cell]]
 
 
@@ -64,8 +67,8 @@ class Contest:
 
     @property
     def sure(self) -> bool:
-        """Test whether chance does not explain that the rival is better."""
-        return self.gap > self.half
+        """Test whether chance does not explain which of the two is better."""
+        return self.gap > self.half if self.lost else -self.gap > self.half
 
 
 def run_beside(options: Options, progress: Progress) -> Study:
@@ -77,7 +80,7 @@ def run_beside(options: Options, progress: Progress) -> Study:
     put_file(options.out / "beside.md", render_page(groups, contests, options.data))
     rows = [
         Row(f"{one.table}, ε = {one.epsilon:g}", (
-            f"{one.ours:.4g}", f"{one.theirs:.4g}", one.rival, describe_gap(one),
+            f"{one.ours:#.4g}", f"{one.theirs:#.4g}", one.rival, describe_gap(one),
             f"{one.rank} of {one.of}",
         )) for one in contests
     ]  # fmt: skip
@@ -99,6 +102,17 @@ def list_absent(data: Path | None) -> list[str]:
         for name, file in files.items()
         if file
     ]
+
+
+def list_versions() -> list[str]:
+    """List the installed packages with their versions."""
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def estimate(values: Sequence[float] | Array) -> tuple[float, float]:
@@ -158,16 +172,24 @@ def list_contests(groups: Groups) -> list[Contest]:
 
 
 def describe_gap(one: Contest) -> str:
-    """Describe a difference with its interval."""
-    gap = f"{round(one.gap, 6) + 0.0:+.2g}"  # no difference is not a negative one
-    return gap if np.isnan(one.half) else f"{gap} ± {one.half:.1g}"
+    """Describe a difference with its interval, to three digits of the smaller of them.
+
+    >>> describe_gap(Contest("bank", 8.0, "DP-EBM", 9.9, 9.7, 0.1838, 0.1507, 2, 9))
+    '+0.184 ± 0.151'
+    """
+    if not one.half > TINY:  # one seed, or the same difference under all
+        return f"{round(one.gap, 6) + 0.0:+.3g}" + ("" if np.isnan(one.half) else " ± 0")
+    least = min(abs(one.gap), one.half) if abs(one.gap) > TINY else one.half
+    digits = int(np.clip(2 - np.floor(np.log10(least)), 0, 6))
+    gap = round(one.gap, digits) + 0.0  # no difference is not a negative one
+    return f"{gap:+.{digits}f} ± {one.half:.{digits}f}"
 
 
 def describe_errors(groups: Groups, table: str, name: str, field: str) -> list[str]:
     """Describe mean and interval at every epsilon; nothing where the learner has none."""
     found = [level_errors(groups, table, name, epsilon, field) for epsilon in BUDGETS]
     return [
-        f"{level[0]:.4g}" + ("" if np.isnan(level[1]) else f" ± {level[1]:.1g}")
+        f"{level[0]:#.4g}" + ("" if np.isnan(level[1]) else f" ± {level[1]:.2g}")
         for level in found
         if level
     ]
@@ -200,6 +222,7 @@ def render_page(groups: Groups, contests: Sequence[Contest], data: Path | None) 
         "delta": DELTA,
         "answers": answers,
         "absent": list_absent(data),
+        "versions": list_versions(),
         "errors": lambda *where: describe_errors(groups, *where),
         "gap": describe_gap,
         "alone": lambda table: level_errors(groups, table, "public rows alone", np.inf),

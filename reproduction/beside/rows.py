@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.stats
 from numpy.typing import NDArray
 
@@ -21,7 +22,8 @@ from learning.randomness import Streams
 from reproduction.intervals import draw_records
 from scenarios.schema.loading import ScenarioFile
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.dataset import MarketData
+from scenarios.tables.dataset import MarketData, row_shuffler
+from scenarios.tables.paths import bundled_table
 
 Records = tuple[Array, Array]
 Predict = Callable[[Array], Array]
@@ -132,6 +134,8 @@ def open_table(name: str, seed: int, data: Path | None, **learning: Any) -> Iter
         if name == GENERATED:
             place = Path(folder)
             _write_generated(place / "generated.csv", seed, facts["owners"] + facts["public"])
+        if "persons" in facts:
+            raw["data"] |= {"source": None, "path": _write_persons(Path(folder), facts, seed)}
         yield ScenarioFile(name, raw, place).under()
 
 
@@ -141,6 +145,30 @@ def _write_generated(path: Path, seed: int, rows: int) -> None:
     x, y = draw_records("tails", rows + HELD, WIDTH, rng)
     header = ",".join([*(f"x{i}" for i in range(WIDTH)), "y"])
     np.savetxt(path, np.column_stack([x, y]), "%.6g", ",", header=header, comments="")
+
+
+def _write_persons(folder: Path, facts: dict[str, Any], seed: int) -> str:
+    """Write a bundled table so that its shuffle holds out whole persons; return the file's path.
+
+    Rows that agree in the columns ``persons`` count as one person's.
+    """
+    table = pd.read_csv(bundled_table(facts["data"]["source"]), dtype=str)
+    person = table.groupby(facts["persons"]).ngroup().to_numpy()
+    known = facts["owners"] + facts["public"]
+    rng = Streams(seed, "reproduce").rng("beside", "persons")
+    drawn = rng.permutation(person.max() + 1)
+    ends = np.cumsum(np.bincount(person)[drawn])
+    held = np.isin(person, drawn[ends <= len(table) - known])
+    others = rng.permutation(np.flatnonzero(~held))[:known]
+    parts = (others[: facts["owners"]], np.flatnonzero(held), others[facts["owners"] :])
+    wanted = np.concatenate(parts)
+    order = np.arange(len(wanted), dtype=np.int32)
+    row_shuffler(seed).shuffle(order)
+    placed = np.empty_like(wanted)
+    placed[order] = wanted
+    path = folder / "persons.csv"
+    table.iloc[placed].to_csv(path, index=False)
+    return str(path)
 
 
 def collect_rows(data: MarketData) -> Rows:
@@ -160,18 +188,20 @@ def collect_rows(data: MarketData) -> Rows:
 class Scale:
     """Units that the public rows suggest to a rival: the tuning that is allowed to all.
 
-    Columns are centred and divided by their public spread, those without any are left out, and the
-    constant 1 is the last. Records longer than ``radius`` are shortened to it. The target is
-    centred and divided by its public spread, and cut at ``bound``; labels stay as they are.
+    Columns are centred and, unless raw, divided by their public spread; those without any are left
+    out, and the constant 1 is the last. Records longer than ``radius`` are shortened to it. The
+    target is centred and divided by its public spread, and cut at ``bound``; labels are at most
+    centred.
 
     Parameters
     ----------
     columns : numbers of the columns that are used.
     centre, spread : arrays (k,), of these columns.
-    radius : the public 95 % quantile of a record's length.
+    radius : a public quantile of a record's length.
     middle, unit : centre and spread of the target.
-    bound : the public 99 % quantile of the target's size.
-    box : the public range of columns (2, k), in their spreads.
+    bound : the public 99 % quantile of the target's size about ``middle``; the largest of labels.
+    box : the public 1 % and 99 % quantiles of columns (2, k), in these units.
+    span : those of the target.
     """
 
     columns: NDArray[np.intp] = field(repr=False)
@@ -182,6 +212,7 @@ class Scale:
     unit: float
     bound: float
     box: Array = field(repr=False)
+    span: tuple[float, float]
 
     def change_columns(self, x: Array) -> Array:
         """Rows (n, k + 1) in these units, as they are predicted for."""
@@ -208,11 +239,22 @@ def shorten(x: Array, radius: float) -> Array:
     return x * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
 
 
-def find_scale(rows: Rows) -> Scale:
-    """Find the units that the public rows suggest."""
+def find_scale(
+    rows: Rows, shortest: float = 0.95, *, raw: bool = False, centred: bool = False
+) -> Scale:
+    """Find the units that the public rows suggest.
+
+    Parameters
+    ----------
+    shortest : share of public rows that are not shortened.
+    raw : whether columns keep the unit that they come in.
+    centred : whether labels are taken about their public mean, as numbers always are.
+    """
     x, y = rows.public
     spread = x[:, :-1].std(axis=0)
     columns = np.flatnonzero(spread > 1e-9)
+    if raw:
+        spread = np.ones_like(spread)
     centre = x[:, columns].mean(axis=0)
     changed = (x[:, columns] - centre) / spread[columns]
     lengths = np.sqrt(np.sum(changed**2, axis=1) + 1)
@@ -220,13 +262,17 @@ def find_scale(rows: Rows) -> Scale:
     if not rows.labels:
         middle, unit = float(y.mean()), float(y.std())
         bound = float(np.quantile(abs(y - middle) / unit, 0.99))
+    elif centred:
+        middle = float(y.mean())
+        bound = 1 + abs(middle)
     return Scale(
         columns,
         centre,
         spread[columns],
-        float(np.quantile(lengths, 0.95)),
+        float(np.quantile(lengths, shortest)),
         middle,
         unit,
         bound,
-        np.array([changed.min(axis=0), changed.max(axis=0)]),
+        np.quantile(changed, (0.01, 0.99), axis=0),
+        tuple(np.quantile((y - middle) / unit, (0.01, 0.99))),
     )

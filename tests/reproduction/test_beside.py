@@ -5,18 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from learning.progress import ignore_progress
 from reproduction.beside import measuring, page
 from reproduction.beside.known import KNOWN
 from reproduction.beside.learners import LEARNERS, halve
-from reproduction.beside.libraries import pack_sums, unpack_sums
+from reproduction.beside.libraries import choose_freedom, pack_sums, unpack_sums
 from reproduction.beside.measuring import BUDGETS, Cell, group_cells, list_asked, measure_learner
 from reproduction.beside.ours import prepare_market
-from reproduction.beside.page import list_contests, render_page, run_beside
-from reproduction.beside.rows import Rows, collect_rows, find_scale, open_table
-from reproduction.beside.written import choose_deep_model, replaced_noise
+from reproduction.beside.page import describe_gap, list_contests, render_page, run_beside
+from reproduction.beside.rows import TABLES, Rows, collect_rows, find_scale, open_table
+from reproduction.beside.written import choose_deep_model, choose_scale, replaced_noise
 from reproduction.study import Options
 from scenarios.schema.data import DATA_VARIABLE
 from scenarios.tables.dataset import market_data
@@ -132,6 +133,40 @@ def test_units_come_from_public_rows_alone():
     assert np.abs(y).max() <= second.bound
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_units_are_tried_on_public_rows_alone(labels):
+    rows = toy_rows(labels)
+    other = replace(rows, owners=tuple((3 * x, -y) for x, y in rows.owners))
+    chosen = [choose_scale(one, 1e-6, 0.02, np.random.default_rng(4)) for one in (rows, other)]
+    assert chosen[0].radius == chosen[1].radius < find_scale(rows).radius
+    assert chosen[0].middle == chosen[1].middle
+
+
+def test_labels_are_centred_within_their_bound():
+    scale = find_scale(toy_rows(labels=True), centred=True)
+    assert scale.middle != 0
+    assert np.allclose(scale.change_target(np.array([-1.0, 1.0])), np.array([-1, 1]) - scale.middle)
+
+
+def test_a_quarter_of_the_budget_pays_for_curvature():
+    radius, epsilon = 5.0, 3.0
+    ridge = 1 / choose_freedom(radius, epsilon)
+    assert 2 * np.log1p(0.25 * np.sqrt(radius**2 + 1) / ridge) == pytest.approx(epsilon / 4)
+
+
+@pytest.mark.parametrize("table", ["insurers", "health"])
+def test_no_person_is_both_trained_on_and_held_out(table):
+    facts = TABLES[table]
+    with open_table(table, 9001, None) as scenario:
+        raw = pd.read_csv(scenario.locate(str(scenario.data.path)), dtype=str)
+        division = market_data(scenario).division
+    person = raw.groupby(facts["persons"]).ngroup().to_numpy()
+    used = np.concatenate([*division.owners.values(), division.public])
+    assert len(used) == facts["owners"] + facts["public"]
+    assert not set(person[used]) & set(person[division.holdout])
+    assert 3100 < len(division.holdout) <= 20190 - len(used)
+
+
 @pytest.mark.slow
 @pytest.mark.in_full
 @pytest.mark.parametrize("table", ["insurers", "generated"])
@@ -173,15 +208,33 @@ def test_a_contest_is_between_common_seeds_at_the_same_guarantee():
     assert lost[2].gap == pytest.approx(0.2) and lost[2].lost and lost[2].sure and lost[2].rank == 2
     won = list_contests(group_cells(made_cells(-0.2)))
     assert not any(one.lost for one in won) and won[0].rank == 1
+    assert all(one.sure for one in won)
+    assert not any(replace(one, half=0.3).sure for one in (*won, *lost))
+
+
+@pytest.mark.parametrize(
+    ("gap", "half", "said"),
+    [
+        (0.1838, 0.1507, "+0.184 ± 0.151"),
+        (-1.8e-05, 4e-04, "-0.000018 ± 0.000400"),
+        (-1e-9, 0.02, "+0.0000 ± 0.0200"),
+        (-0.25, np.nan, "-0.25"),
+    ],
+)
+def test_a_difference_has_digits_enough_to_set_it_beside_its_interval(gap, half, said):
+    one = replace(list_contests(group_cells(made_cells(0.2)))[0], gap=gap, half=half)
+    assert describe_gap(one) == said
 
 
 def test_the_page_says_where_a_rival_wins():
     groups = group_cells(made_cells(0.2))
     text = render_page(groups, list_contests(groups), None)
     assert "* insurers, ε = 1: AdaSSP has 3.133, ours 3.333 (+0.2 ± " in text
-    assert "| 3.133 AdaSSP (central) |" in text and "**+0.2 ± " in text
+    assert "| 3.133 AdaSSP (central) |" in text and "**+0.2 ± 0** \\* |" in text
+    assert "smallest error in 0 of 5 cells" in text and "in the other 5; in 5 of these" in text
     groups = group_cells(made_cells(-0.2))
-    assert "* Nowhere" in render_page(groups, list_contests(groups), None)
+    text = render_page(groups, list_contests(groups), None)
+    assert "* Nowhere" in text and "in 5 of 5 cells of the table below; in 5 of these" in text
 
 
 def test_the_command_writes_page_and_figure_and_goes_on_from_its_table(tmp_path, monkeypatch):
