@@ -289,12 +289,6 @@ class Encoder:
         y, beyond = self.target.encode(columns, rows)
         return x, y, outside + beyond
 
-    def is_filled(self, x: Array, y: Array) -> NDArray[np.bool_]:
-        """Test which encoded records (n, p), (n,) stand for rows without a target, (n,)."""
-        blank = {self.target.name: np.array([np.nan])}
-        fill, _ = self.target.encode(blank, np.arange(1))
-        return np.asarray((y == fill) & np.all(x == self.mean, axis=1))
-
 
 def read_encoder(content: Mapping[str, Any]) -> Encoder:
     """Make the encoder of a description; a KeyError or TypeError for another content."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoding import Encoder
@@ -141,7 +142,7 @@ def rows_to_try(pooled: Pooled, fresh: Fresh | None, encoder: Encoder) -> Sequen
         return [FreshSums(lambda: pooled.fitness.statistics)]
     parts = []
     for owner in pooled.owners:
-        known = ~encoder.is_filled(owner.x, owner.y)
+        known = ~find_filled(encoder, owner.x, owner.y)
         if known.any():
             parts.append(FreshRecords(owner.x[known], owner.y[known], encoder.target.ends))
     return parts
@@ -279,3 +280,10 @@ def every_column_part(run: Run) -> dict[str, Any] | None:
         "columns": every.n_columns,
         "left_out": [name for name in every.columns if name not in used],
     }
+
+
+def find_filled(encoder: Encoder, x: Array, y: Array) -> NDArray[np.bool_]:
+    """Find the encoded records (n, p), (n,) that stand for rows without a target, (n,)."""
+    blank = {encoder.target.name: np.array([np.nan])}
+    fill, _ = encoder.target.encode(blank, np.arange(1))
+    return np.asarray((y == fill) & np.all(x == encoder.mean, axis=1))

@@ -104,7 +104,7 @@ def test_planners_of_the_same_rows_share_their_resamples(monkeypatch):
     """Each drew and fitted its own: half of the time that a market of 500 columns took."""
     run = settled(*NOISY)
     told = fewer_owners(run), other_mechanisms(run)
-    monkeypatch.delattr("learning.forecast.planner.draw_bootstrap")
+    monkeypatch.delattr("learning.forecast.doubts.draw_bootstrap")
     assert (fewer_owners(run), other_mechanisms(run)) == told and told[0]
 
 

@@ -62,6 +62,7 @@ CHANGES = {
     "seed": lambda of: replace(of, seed=4),
     "decline": lambda of: replace(of, decline=1.0),
     "in doubt": lambda of: replace(of, in_doubt=True),
+    "steepest": lambda of: replace(of, steepest=1e-6),
 }
 CALLS = {
     "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
@@ -149,7 +150,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "clocks",
         "seed",
     }
-    tried |= {"aggregation", "noises", "decline", "bias", "in_doubt"}
+    tried |= {"aggregation", "noises", "decline", "bias", "in_doubt", "steepest"}
     # who is told how far it is, and what was computed from the fields above
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did", "kept"}
     bounds = {
