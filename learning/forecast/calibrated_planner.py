@@ -22,6 +22,7 @@ from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_ki
 from learning.forecast.doubts import add_kinds, bootstrap_in_doubt, bootstrap_of
 from learning.forecast.fitness import FitnessForecast, agree_rounds
 from learning.forecast.inputs import PlanningInputs
+from learning.forecast.kept import load_or_compute
 from learning.forecast.law import Candidates, with_printed_step
 from learning.forecast.measures import Measure
 from learning.forecast.one_step import geometric_mean, price_moments
@@ -123,7 +124,12 @@ class CalibratedPlanner(Planner):
         assert self.worlds is not None
         factor = reflect_optimum(self.worlds)
         levels = self.forecast.noise_at(epsilon) * factor
-        outcome = even_out_runs(self._train_possible(plan, levels))
+        spent = np.asarray(epsilon, dtype=float)
+        key = self.inputs.key_of([(self.inputs.settings, self.mechanism)])
+        outcome = load_or_compute(
+            lambda: {"outcome": even_out_runs(self._train_possible(plan, levels))},
+            *("possible", self.rehearsal.cache_key, repr(plan), spent, levels, key),
+        )["outcome"]
         sound = np.isfinite(outcome)
         outcome = np.where(sound, outcome, outcome.max(initial=self.forecast.outside, where=sound))
         return factor * outcome * self._inequality_at(epsilon)

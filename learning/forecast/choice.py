@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.doubts import bootstrap_in_doubt
 from learning.forecast.inputs import PlanningInputs, Settings
+from learning.forecast.kept import load_or_compute
 from learning.forecast.planner import Planner
 from learning.forecast.round_search import search_priced_rounds, search_rounds
 from learning.forecast.ways import RESAMPLES, QuickForecast, Way, list_open_ways
@@ -50,8 +52,7 @@ def make_planner(inputs: PlanningInputs) -> Planner:
     ways = list_open_ways(inputs)
     compared = len(inputs.among) > 1 or inputs.settings.mechanism == BEST
     if compared and inputs.sample is not None:
-        did = count_progress(inputs.progress, "forecasting: comparing ways to train", 1)
-        found = compare_ways(ways, did)
+        found = _recall_comparison(inputs, ways)
         return _with_choices(found[0].way.make_planner(), found)
     planners: list[Planner] = []
     full = []
@@ -70,6 +71,27 @@ def _with_choices(planner: Planner, found: Sequence[QuickForecast]) -> Planner:
     """Planner with all ways that were compared, the lowest first, which is chosen."""
     first, *others = (one.choice for one in found)
     return replace(planner, choices=(replace(first, chosen=True), *others))
+
+
+def _recall_comparison(inputs: PlanningInputs, ways: Sequence[Way]) -> list[QuickForecast]:
+    """Compare ways to train, or recall what was found before for the same; plans are not kept."""
+    numbers = {id(way): float(i) for i, way in enumerate(ways)}
+
+    def compare() -> dict[str, Array]:
+        did = count_progress(inputs.progress, "forecasting: comparing ways to train", 1)
+        found = compare_ways(ways, did)
+        facts = [(numbers[id(one.way)], *one[:3], one.in_doubt) for one in found]
+        return {"found": np.array(facts, dtype=float)}  # None becomes NaN
+
+    kept = load_or_compute(
+        compare, "compare", *inputs.key_of([(way.inputs.settings, way.mechanism) for way in ways])
+    )["found"]
+    return [
+        QuickForecast(
+            fitness, int(horizon), growth, ways[int(i)], None, None if isnan(doubt) else doubt
+        )
+        for i, fitness, horizon, growth, doubt in kept.tolist()
+    ]
 
 
 def compare_ways(ways: Sequence[Way], did: ReportWork) -> list[QuickForecast]:

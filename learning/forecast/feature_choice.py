@@ -7,8 +7,7 @@ missed by more for the owners' records being finite, what noise adds, and what c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from learning.data.rows import Rows
 from learning.forecast.choice import FIRST, find_loud, least_noisy, screen_ways
 from learning.forecast.held import HeldShares, find_held_shares
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.kept import load_or_compute, source_identity
+from learning.forecast.kept import load_or_compute
 from learning.forecast.public_sample import curved_dispersion, dispersion
 from learning.forecast.round_search import forecast_near, search_rounds
 from learning.forecast.ways import REPEATS, Way, list_open_ways
@@ -27,7 +26,6 @@ from learning.losses.ridge import fit_ridge
 
 FOLDS = 10  # of the public rows, each left out once
 NEAR = 0.002  # of the least total error: kinds that tie with it have no more beyond it
-UNSEEN = ("loss", "with_kinks")  # fields of a public sample that the settings tell
 PENALTIES = (1e-3, 1e-2, 1e-1)  # tried for losses of labels, beside the stated one
 
 
@@ -175,24 +173,14 @@ def forecast_kind(own: OwnFit, inputs: PlanningInputs) -> KindForecast:
     disk.
     """
     ways = list_open_ways(inputs)
+    shown = own.kind, own.held, own.seen, *own.rows
     parts = load_or_compute(
-        lambda: _forecast_parts(own, inputs, ways), "kind", *_depends_on(own, inputs, ways)
+        lambda: _forecast_parts(own, inputs, ways),
+        "kind",
+        *shown,
+        *inputs.key_of([(way.inputs.settings, way.mechanism) for way in ways]),
     )
     return KindForecast(own, *map(float, parts["parts"]))
-
-
-def _depends_on(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> tuple[Any, ...]:
-    """Everything that the forecast of a kind depends on."""
-    sample = inputs.public
-    plug_ins = [
-        source_identity(one)
-        for way in ways
-        for one in (way.mechanism, way.inputs.settings.trains_by, way.inputs.settings.loss)
-    ]
-    facts = [getattr(sample, one.name) for one in fields(sample) if one.name not in UNSEEN]
-    settings = [repr(way.inputs.settings) for way in ways]
-    bounds = inputs.feature_bound, inputs.target_bound, inputs.seed, repr(inputs.trust)
-    return own.kind, own.held, own.seen, *own.rows, plug_ins, facts, settings, bounds, inputs.owners
 
 
 def _forecast_parts(own: OwnFit, inputs: PlanningInputs, ways: Sequence[Way]) -> dict[str, Array]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import Holding
 from learning.errors import InputError
+from learning.forecast.kept import source_identity
 from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
@@ -33,6 +35,7 @@ from learning.training.conduct import Conduct
 from learning.training.law import Returned
 
 REFERENCE_EPSILON = 1.0  # customary budget, at which clipping bounds are designed
+UNSEEN = ("loss", "with_kinks")  # fields of a public sample that the settings tell
 SMALLEST = 1e-3  # budget that takes the place of 0 where an owner is to share
 
 
@@ -271,6 +274,20 @@ class PlanningInputs:
         """All records, held in memory, in the place of a public sample."""
         assert isinstance(self.pooled, PooledRecords)
         return self.pooled
+
+    def key_of(self, ways: Sequence[tuple[Settings, Mechanism]]) -> tuple[Any, ...]:
+        """Everything that forecasts of ways to train depend on, as the key of a kept result."""
+        plug_ins = [
+            source_identity(one)
+            for settings, mechanism in ways
+            for one in (mechanism, settings.trains_by, settings.loss)
+        ]
+        sample = self.public
+        facts = [getattr(sample, one.name) for one in fields(sample) if one.name not in UNSEEN]
+        settings = [repr(one) for one, _ in ways]
+        bounds = self.feature_bound, self.target_bound, self.seed, repr(self.trust)
+        doubts = self.reports, self.spread, self.round_cost
+        return plug_ins, facts, settings, bounds, doubts, self.owners
 
     def owner_oracles(
         self, coordinates: Coordinates, conducts: Sequence[Conduct] = ()

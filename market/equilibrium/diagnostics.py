@@ -160,10 +160,10 @@ def four_cycles(game: Game, *, rng: np.random.Generator, samples: int = 200) -> 
         first, second = (int(owner) for owner in rng.choice(len(low), 2, replace=False))
         movers = (first, second, first, second)
         corners = [start]
-        for mover, to in zip(movers, (end, end, start, start), strict=True):
+        for mover, to in zip(movers[:3], (end, end, start), strict=True):
             corners.append(np.where(np.arange(len(low)) == mover, to, corners[-1]))
         payoffs = np.array([game.weighed_payoffs(at) for at in corners])
-        gains = [payoffs[k + 1, mover] - payoffs[k, mover] for k, mover in enumerate(movers)]
+        gains = [payoffs[k, mover] - payoffs[k - 1, mover] for k, mover in enumerate(movers, -3)]
         total = float(abs(sum(gains)))
         scale = sum(map(abs, gains))
         part = float(total / scale) if scale > 0 else 0.0
