@@ -1,4 +1,4 @@
-# make run | test | fast | deep | exchange | federated | beside | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | installed | clean; everything happens in .venv, made on first use (federated and beside: in .venv-federated and .venv-beside).
+# make run | test | long | fast | deep | exchange | federated | beside | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | site | picture | installed | clean; everything happens in .venv, made on first use (federated and beside: in .venv-federated and .venv-beside).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,13 +15,16 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast deep exchange federated beside notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture installed clean
+.PHONY: run test long fast deep exchange federated beside notebooks browser golden kernel planted chances lint bench reproduction protocol docs site picture installed clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not deep and $(HERE)"
+	$(TESTS) -m "not long and not deep and $(HERE)"
+
+long: $(DEV)  # the few tests that take as long as all others together
+	$(TESTS) -m "long and not deep and $(HERE)"
 
 deep: $(DEV)  # tests by chance and by search in full, an hour: every night
 	DEEP=1 $(TESTS) -m "(slow or deep) and $(HERE)"

@@ -24,7 +24,10 @@ __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 REACH = ranges.REACH
 TESTS = Path(__file__).parent
-SLOW = frozenset((TESTS / "slow.txt").read_text(encoding="utf-8").split("\n"))
+SLOW, LONG = (
+    frozenset((TESTS / name).read_text(encoding="utf-8").split("\n"))
+    for name in ("slow.txt", "long.txt")
+)
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -38,12 +41,15 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what slow.txt lists, which was measured; and among several workers begin with the modules that have slow tests,
+    """Mark what slow.txt and long.txt list, which was measured; and among several workers begin with the modules that have slow tests,
     so that none of them is left for one worker at the end. A module's tests stay together, and share its fixtures."""
     for item in items:
         if item.nodeid.split("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.listed)
+        if item.nodeid.split("[")[0] in LONG:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.long)
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in slow)

@@ -336,9 +336,10 @@ def f():
     assert set(named_types(tree)) == {"learning.losses.squared"}
 
 
-def test_every_test_that_is_listed_as_slow_is_there():
+@pytest.mark.parametrize("listed", ["slow.txt", "long.txt"])
+def test_every_test_that_is_listed_is_there(listed):
     """By its name alone: a line with a case in brackets marks nothing."""
-    for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "tests" / listed).read_text(encoding="utf-8").splitlines():
         file, _, name = line.partition("::")
         code = (ROOT / file).read_text(encoding="utf-8")
         assert re.search(rf"^\s*(def|class) {re.escape(name.split('.')[-1])}\b[(:]", code, re.M), line
