@@ -17,6 +17,7 @@ from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import check_fears, market_game, market_owners
 from scenarios.tables.dataset import MarketData, market_data
+from scenarios.tables.gossip import find_gossip
 from scenarios.user_policy import is_written, load_policy
 
 # A budget that every accounting covers; whether one covers more takes seconds to tell.
@@ -41,6 +42,7 @@ def check_scenario(scenario: Scenario) -> MarketData:
     checks: list[Callable[[], object]] = [
         partial(check_market, ordered, data),
         partial(find_sight, ordered, data.names),
+        partial(find_gossip, ordered, data.names),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
     ]

@@ -54,7 +54,7 @@ UNSTATED: Literal["best"] | None = "best"  # protocol of a scenario that states 
 TASK = frozenset(
     (
         *("loss", "hidden", "features", "frequencies", "bandwidth"),
-        *("delta", "regularisation", "overlap", "exact"),
+        *("delta", "regularisation", "overlap", "exact", "gossip"),
     )
 )  # no protocol
 OPEN: dict[str, Any] = {"algorithm": BEST, "clipping": BEST, "mechanism": BEST, "growth": OPTIMAL}
@@ -72,12 +72,24 @@ PRINTED_KEYS: dict[str, Any] = {
 }
 
 
+class Gossip(Section):
+    """The way of the answers to the learner along a graph of owners and learner: in each round all
+    nodes average what they hold with their neighbours. The learner is the last node, and the one
+    called "learner"."""
+
+    rounds: Count
+    """Rounds of averages for each answer, as many as there are links to the farthest owner or
+    more."""
+    graph: Annotated[Any, NamedTable("learning.gossip.graph")]
+    """The graph of owners and learner, connected; a link passes answers on either way."""
+
+
 class Learning(Section):
     """Training of the model, and privacy of the answers.
 
     Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`,
-    `features`, `frequencies`, `bandwidth`, `delta`, `regularisation`, `overlap` and `exact`, the
-    protocol is `best`. So it is not without public
+    `features`, `frequencies`, `bandwidth`, `delta`, `regularisation`, `overlap`, `exact` and
+    `gossip`, the protocol is `best`. So it is not without public
     rows, nor with what excludes `best`, such as [time] and baselines: there, and where any part is
     stated, every key has its own default.
     """
@@ -171,6 +183,8 @@ class Learning(Section):
     exact: bool = False
     """Whether `best` compares only noise that an exchange draws exactly: Laplace noise, l2 noise of
     up to 24 numbers and Gaussian noise accounted by zCDP. `dpmarket exchange` sets it."""
+    gossip: Gossip | None = None
+    """The graph that answers reach the learner on; without it, the learner hears every owner."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """The times of answers in asynchronous training."""
 

@@ -38,6 +38,7 @@ from learning.randomness import Streams
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.learning import PUBLISHED
 from scenarios.schema.scenario import Scenario
+from scenarios.tables.gossip import reach_of_owners
 from scenarios.tables.selection import Selection
 
 Records = tuple[Pooled, Fresh | None]
@@ -285,6 +286,7 @@ def learner_inputs(
         learning.ticks(names),
         learning.groups(names),
         scenario.data.most_rows,
+        reach_of_owners(scenario, names),
     )
     decided = tuple(one.settings for one in scenario.ways)
     return PlanningInputs(
