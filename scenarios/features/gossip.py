@@ -27,7 +27,7 @@ class ByGossip(Feature):
 
     key = "learning.gossip"
     title = "[learning.gossip]"
-    example = ("learning.gossip={rounds=9, graph={kind='ring'}}", "learning.algorithm=averaged")
+    example = ("learning.gossip={rounds=9, graph={kind='ring'}}",)
     result = "gossip"
     sentence = (
         "{% set gossip = result.get('gossip') %}{% if gossip %}"
@@ -42,7 +42,6 @@ class ByGossip(Feature):
         "trust": "because owners see what they pass on",
         "learners": "because each learner would have its own place in the graph",
         "learning.aggregation": ONE_BY_ONE,
-        "learning.one_record": "because all owners answer at once",
         "validation.baselines": "because they are trained on answers that are heard directly",
         "go": ONE_BY_ONE,
         "contributions": ONE_BY_ONE,

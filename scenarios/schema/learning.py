@@ -73,9 +73,8 @@ PRINTED_KEYS: dict[str, Any] = {
 
 
 class Gossip(Section):
-    """The way of the answers to the learner along a graph of owners and learner: in each round all
-    nodes average what they hold with their neighbours. The learner is the last node, and the one
-    called "learner"."""
+    """The way of answers along a graph to the learner, its last node and called "learner": in each
+    round all nodes average what they hold with those that they see."""
 
     rounds: Count
     """Rounds of averages for each answer, as many as there are links to the farthest owner or
