@@ -11,13 +11,13 @@ from learning.collected_errors import collect_errors
 from learning.forecast.ways import list_open_ways
 from market.game.game import Game
 from scenarios.drivers.arrivals import arriving
+from scenarios.features.gossip import find_gossip
 from scenarios.features.network import find_sight
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import make_declared
 from scenarios.schema.scenario import Scenario
 from scenarios.settling.game import check_fears, market_game, market_owners
 from scenarios.tables.dataset import MarketData, market_data
-from scenarios.tables.gossip import find_gossip
 from scenarios.user_policy import is_written, load_policy
 
 # A budget that every accounting covers; whether one covers more takes seconds to tell.

@@ -19,10 +19,10 @@ from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
+from scenarios.features.gossip import reach_of_owners
 from scenarios.schema.fields import OPTIMAL, values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
-from scenarios.tables.gossip import reach_of_owners
 
 MOST_DRAWN = 1e11  # numbers of noise in all trainings
 

@@ -35,10 +35,10 @@ from learning.forecast.public_sample import OtherKind, PublicSample
 from learning.losses.loss import Fresh, Loss
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
+from scenarios.features.gossip import reach_of_owners
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.learning import PUBLISHED
 from scenarios.schema.scenario import Scenario
-from scenarios.tables.gossip import reach_of_owners
 from scenarios.tables.selection import Selection
 
 Records = tuple[Pooled, Fresh | None]
