@@ -72,6 +72,8 @@ def _all_numbers(columns: Columns) -> Iterable[float]:
     parts = columns.components
     if parts is not None:
         rows += [parts.centre, parts.spread, parts.low, parts.high, *parts.axes]
+    if columns.expansion is not None:
+        rows += columns.expansion.frequencies or []
     return chain(*rows)
 
 
@@ -98,7 +100,10 @@ def _check_written(columns: Columns, where: str) -> None:
 
 
 def _check_expansion(parts: Expansion, numbers: int, coded: int, where: str) -> None:
-    """Refuse knots that are no range from -1 to 1 in parts, and places where no column is."""
+    """Refuse knots that are no range from -1 to 1 in parts, and places where no column is.
+
+    So are frequencies of another width than the columns refused.
+    """
     if len(parts.knots) != numbers:
         raise InputError(where, f"must have knots for each of {numbers} columns of numbers")
     for knots in filter(None, parts.knots):
@@ -109,7 +114,10 @@ def _check_expansion(parts: Expansion, numbers: int, coded: int, where: str) -> 
             raise InputError(where, rule)
     if not all(len(pair) == 2 and 0 <= min(pair) <= max(pair) < coded for pair in parts.pairs):
         raise InputError(where, f"must multiply two of the {coded} encoded columns")
-    width = coded - numbers + len(parts.pairs)
+    waves = parts.frequencies or []
+    if any(len(one) != coded for one in waves):
+        raise InputError(where, f"must have frequencies of {coded} encoded columns")
+    width = coded - numbers + len(parts.pairs) + 2 * len(waves)
     width += sum(count_columns(knots, parts.degree) for knots in parts.knots)
     if len(set(parts.kept)) < len(parts.kept) or not set(parts.kept) <= set(range(width)):
         raise InputError(where, f"must use features that differ, of {width}")

@@ -164,6 +164,8 @@ class Contract(Form, Signable):
                 unused[key] = True
         if self.columns.expansion is None:
             unused["columns"] = {"expansion"}
+        elif self.columns.expansion.frequencies is None:
+            unused["columns"] = {"expansion": {"frequencies"}}
         return self.model_dump(exclude=unused)
 
     @property

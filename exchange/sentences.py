@@ -237,7 +237,7 @@ def column_lines(contract: Contract) -> Iterator[str]:
 
 
 def describe_expansion(parts: Expansion) -> str:
-    """Describe the splines, bins and products that are made of the columns."""
+    """Describe the splines, bins, products and kernel features that are made of the columns."""
     made = []
     count = sum(map(bool, parts.knots))
     if count:
@@ -245,6 +245,10 @@ def describe_expansion(parts: Expansion) -> str:
         made.append(f"{count_noun(count, 'column')} of numbers as {kind} with public knots")
     if parts.pairs:
         made.append(count_noun(len(parts.pairs), "product") + " of two columns")
+    if parts.frequencies:
+        count = len(parts.frequencies)
+        noun = count_noun(count, "random frequency", "random frequencies")
+        made.append(f"a Gaussian kernel by {noun}")
     made = made or ["the columns as they are"]
     return f"the model uses {count_noun(len(parts.kept), 'feature')}: {' and '.join(made)}"
 

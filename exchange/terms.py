@@ -116,16 +116,18 @@ class Components(Form):
 
 
 class Expansion(Form):
-    """Splines, bins and products that are made of the encoded columns.
+    """Splines, bins, products and kernel features that are made of the encoded columns.
 
     ``knots`` has a list for each column of numbers, on [-1, 1], empty where it stays as it is;
-    ``pairs`` the places of the columns that are multiplied; ``kept`` the places of what is used.
+    ``pairs`` the places of the columns that are multiplied; ``kept`` the places of what is used;
+    ``frequencies`` of a kernel have a number for each encoded column.
     """
 
     degree: Annotated[int, Field(ge=0, le=5)]
     knots: list[Numbers]
     pairs: list[list[int]]
     kept: list[int] = Field(min_length=1)
+    frequencies: list[Numbers] | None = Field(default=None, min_length=1)
 
 
 class Columns(Form):

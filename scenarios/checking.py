@@ -11,6 +11,7 @@ from learning.collected_errors import collect_errors
 from learning.forecast.ways import list_open_ways
 from market.game.game import Game
 from scenarios.drivers.arrivals import arriving
+from scenarios.features.gossip import find_gossip
 from scenarios.features.network import find_sight
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import make_declared
@@ -41,6 +42,7 @@ def check_scenario(scenario: Scenario) -> MarketData:
     checks: list[Callable[[], object]] = [
         partial(check_market, ordered, data),
         partial(find_sight, ordered, data.names),
+        partial(find_gossip, ordered, data.names),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
     ]

@@ -19,6 +19,7 @@ from learning.progress import Progress, ignore_progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.workers import keep_workers
+from scenarios.features.gossip import reach_of_owners
 from scenarios.schema.fields import OPTIMAL, values_per_owner
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData, market_data
@@ -70,7 +71,14 @@ def planning_inputs(
     clocks = learning.ticks(data.names)
     groups = learning.groups(data.names)
     owners = PublicOwners(
-        data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows
+        data.names,
+        data.sizes,
+        low,
+        high,
+        clocks,
+        groups,
+        scenario.data.most_rows,
+        reach_of_owners(scenario, data.names),
     )
     decided = tuple(one.settings for one in scenario.ways)
     if isinstance(data.pooled, PooledSums):

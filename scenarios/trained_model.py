@@ -126,7 +126,7 @@ class TrainedModel:
         if found is None:
             what = f"a {self.made.model.loss.name}"
             if self.made.model.encoder.expansion is not None:
-                what = "a model on splines, bins or products"
+                what = "a model on splines, bins, products or a kernel"
             raise AttributeError(f"{what} has no coefficients of the columns: predict with it")
         return found
 

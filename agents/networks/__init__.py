@@ -1,4 +1,5 @@
-"""Networks of owners and learners: who may sell to whom (trade), and who sees whom (sight)."""
+"""Networks: who may sell to whom (trade), who sees whom (sight), who passes answers on (gossip)."""
 
 TRADE = "trade"
 SIGHT = "sight"
+GOSSIP = "gossip"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from agents.networks import SIGHT, TRADE
+from agents.networks import GOSSIP, TRADE
 from learning.declaration import Declaration, ListOf, Words, format_value
 from learning.errors import InputError
 
@@ -31,7 +31,8 @@ class Parties:
     ----------
     use : str
         "trade": an edge between an owner and a learner allows trade. "sight": an edge shows an
-        owner the budget of another.
+        owner the budget of another. "gossip": an edge passes answers on; the last of the owners is
+        the learner.
     owners : tuple of str
     learners : tuple of str
     left_out : frozenset of str
@@ -52,7 +53,7 @@ class Parties:
     @property
     def where(self) -> str:
         """Table of the network in the scenario."""
-        return f"network.{self.use}"
+        return "learning.gossip.graph" if self.use == GOSSIP else f"network.{self.use}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +136,7 @@ def named_graph(
     """
     import networkx as nx
 
-    graph: Graph[str] = nx.DiGraph() if directed and parties.use == SIGHT else nx.Graph()
+    graph: Graph[str] = nx.DiGraph() if directed and parties.use != TRADE else nx.Graph()
     graph.add_nodes_from(parties.names)
     kept = [pair for pair in pairs if parties.left_out.isdisjoint(pair)]
     known = set(parties.names)

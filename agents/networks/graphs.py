@@ -346,4 +346,15 @@ NETWORKS: dict[str, dict[str, type[Network]]] = {
         "edges": Edges,
         "file": File,
     },
+    "gossip": {
+        "complete": Complete,
+        "star": Star,
+        "ring": Ring,
+        "path": Row,
+        "watts_strogatz": WattsStrogatz,
+        "barabasi_albert": BarabasiAlbert,
+        "erdos_renyi": ErdosRenyi,
+        "groups": Groups,
+        "edges": Edges,
+    },
 }

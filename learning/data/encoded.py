@@ -32,6 +32,8 @@ def expansion_bound(made: Expansion, coded: Array) -> Array:
     sizes = [np.ones(count_columns(knots, made.degree)) for knots in made.knots]
     sizes.append(coded[len(made.knots) :])
     sizes += [coded[[one]] * coded[[other]] for one, other in made.pairs]
+    waves = 2 * len(made.frequencies)
+    sizes.append(np.full(waves, (waves / 2) ** -0.5 if waves else 0.0))
     return np.concatenate(sizes)[made.kept]
 
 

@@ -217,7 +217,7 @@ class Encoder:
     target : the target column.
     dropped : names of the columns that add nothing to the others in public, constants among them.
     components : the principal components, or None.
-    expansion : splines, bins and products that are made of the columns before, or None.
+    expansion : splines, bins, products and kernel features of the columns before, or None.
     mean : (p,), features of the mean public row, or of the middle of all ranges without public
         rows.
     """

@@ -1,4 +1,4 @@
-"""Knots and products chosen on public rows, for the features of `learning.data.expansion`."""
+"""Knots, products and frequencies from public rows, for `learning.data.expansion`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from learning.arrays import Array
 from learning.data.expansion import LEAST_GAP
+from learning.data.feature_kinds import MOST_FREQUENCIES, FeatureKind
+from learning.randomness import Streams
 
 FLAT = 1e-8  # share of a product's variance below which the other features tell it
+ROWS_PER_FREQUENCY = 20  # public rows for each frequency, where their number is not stated
+COMPARED = 1000  # public rows at most whose distances set a bandwidth
 
 
 def fit_knots(values: Array, pieces: int) -> Array:
@@ -89,3 +94,24 @@ def choose_pairs(
         made = made - np.outer(direction, direction @ made)
         made[:, chosen] = 0.0
     return tuple(pairs[one] for one in chosen)
+
+
+def draw_frequencies(coded: Array, kind: FeatureKind) -> Array:
+    """Draw frequencies (m, d) of a kernel on columns (n, d) in units of their public deviations."""
+    spread = coded.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    count = kind.frequencies or max(1, min(MOST_FREQUENCIES, len(coded) // ROWS_PER_FREQUENCY))
+    rng = Streams(kind.seed, "data").rng("kernel")
+    drawn = rng.normal(size=(count, coded.shape[1]))
+    return np.asarray(drawn / (kind.bandwidth or median_distance(coded / spread)) / spread)
+
+
+def median_distance(rows: Array) -> float:
+    """Median distance of two of the rows (n, d) that differ; of `COMPARED` rows, evenly spaced.
+
+    >>> median_distance(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [0.0, 7.0]]))
+    5.0
+    """
+    found = pdist(rows[:: -(-len(rows) // COMPARED)])
+    found = found[found > 0]
+    return float(np.median(found)) if len(found) else 1.0

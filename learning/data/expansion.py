@@ -1,7 +1,8 @@
-"""Kinds of features: coded columns as they are, as splines or bins with public knots, or products.
+"""Kinds of features: coded columns as they are, as splines or bins with public knots, products,
+or random features of a Gaussian kernel.
 
-Knots and products come from public rows alone, so that no private cell moves them. Every feature
-lies within the range that its columns have, whatever cells an owner holds.
+Knots, products and frequencies come from public rows alone, so that no private cell moves them.
+Every feature lies within the range that its columns have, whatever cells an owner holds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAST_GAP = 1e-6  # between two knots
 
 @dataclass(frozen=True)
 class Expansion:
-    """Splines, bins and products of coded columns, from public facts.
+    """Splines, bins, products and kernel features of coded columns, from public facts.
 
     Parameters
     ----------
@@ -29,12 +30,14 @@ class Expansion:
         where the column stays as it is.
     pairs : places of the two columns of each product among the coded ones.
     kept : places, among all features that these make, of those that are used.
+    frequencies : array (m, d) of a kernel's random features; none where there is no kernel.
     """
 
     degree: int
     knots: tuple[Array, ...] = field(repr=False)
     pairs: tuple[tuple[int, int], ...] = field(repr=False)
     kept: NDArray[np.intp] = field(repr=False)
+    frequencies: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
     def encode(self, coded: Array) -> Array:
         """Make the features (n, k) of coded columns (n, d), numbers first."""
@@ -44,6 +47,8 @@ class Expansion:
         ]
         made.append(coded[:, len(self.knots) :])
         made += [coded[:, one : one + 1] * coded[:, other : other + 1] for one, other in self.pairs]
+        if len(self.frequencies):
+            made.append(kernel_columns(coded, self.frequencies))
         return np.ascontiguousarray(np.concatenate(made, axis=1)[:, self.kept])
 
     def names(self, coded: Sequence[str]) -> tuple[str, ...]:
@@ -55,6 +60,8 @@ class Expansion:
             made += [f"{name} {piece} {i + 1}" for i in range(count)] if len(knots) else [name]
         made += coded[len(self.knots) :]
         made += [f"{coded[one]} * {coded[other]}" for one, other in self.pairs]
+        waves = range(1, len(self.frequencies) + 1)
+        made += [f"kernel {wave} {number}" for wave in ("cos", "sin") for number in waves]
         return tuple(made[place] for place in self.kept)
 
 
@@ -65,6 +72,7 @@ def read_expansion(content: Mapping[str, Any]) -> Expansion:
         tuple(np.array(knots, dtype=float) for knots in content["knots"]),
         tuple((int(one), int(other)) for one, other in content["pairs"]),
         np.array(content["kept"], dtype=np.intp),
+        np.array(content.get("frequencies") or [], dtype=float),
     )
 
 
@@ -101,3 +109,22 @@ def spline_columns(values: Array, knots: Array, degree: int) -> Array:
                     raised[:, j] += sign * (values - first) / span * made[:, place]
         made = raised
     return made
+
+
+def kernel_columns(coded: Array, frequencies: Array) -> Array:
+    """Random features (n, 2m) of rows (n, d): the cosines and sines of w'x, over sqrt(m).
+
+    With m frequencies w drawn from N(0, I/h^2), inner products of two rows' features have the mean
+    exp(-|x - x'|^2/(2 h^2)), a Gaussian kernel of width h, and a deviation of order 1/sqrt(m). Each
+    row of features has the length 1. Terms of w'x are added one by one, so that a row has the same
+    bits whichever rows are coded with it.
+
+    Source: Rahimi and Recht, Random Features for Large-Scale Kernel Machines.
+
+    >>> kernel_columns(np.array([[0.0], [2.0]]), np.array([[np.pi / 4]])).round(9).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    phase = np.zeros((len(coded), len(frequencies)))
+    for column, weights in zip(coded.T, frequencies.T, strict=True):
+        phase += column[:, None] * weights
+    return np.concatenate([np.cos(phase), np.sin(phase)], axis=1) * len(frequencies) ** -0.5

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 LINEAR = "linear"
 MOST_PRODUCTS = 40  # that are chosen
+MOST_FREQUENCIES = 50  # where none are stated
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class FeatureKind:
     products : whether products of two columns are added, those that public rows call for.
     components : number of principal components that all is reduced to; None for no reduction.
     encoding : "onehot" or "integer" (the papers' coding of categories).
+    kernel : whether a Gaussian kernel of all columns takes their place, by random features.
+    frequencies : number of its frequencies, with two features each; None for as many as the public
+        rows are enough for.
+    bandwidth : its width in standard deviations; None for the median distance of public rows.
+    seed : public seed of the frequencies.
     """
 
     says: str
@@ -30,6 +36,10 @@ class FeatureKind:
     products: bool = False
     components: int | None = None
     encoding: str = "onehot"
+    kernel: bool = False
+    frequencies: int | None = None
+    bandwidth: float | None = None
+    seed: int = 0
 
 
 KINDS: Mapping[str, FeatureKind] = {
@@ -41,4 +51,5 @@ KINDS: Mapping[str, FeatureKind] = {
     "splines_and_products": FeatureKind(
         "cubic splines and some products of two columns", pieces=4, degree=3, products=True
     ),
+    "kernel": FeatureKind("a Gaussian kernel by random features", kernel=True),
 }

@@ -22,7 +22,7 @@ from learning.data.encoding import (
     project_rows,
     stack_texts,
 )
-from learning.data.expanding import choose_pairs, fit_knots, list_pairs
+from learning.data.expanding import choose_pairs, draw_frequencies, fit_knots, list_pairs
 from learning.data.expansion import Expansion, count_columns
 from learning.data.feature_kinds import KINDS, LINEAR, MOST_PRODUCTS, FeatureKind
 from learning.data.ranges import OUTERMOST, public_range
@@ -87,7 +87,7 @@ def fit_encoder(
     ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
     numbers = _fit_numbers(columns, ranges, public)
     raw, encoder = _fit_columns(numbers, goal, columns, public, numeric + text, kind)
-    if kind.pieces or kind.products:
+    if kind.pieces or kind.products or kind.kernel:
         encoder = replace(encoder, expansion=_fit_expansion(encoder, columns, public, kind))
         raw, _ = encoder.make_columns(columns, public)
     if kind.components is not None:
@@ -155,6 +155,8 @@ def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     described = {name: _plain_value(getattr(encoder, name)) for name in parts}
     if encoder.expansion is None:
         del described["expansion"]
+    elif not len(encoder.expansion.frequencies):
+        del described["expansion"]["frequencies"]
     return {DESCRIBED.get(name, name): part for name, part in described.items()}
 
 
@@ -261,17 +263,21 @@ def _select_numbers(numbers: Numbers, added: NDArray[np.bool_]) -> Numbers:
 def _fit_expansion(
     encoder: Encoder, columns: Columns, public: Rows, kind: FeatureKind
 ) -> Expansion:
-    """Fit knots and products to public rows, and leave out what adds nothing to other features."""
+    """Fit knots, products or a kernel to public rows; leave out what adds nothing to the rest."""
     if not len(public):
-        rule = "must be above 0 for splines, bins and products, whose knots come from public rows"
+        rule = "must be above 0 for features whose knots or widths come from public rows"
         raise InputError("data.public_rows", rule, 0, "Set it, or leave out learning.features.")
     coded, _ = encoder.code_columns(columns, public)
     count = len(encoder.numbers.names)
     knots = tuple(fit_knots(column, kind.pieces) for column in coded.T[:count])
     made = Expansion(kind.degree, knots, (), np.arange(0))
     width = sum(count_columns(one, kind.degree) for one in knots) + coded.shape[1] - count
-    made = replace(made, kept=np.arange(width))
-    made = replace(made, kept=np.flatnonzero(find_additions(made.encode(coded))))
+    used = np.arange(width)
+    if kind.kernel:
+        made = replace(made, frequencies=draw_frequencies(coded, kind))
+        used = width + np.arange(2 * len(made.frequencies))
+    added = find_additions(replace(made, kept=used).encode(coded))
+    made = replace(made, kept=used[added])
     if not kind.products:
         return made
     y, _ = encoder.target.encode(columns, public)

@@ -291,6 +291,9 @@ def _market_rehearsal(
     groups = inputs.owners.groups_among(everyone)
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
     raw = np.ones(len(sizes)) if settings.weights == "equal" else sizes
+    if inputs.owners.reach is not None:
+        reached = inputs.owners.sizes * np.array(inputs.owners.reach)
+        raw = np.array([reached[group].sum() for group in groups])
     return Rehearsal(
         *records,
         starts,

@@ -18,7 +18,13 @@ from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.shared_noise import MOST_OWNERS, SharedWeighting
-from learning.forecast.weighting import Answers, RecordWeighting, SizeWeighting, Weighting
+from learning.forecast.weighting import (
+    Answers,
+    GossipWeighting,
+    RecordWeighting,
+    SizeWeighting,
+    Weighting,
+)
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
@@ -142,6 +148,7 @@ class PublicOwners:
     clocks : rates of answers in asynchronous training.
     groups : numbers of the owners in each group that answers as one; every owner is in one group.
     rows_per_person : k, the most records of one person at an owner, which noise hides together.
+    reach : how much of each answer gossip brings to the learner; None where it hears all directly.
     """
 
     names: tuple[str, ...]
@@ -151,6 +158,7 @@ class PublicOwners:
     clocks: Clocks = Clocks()
     groups: tuple[tuple[int, ...], ...] = ()
     rows_per_person: int = 1
+    reach: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -240,6 +248,8 @@ class PlanningInputs:
         InputError
             If owners are too many for the weights that are to be chosen.
         """
+        if self.owners.reach is not None:
+            return GossipWeighting(reach=self.owners.reach)
         if not self.trust.secure:
             return RecordWeighting() if self.settings.trains_by.one_by_one else SizeWeighting()
         kind = self.settings.weights
@@ -251,6 +261,12 @@ class PlanningInputs:
             raise InputError("learning.weights", rule, f"{kind} with {count} owners")
         sizes = tuple(self.owners.sizes.tolist())
         return SharedWeighting(owners=sizes, colluders=self.trust.colluders)
+
+    @property
+    def design_weighting(self) -> Weighting:
+        """Weighting of the noise that bounds are chosen for."""
+        given = self.trust.secure or self.owners.reach is not None
+        return self.base_weighting if given else SizeWeighting()
 
     @property
     def public(self) -> PublicSample:

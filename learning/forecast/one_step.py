@@ -14,7 +14,6 @@ from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, unbounded_error
 from learning.forecast.prediction import NOTHING
 from learning.forecast.public_sample import PublicSample, affordable_count, thin_out
-from learning.forecast.weighting import SizeWeighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.moment_bounds import Scores
 from learning.privacy.mechanism import Mechanism
@@ -65,7 +64,7 @@ def design_one_step(
     """
     noise = []
     owners = inputs.owners
-    weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
+    weighting = inputs.design_weighting
     for share in noise_shares(len(whole.centre)).tolist():
         priced = mechanism.with_moments(share, whole.rows_per_person)
         level = owners.noise_at(owners.reference, priced, weighting)

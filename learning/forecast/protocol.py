@@ -25,7 +25,7 @@ from learning.forecast.one_step import (
 from learning.forecast.public_sample import affordable_count, thin_out
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.tail import best_radius, stretch_residuals
-from learning.forecast.weighting import Answers, SizeWeighting
+from learning.forecast.weighting import Answers
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
 from learning.losses.moment_bounds import Moments
@@ -207,7 +207,7 @@ def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
         return 0.0
     sizes = inputs.owners.sizes[sharing]
     term = mechanism.noise_term(reference[sharing])
-    if inputs.trust.secure:
+    if inputs.trust.secure or inputs.owners.reach is not None:
         weighting = inputs.base_weighting.select_owners(np.flatnonzero(sharing))
         terms = weighting.sum_terms(Answers(term, sizes, sharing[sharing]))
         return float(weighting.aggregated_noise(tuple(terms.sum(axis=0))))
@@ -218,8 +218,8 @@ def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
 
 def reference_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     """Aggregated noise of weights by size where all owners share at the reference budgets."""
-    weighting = inputs.base_weighting if inputs.trust.secure else SizeWeighting()
-    return inputs.owners.noise_at(inputs.owners.reference, mechanism, weighting)
+    owners = inputs.owners
+    return owners.noise_at(owners.reference, mechanism, inputs.design_weighting)
 
 
 def candidate_bounds(

@@ -272,6 +272,30 @@ class PrecisionWeighting(Weighting):
         return -(raw**2) * share * answers.term_slope / answers.sizes**2
 
 
+@dataclass(frozen=True)
+class GossipWeighting(Weighting):
+    """Weights of answers that reach the learner by gossip, w = n times an owner's reach.
+
+    Parameters
+    ----------
+    reach : of each owner (`learning.training.gossip.find_reach`), above 0.
+    """
+
+    kind = "gossip"
+    reach: tuple[float, ...] = ()
+
+    def weight_rule(self, term: Array, sizes: Array) -> Array:
+        return sizes * np.array(self.reach).reshape((-1,) + (1,) * (sizes.ndim - 1))
+
+    def with_kind(
+        self, kind: str, reference: Answers, *, balance: float = 0.0, **kinds: Any
+    ) -> Weighting:
+        return replace(self, **kinds)
+
+    def select_owners(self, owners: NDArray[Any]) -> GossipWeighting:
+        return replace(self, reach=tuple(np.array(self.reach)[owners].tolist()))
+
+
 def best_coalition(sizes: ArrayLike, term: ArrayLike) -> Mask:
     """Coalition whose answers, weighted by records, carry least noise.
 

@@ -51,7 +51,7 @@ class Model:
 
         In units of the target, or of the score for labels; a category counts against the first one
         of its column. Effects hold within the public ranges. None for a loss whose model is not
-        linear, and for splines, bins and products, whose effects are not the same everywhere.
+        linear, and for features whose effects are not the same everywhere, such as splines.
 
         Numbers enter as 2 (v - low)/(high - low) - 1, so that a coefficient is 2 theta/(high -
         low); components are combinations of standardised columns, whose coefficients are added up.

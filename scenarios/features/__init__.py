@@ -11,6 +11,7 @@ from scenarios.features.behaviours import Behaviours
 from scenarios.features.contributions import OwnersContributions
 from scenarios.features.externalities import Externalities
 from scenarios.features.go import GoNoGo
+from scenarios.features.gossip import ByGossip
 from scenarios.features.inputs import StatedInputs
 from scenarios.features.learners import Learners
 from scenarios.features.malicious import Malicious
@@ -37,6 +38,7 @@ FEATURES: dict[str, Feature] = {
     "learners": Learners(),
     "externalities": Externalities(),
     "network": Networks(),
+    "gossip": ByGossip(),
     "regulation": Rules(),
     "participation": Participation(),
     "public_good": PublicGood(),

@@ -180,6 +180,7 @@ KINDS = Late(
         "learning.aggregation": lambda: AGGREGATIONS,
         "network.trade": partial(_networks, "trade"),
         "network.sight": partial(_networks, "sight"),
+        "learning.gossip.graph": partial(_networks, "gossip"),
     }
 )
 

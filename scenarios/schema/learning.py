@@ -52,7 +52,10 @@ PRINTED = "printed"
 PUBLISHED = "published"
 UNSTATED: Literal["best"] | None = "best"  # protocol of a scenario that states no part of one
 TASK = frozenset(
-    ("loss", "hidden", "features", "delta", "regularisation", "overlap", "exact")
+    (
+        *("loss", "hidden", "features", "frequencies", "bandwidth"),
+        *("delta", "regularisation", "overlap", "exact", "gossip"),
+    )
 )  # no protocol
 OPEN: dict[str, Any] = {"algorithm": BEST, "clipping": BEST, "mechanism": BEST, "growth": OPTIMAL}
 # What the sources print of a protocol. Step sizes and balls they leave open.
@@ -69,11 +72,23 @@ PRINTED_KEYS: dict[str, Any] = {
 }
 
 
+class Gossip(Section):
+    """The way of answers along a graph to the learner, its last node and called "learner": in each
+    round all nodes average what they hold with those that they see."""
+
+    rounds: Count
+    """Rounds of averages for each answer, as many as there are links to the farthest owner or
+    more."""
+    graph: Annotated[Any, NamedTable("learning.gossip.graph")]
+    """The graph of owners and learner, connected; a link passes answers on either way."""
+
+
 class Learning(Section):
     """Training of the model, and privacy of the answers.
 
-    Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`, `delta`,
-    `regularisation`, `overlap` and `exact`, the protocol is `best`. So it is not without public
+    Where neither a protocol is stated nor any part of one, every key but `loss`, `hidden`,
+    `features`, `frequencies`, `bandwidth`, `delta`, `regularisation`, `overlap`, `exact` and
+    `gossip`, the protocol is `best`. So it is not without public
     rows, nor with what excludes `best`, such as [time] and baselines: there, and where any part is
     stated, every key has its own default.
     """
@@ -87,9 +102,16 @@ class Learning(Section):
     """The kind of features that the model is fitted to, with knots and products from public rows:
     the columns as they are (`linear`, as where nothing is stated) or at most ten principal
     components of them (`components`); `splines` or `bins` of each number; some `products` of two
-    columns; or both. `best`: whichever kind has the smallest total error by forecast, of what it
-    misses, what few records miss, noise and clipping. Where it is stated, the learner's own
-    alternative is the kind that is best for its own rows alone."""
+    columns; or both; a Gaussian `kernel` of all columns by random features. `best`: whichever of
+    these but `kernel` has the smallest total error by forecast, of what it misses, what few records
+    miss, noise and clipping. Where it is stated, the learner's own alternative is the kind that is
+    best for its own rows alone."""
+    frequencies: Annotated[int, Ge(1), Le(1000)] | None = None
+    """Random frequencies of the `kernel`, each with two features: one for 20 public rows, at most
+    50, unless given. They are drawn with the scenario's seed."""
+    bandwidth: Positive | None = None
+    """Width of the `kernel`, in standard deviations of the public rows' columns: unless given, the
+    median distance of two public rows."""
     protocol: Literal["best", "published"] | None = None
     """Choice of the parts of the protocol that are not stated. `best` leaves algorithm,
     clipping, mechanism and growth open, and takes the combination with the best forecast, pure
@@ -160,6 +182,8 @@ class Learning(Section):
     exact: bool = False
     """Whether `best` compares only noise that an exchange draws exactly: Laplace noise, l2 noise of
     up to 24 numbers and Gaussian noise accounted by zCDP. `dpmarket exchange` sets it."""
+    gossip: Gossip | None = None
+    """The graph that answers reach the learner on; without it, the learner hears every owner."""
     clocks: Annotated[Any, DeclaredTable(Clocks)] | None = None
     """The times of answers in asynchronous training."""
 
@@ -406,6 +430,9 @@ class Learning(Section):
                 having = [name for name, loss in LOSSES.items() if key in loss.parameters]
                 found = f"{given} with {self._says('loss')}"
                 raise self._goes_with(key, f"loss = {quote_choices(having)}", found)
+        for key in ("frequencies", "bandwidth"):
+            if getattr(self, key) is not None and self.features != "kernel":
+                raise self._goes_with(key, 'features = "kernel"')
 
     def _check_bounds(self) -> None:
         """Refuse noise without a scale, and bounds that the algorithm does not support."""

@@ -208,6 +208,9 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     left = "must be left out of what is exchanged"
     if scenario.learners:
         yield "learners", f"{left}: one learner asks", 1 + len(scenario.learners), LEAVE
+    if scenario.learning.gossip is not None:
+        rule = f"{left}: owners answer the learner, and pass nothing on"
+        yield "learning.gossip", rule, scenario.learning.gossip.graph.kind, LEAVE
     if scenario.time is not None:
         found = f"{scenario.time.periods} periods"
         yield "time", f"{left}: each owner answers in one training", found, LEAVE

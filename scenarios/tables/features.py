@@ -35,6 +35,7 @@ from learning.forecast.public_sample import OtherKind, PublicSample
 from learning.losses.loss import Fresh, Loss
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
+from scenarios.features.gossip import reach_of_owners
 from scenarios.schema.fields import values_per_owner
 from scenarios.schema.learning import PUBLISHED
 from scenarios.schema.scenario import Scenario
@@ -174,9 +175,15 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
         bounds=data.bounds,
         components=data.components,
         labels=scenario.learning.labels,
-        kind=replace(KINDS[kind], encoding=data.encoding),
+        kind=replace(
+            KINDS[kind],
+            encoding=data.encoding,
+            frequencies=scenario.learning.frequencies,
+            bandwidth=scenario.learning.bandwidth,
+            seed=scenario.seed,
+        ),
     )
-    # splines, bins and products are made of columns within the range of the public rows
+    # other features are made of columns within the range of the public rows
     if scenario.learning.protocol == PUBLISHED or encoder.expansion is not None:
         return encoder
     rng = Streams(scenario.seed, "data").rng("reach")
@@ -187,6 +194,8 @@ def fit_kind(scenario: Scenario, table: Selection, kind: str, public: Rows) -> E
 def _try_kinds(scenario: Scenario, table: Selection, public: Rows, stated: str) -> list[OwnFit]:
     """Fit the learner's own model of every kind that the public rows are enough for.
 
+    A kernel is tried only where it is stated, since its many features take long to forecast.
+
     Raises
     ------
     InputError
@@ -194,7 +203,7 @@ def _try_kinds(scenario: Scenario, table: Selection, public: Rows, stated: str) 
     """
     found = []
     refused = []
-    for kind in KINDS:
+    for kind in [one for one in KINDS if one == stated or not KINDS[one].kernel]:
         try:
             own = _try_kind(scenario, table, kind, public, stated)
         except InputError as error:
@@ -277,6 +286,7 @@ def learner_inputs(
         learning.ticks(names),
         learning.groups(names),
         scenario.data.most_rows,
+        reach_of_owners(scenario, names),
     )
     decided = tuple(one.settings for one in scenario.ways)
     return PlanningInputs(

@@ -6,6 +6,7 @@ from exchanges import small_contract
 
 from exchange.columns import check_columns
 from exchange.contract import parse_contract
+from exchange.sentences import describe_expansion
 from exchange.terms import Columns
 from learning.errors import InputError
 
@@ -149,9 +150,30 @@ def test_splines_and_products_pass_and_are_what_an_owner_encodes_by():
     assert x[0].tolist() == [1.0, 0.0, -1.0, 1.0]
 
 
+def test_a_kernel_passes_and_is_what_an_owner_encodes_by():
+    waves = [[2.0, 0.0, 0.5], [0.0, 1.0, 0.0]]
+    plain = {"degree": 0, "knots": [[], []], "pairs": []}
+    made = columns(expansion=plain | {"kept": [3, 4, 5], "frequencies": waves})
+    check_columns(made, 4, "c")
+    contract = small_contract().model_copy(update={"columns": made})
+    assert parse_contract(contract.raw, "c").raw == contract.raw
+    assert contract.encoder.feature_names == ("kernel cos 1", "kernel cos 2", "kernel sin 1", "1")
+    kinds = np.array(["public", "public"], dtype=object)
+    cells = {"age": np.array([20.0, 45.0]), "income": np.array([0.0, 50.0]), "kind": kinds}
+    x, _ = contract.encoder.encode(cells, np.arange(2))
+    coded, _ = contract.encoder.code_columns(cells, np.arange(2))
+    phase = 2.0 * coded[:, 0] + 0.5 * coded[:, 2]
+    other = np.stack([np.cos(phase), np.cos(coded[:, 1]), np.sin(phase)], axis=1) / np.sqrt(2)
+    np.testing.assert_allclose(x[:, :3], other, rtol=1e-12)
+    assert "a Gaussian kernel by 2 random frequencies" in describe_expansion(made.expansion)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
+        ({"frequencies": [[1.0, 2.0]]}, "expansion: must have frequencies of 3 encoded columns"),
+        ({"frequencies": [[1.0, 2.0, 1e200]]}, "must have numbers of at most 1e.100"),
+        ({"frequencies": [[1.0, 2.0, 3.0]], "kept": [0, 2, 9]}, "features that differ, of 9"),
         ({"knots": [[-1.0, 1.0]]}, "expansion: must have knots for each of 2 columns of numbers"),
         (
             {"knots": [[-1.0, 0.2, 0.2, 1.0], []]},

@@ -116,7 +116,7 @@ def test_the_least_total_error_is_chosen_and_its_model_predicts(best, tmp_path):
     file.write_text(to_json(model.made), encoding="utf-8")
     again = TrainedModel.read(file)
     assert again.predict(fresh).tolist() == model.predict(fresh).tolist()
-    with pytest.raises(AttributeError, match="splines, bins or products"):
+    with pytest.raises(AttributeError, match="splines, bins, products or a kernel"):
         _ = again.coef_
 
 
@@ -184,6 +184,13 @@ def test_labels_are_told_apart_by_kinds_too(scenario):
     [
         (("data.public_rows=0",), "", "learning.features|public_rows: must be above 0"),
         (("learning.features=spline",), "", "learning.features"),
+        (("learning.frequencies=9",), "", 'learning.frequencies: needs features = "kernel"'),
+        (("learning.bandwidth=1.0",), "", 'learning.bandwidth: needs features = "kernel"'),
+        (
+            ("learning.features=kernel", "learning.frequencies=60", "learning.bandwidth=0.2"),
+            "",
+            "data.public_rows: must be 5 per",
+        ),
         ((), 'loss = "network"\nhidden = 3\nregularisation = 0.01', "learning.features: needs"),
         (("data.public_rows=60", "learning.features=bins"), "", "data.public_rows: must be 5 per"),
     ],
@@ -202,6 +209,36 @@ def test_check_and_report_tell_of_it(best, capsys, tmp_path):
     save_result(result, tmp_path / "out", write_report)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "kinds of features" in page and "splines (chosen)" in page
+
+
+def wave(rows=5000, seed=1):
+    """A table whose target waves across two columns at once, which no piece of one column tells."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(2, rows))
+    y = np.sin(1.5 * (x + z)) + rng.normal(0, 0.2, rows)
+    return pd.DataFrame({"x": x, "z": z, "y": y})
+
+
+def test_a_kernel_is_bought_where_no_other_kind_tells_the_target(tmp_path):
+    changes = ("learning.features=kernel", "learning.bandwidth=1.2", "data.public_rows=400")
+    result = run(written(tmp_path, *changes, frame=wave()))
+    made = result.content["features"]
+    rows = {one["kind"]: one for one in made["kinds"]}
+    assert made["kind"] == made["own"] == "kernel" and not made["best"]
+    others = [one["own_error"] for kind, one in rows.items() if kind != "kernel"]
+    assert rows["kernel"]["own_error"] < 0.5 * min(others)
+    fresh = wave(seed=99)
+    model = TrainedModel(result.model)
+    held = result.content["validation"]["holdout"]
+    assert held["mse_trained"] < held["mse_outside"]
+    assert mean_square(model, fresh) == pytest.approx(held["mse_trained"], rel=0.15)
+    file = tmp_path / "model.json"
+    file.write_text(to_json(model.made), encoding="utf-8")
+    again = TrainedModel.read(file)
+    assert again.predict(fresh).tolist() == model.predict(fresh).tolist()
+    assert mean_square(model.to_sklearn(), fresh) == pytest.approx(mean_square(model, fresh))
+    with pytest.raises(AttributeError, match="a kernel has no coefficients"):
+        _ = again.coef_
 
 
 COST = "learner.value={per='cost', false_alarm=5.0, miss=1.0, cases=100}"

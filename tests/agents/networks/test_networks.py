@@ -19,6 +19,7 @@ from agents.networks.measures import (
 from learning.errors import InputError
 
 SIGHT = Parties("sight", tuple("ABCDEF"), ("learner", "Rival"), frozenset({"Tiny"}))
+GOSSIP = Parties("gossip", SIGHT.owners)
 TRADE = Parties("trade", SIGHT.owners, SIGHT.learners, SIGHT.left_out)
 PARAMETERS = {
     "watts_strogatz": {"neighbours": 2, "rewired": 0.3},
@@ -37,7 +38,7 @@ def build(network, parties=SIGHT, seed=0):
 
 @pytest.mark.parametrize(("use", "name"), DRAWN)
 def test_every_network_joins_those_it_may_and_is_the_same_for_a_seed(use, name):
-    parties = {"sight": SIGHT, "trade": TRADE}[use]
+    parties = {"sight": SIGHT, "trade": TRADE, "gossip": GOSSIP}[use]
     one, same, other = (
         build(NETWORKS[use][name](**PARAMETERS.get(name, {})), parties, seed) for seed in (1, 1, 2)
     )

@@ -1,8 +1,10 @@
-"""Kinds of features: splines, bins and products with public knots."""
+"""Kinds of features: splines, bins, products and kernels with public knots and frequencies."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,8 +12,14 @@ from scipy.interpolate import BSpline
 
 from learning.data.encoded import feature_bound
 from learning.data.encoding import read_encoder
-from learning.data.expanding import choose_pairs, fit_knots, list_pairs
-from learning.data.expansion import spline_columns
+from learning.data.expanding import (
+    choose_pairs,
+    draw_frequencies,
+    fit_knots,
+    list_pairs,
+    median_distance,
+)
+from learning.data.expansion import kernel_columns, spline_columns
 from learning.data.feature_kinds import KINDS
 from learning.data.fitting import describe_encoder, fit_encoder
 
@@ -148,3 +156,67 @@ def test_splines_and_products_miss_less_than_columns_as_they_are():
         missed[kind] = np.mean((y - x @ np.linalg.lstsq(x, y, rcond=None)[0]) ** 2)
     assert missed["splines_and_products"] < missed["splines"] < missed["linear"]
     assert missed["products"] < missed["linear"] and missed["bins"] < missed["linear"]
+
+
+KERNEL = replace(KINDS["kernel"], bandwidth=1.5)
+
+
+def gaussian_kernel(rows, others, width):
+    """The kernel itself, pair by pair."""
+    gaps = [[np.sum((one - other) ** 2) for other in others] for one in rows]
+    return np.exp(-np.array(gaps) / (2 * width**2))
+
+
+@pytest.mark.parametrize("count", [20, 80, 320])
+def test_products_of_kernel_features_scatter_about_the_kernel_as_computed_by_hand(count):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(4, 3))
+    rows /= rows.std(axis=0)
+    found = []
+    for seed in range(400):
+        drawn = draw_frequencies(rows, replace(KERNEL, frequencies=count, seed=seed))
+        made = kernel_columns(rows, drawn)
+        np.testing.assert_allclose(np.sum(made**2, axis=1), 1.0, rtol=1e-12)
+        found.append(made @ made.T)
+    kernel = gaussian_kernel(rows, rows, 1.5)
+    off = ~np.eye(4, dtype=bool)
+    spread = ((1 - kernel**2) / np.sqrt(2 * count))[off]  # of the mean of m cosines
+    error = (np.mean(found, axis=0) - kernel)[off]
+    assert np.abs(error / spread * np.sqrt(400)).max() < 3.5
+    np.testing.assert_allclose(np.std(found, axis=0)[off], spread, rtol=0.15)
+
+
+def test_ridge_on_kernel_features_becomes_kernel_ridge():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(260, 2))
+    rows[:200] /= rows[:200].std(axis=0)
+    y = np.sin(rows[:200].sum(axis=1))
+    kernel = gaussian_kernel(rows, rows[:200], 1.5)
+    exact = kernel[200:] @ np.linalg.solve(kernel[:200] + 0.1 * np.eye(200), y)
+    missed = []
+    for count in (20, 160, 1280):
+        drawn = draw_frequencies(rows[:200], replace(KERNEL, frequencies=count))
+        made = kernel_columns(rows, drawn)
+        shown = made[:200]
+        ridge = np.linalg.solve(shown.T @ shown + 0.1 * np.eye(2 * count), shown.T @ y)
+        missed.append(np.sqrt(np.mean((made[200:] @ ridge - exact) ** 2)))
+    assert missed[2] < 0.5 * missed[1] < 0.25 * missed[0]
+    assert missed[2] < 0.02 * exact.std()
+
+
+def test_a_bandwidth_is_the_median_distance_in_public_deviations_unless_stated():
+    rows = np.random.default_rng(3).normal(size=(60, 2)) * [1.0, 20.0] + [5.0, 0.0]
+    scaled = rows / rows.std(axis=0)
+    gaps = sorted(np.linalg.norm(one - other) for one, other in combinations(scaled, 2))
+    middle = 0.5 * (gaps[884] + gaps[885])  # of 1,770
+    assert median_distance(scaled) == pytest.approx(middle, rel=1e-12)
+    left = draw_frequencies(rows, KINDS["kernel"])
+    stated = draw_frequencies(rows, replace(KINDS["kernel"], bandwidth=2 * middle))
+    assert left.shape == (3, 2)
+    np.testing.assert_allclose(left, 2 * stated, rtol=1e-12)
+    moved = draw_frequencies(rows * [1.0, 0.1], KINDS["kernel"])
+    np.testing.assert_allclose(moved, left * [1.0, 10.0], rtol=1e-12)
+
+
+def test_a_kernel_of_columns_that_never_differ_has_a_width():
+    assert median_distance(np.ones((9, 2))) == 1.0

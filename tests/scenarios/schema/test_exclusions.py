@@ -29,6 +29,7 @@ OTHER_RULES = {
     ("go", "learning.gradient_bound"),
     ("go", "learning.one_record"),
     ("go", "validation.baselines"),
+    ("gossip", "learning.one_record"),
     ("owners.round_cost", "learning.one_record"),
     ("owners.round_cost", "learner.value.unknown"),
     ("owners.cost_at", "learning.accounting"),
