@@ -16,6 +16,7 @@ from learning.declaration import ListOf, PerOwnerRule, format_value
 from learning.errors import InputError
 
 SPACING = 0.125  # of the quadrature in log time: its error is far below rounding
+LONGEST = 1e6  # ticks that a delay stays below
 
 
 def _refuse_repeats(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
@@ -67,7 +68,7 @@ class Clocks:
     reading: Literal["proved", "printed"] = "proved"
     priced: Literal["talks", "horizon"] = "talks"
     groups: Groups | None = None
-    delay: Annotated[Any, PerOwnerRule()] = 0.0
+    delay: Annotated[Any, PerOwnerRule(below=LONGEST)] = 0.0
     delay_law: Literal["fixed", "geometric"] = "fixed"
 
     def __post_init__(self) -> None:
@@ -178,7 +179,7 @@ def relative_steps(clocks: Clocks, n_owners: int) -> Array:
 LIMITS = {
     "rates": ("above 0", lambda values: (values > 0) & (values < np.inf)),
     "dropout": ("from 0 to below 1", lambda values: (values >= 0) & (values < 1)),
-    "delay": ("of at least 0", lambda values: (values >= 0) & (values < np.inf)),
+    "delay": (f"from 0 to below {LONGEST:g}", lambda values: (values >= 0) & (values < LONGEST)),
 }
 
 
