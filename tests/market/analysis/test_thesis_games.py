@@ -254,7 +254,7 @@ def test_games_that_cannot_be(make, message):
 
 def test_a_game_has_a_known_kind():
     with pytest.raises(
-        ValueError, match="kind must be one of leakage, utility, gain; found 'fitness'"
+        ValueError, match="kind must be one of leakage, utility, gain, loss; found 'fitness'"
     ):
         thesis_game("fitness", 1e4)
 
