@@ -91,6 +91,7 @@ POLICY_PARAMETERS = {
     "thesis_leakage": [{"price": 0.5, "values": 4}],
     "thesis_utility": [{"price": 0.5}],
     "thesis_gain": [{"price": 0.5, "values": 4}],
+    "thesis_loss": [{"price": 0.5, "values": 4, "leakage": "lost"}],
 }
 
 

@@ -186,7 +186,8 @@ class PublicOwners:
     def clocks_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> Clocks:
         """Clocks of those who share.
 
-        A group ticks at the mean rate of its members, and answers when all of them do.
+        A group ticks at the mean rate of its members, and answers when all of them do, after the
+        longest of their delays.
         """
         groups = self.groups_among(sharing)
         rates = self.clocks.rates
@@ -197,7 +198,11 @@ class PublicOwners:
         answer = 1 - np.broadcast_to(np.asarray(dropout, dtype=float), np.shape(sharing))[sharing]
         if np.any(answer < 1):
             dropout = tuple(float(1 - np.prod(answer[group])) for group in groups)
-        return replace(self.clocks, rates=rates, dropout=dropout)
+        delay = self.clocks.delay
+        if np.ndim(delay):
+            waits = np.array(delay)[sharing]
+            delay = tuple(float(waits[group].max()) for group in groups)
+        return replace(self.clocks, rates=rates, dropout=dropout, delay=delay)
 
 
 @dataclass(frozen=True)

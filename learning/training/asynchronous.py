@@ -20,6 +20,7 @@ from learning.training.clocks import (
     talk_probabilities,
     tick_times,
 )
+from learning.training.flights import Flights, with_delays
 from learning.training.lots import (
     NOBODY,
     IntArray,
@@ -108,18 +109,24 @@ class Asynchronous(Algorithm):
         optimum, at a distance that falls with s: without noise the owners' pulls still differ, and
         theta_L lies about s grad g_1/2 away from the mean of the copies.
 
+        With delays (ours) an answer is computed at the m of the tick at which its owner talks, and
+        both copies move when it arrives, from the m of then. It is charged as the owner releases
+        it, against the learner and whoever sees it arrive; those on their way at the end too.
+
         Raises
         ------
         InputError
-            If rates or dropouts do not fit the owners.
+            If rates, dropouts or delays do not fit the owners.
 
         Source: Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Algorithm
             1, (5)-(7), Appendix B, Remark 4.
         """
         gossip = _Gossip(task)
-        ticks = ((called, called) for called in draw_ticks(task))
-        for called, _, noise in with_noise(task, ticks):
-            gossip.apply_tick(called, noise)
+        ticks = draw_ticks(task)
+        late = task.plan.clocks.delayed
+        lots = with_delays(task, ticks) if late else ((called, called) for called in ticks)
+        for delays, called, noise in with_noise(task, lots):
+            gossip.apply_tick(called, noise, delays if late else None)
         learner = gossip.learner
         projected = gossip.moved / max(1, 2 * gossip.heard * task.width)
         return Trajectory(learner, learner, gossip.path, projected)
@@ -148,32 +155,50 @@ class _Gossip:
         self.learner = task.start()
         self.copies = np.zeros((task.runs * owners, task.width))  # run by run
         self.path = np.zeros((len(task.steps) + 1, task.width))
+        self.flights = Flights()
         self.ticks = 0
         self.heard = 0
         self.moved = 0
 
-    def apply_tick(self, called: IntArray, noise: Array) -> None:
-        """Update the copies of the owners called (runs,), with noise (runs, p) on their answers."""
-        task = self.task
+    def apply_tick(self, called: IntArray, noise: Array, delays: IntArray | None = None) -> None:
+        """Let the owners called (runs,) answer, with noise (runs, p), and apply what arrives.
+
+        Answers with a delay (runs,) above 0 arrive at a later tick, before those given there.
+        """
+        for rows, who, answer in self.flights.land(self.ticks):
+            self._apply_answers(rows, who, answer, self._middle(rows, who))
         rows = np.flatnonzero(called != NOBODY)
         who = called[rows]
-        places = rows * len(task.owners) + who
-        middle = (self.learner.take(rows, 0) + self.copies.take(places, 0)) / 2
+        middle = self._middle(rows, who)
+        answer = self._answers(who, middle, noise.take(rows, 0))
+        if delays is not None:
+            late = delays[rows] > 0
+            self.flights.send(self.ticks, delays[rows[late]], rows[late], who[late], answer[late])
+            rows, who, answer, middle = rows[~late], who[~late], answer[~late], middle[~late]
+        self._apply_answers(rows, who, answer, middle)
+        self.ticks += 1
+        self.path[self.ticks] = self.learner[0]
+        self.task.did(1 / len(self.steps))
+        self.task.watch(self.ticks, self.learner, self.learner)
+
+    def _middle(self, rows: IntArray, who: IntArray) -> Array:
+        """Mean of the learner's copy and an owner's, (rows, p), in some runs."""
+        places = rows * len(self.task.owners) + who
+        return (self.learner.take(rows, 0) + self.copies.take(places, 0)) / 2
+
+    def _apply_answers(self, rows: IntArray, who: IntArray, answer: Array, middle: Array) -> None:
+        """Move both copies from their mean (rows, p) by one owner's answer in each run."""
+        task = self.task
         own = task.own_gradient(middle)
         steps = self.steps[self.ticks, rows]
-        answer = self._answers(who, middle, noise.take(rows, 0))
         pull = own / (2 * len(task.owners)) + self.shares.take(who, 0) * answer
         talked = middle - steps * self.reach.take(who, 0) * pull
         free = np.concatenate([talked, middle - steps * self.lead * own])
         kept = task.coordinates.project(free)
-        self.copies[places] = kept[: len(rows)]
+        self.copies[rows * len(task.owners) + who] = kept[: len(rows)]
         self.learner[rows] = kept[len(rows) :]
         self.moved += int(np.count_nonzero(kept != free))
         self.heard += len(rows)
-        self.ticks += 1
-        self.path[self.ticks] = self.learner[0]
-        task.did(1 / len(self.steps))
-        task.watch(self.ticks, self.learner, self.learner)
 
     def _answers(self, who: IntArray, phi: Array, noise: Array) -> Array:
         """Answers at phi (rows, p) of one owner each, with noise (rows, p)."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from learning.losses.records import pool_records
 from learning.training.client import make_clients
+from learning.training.copies import copy_training
 from learning.training.task import Task
 
 
@@ -20,11 +21,11 @@ class Baseline:
     Parameters
     ----------
     says: the change, in a few words of a report.
-    change: maps the market's training to the changed one.
+    change: maps the market's training to the changed one, or to one for each owner by name.
     """
 
     says: str
-    change: Callable[[Task], Task]
+    change: Callable[[Task], Task | dict[str, Task]]
 
 
 def weigh_answers(task: Task, equally: bool) -> Task:
@@ -78,4 +79,5 @@ BASELINES = {
     "plain": Baseline("all weighed alike", partial(weigh_answers, equally=True)),
     "central": Baseline("one party with all records", centralise_records),
     "nonprivate": Baseline("no noise", remove_noise),
+    "copies": Baseline("every owner a learner", copy_training),
 }

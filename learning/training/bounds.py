@@ -31,6 +31,7 @@ Unmet = Literal[
     "unbounded",
     "step",
     "horizon",
+    "delays",
     "common_path",
     "epsilon",
     "delta",
@@ -67,6 +68,7 @@ class BoundInputs:
     noise_power: S, variance per coordinate of a round's aggregated noise.
     answer_noise: variance per coordinate of the noisiest answer.
     delta: the failure probability that answers are priced for; 0 for pure differential privacy.
+    delayed: whether answers may arrive later than they are computed.
     """
 
     epsilon: Array
@@ -89,6 +91,7 @@ class BoundInputs:
     noise_power: float = 0.0
     answer_noise: float = 0.0
     delta: float = 0.0
+    delayed: bool = False
 
     @property
     def n_owners(self) -> int:
@@ -288,6 +291,7 @@ def asynchronous_bound(at: BoundInputs) -> Bound:
         "convexity": not at.own_convexity > 0,
         "step": not pull < at.horizon**2,
         "horizon": pull < at.n_owners * at.horizon,
+        "delays": at.delayed,
     }
     excess = at.smoothness / 2 * corrected
     bound = _make_bound("Theorem 2", at, facts, distance=distance, corrected=excess)

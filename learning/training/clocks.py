@@ -16,6 +16,7 @@ from learning.declaration import ListOf, PerOwnerRule, format_value
 from learning.errors import InputError
 
 SPACING = 0.125  # of the quadrature in log time: its error is far below rounding
+LONGEST = 1e6  # ticks that a delay stays below
 
 
 def _refuse_repeats(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
@@ -52,7 +53,12 @@ class Clocks:
         does since it then falls silent, or the whole "horizon" as the paper has it, of which it
         answers a small part.
     groups: names of the owners that answer as one, their records counting as one owner's; each of
-        the others is alone.
+        the others is alone. A group's answer takes as long as the slowest of its members'.
+    delay: ticks between an owner's answer and its arrival at the learner, one for all or
+        (n_owners,). It is computed, and charged, at the model of the tick at which the owner talks;
+        it counts at the model of the tick at which it arrives, if training lasts until then.
+    delay_law: "fixed" (every answer takes `delay` ticks, a whole number) or "geometric" (with
+        `delay` as its mean).
     """
 
     rates: Annotated[Any, PerOwnerRule(strict=True)] = 1.0
@@ -62,6 +68,21 @@ class Clocks:
     reading: Literal["proved", "printed"] = "proved"
     priced: Literal["talks", "horizon"] = "talks"
     groups: Groups | None = None
+    delay: Annotated[Any, PerOwnerRule(below=LONGEST)] = 0.0
+    delay_law: Literal["fixed", "geometric"] = "fixed"
+
+    def __post_init__(self) -> None:
+        values = list(self.delay.values()) if isinstance(self.delay, dict) else self.delay
+        given = np.asarray(values, dtype=float)
+        if self.delay_law == "fixed" and np.any(given != np.floor(given)):
+            found = f"{given[given != np.floor(given)].flat[0]:g}"
+            remedy = 'Or set delay_law = "geometric", of which it is the mean.'
+            raise InputError("learning.clocks.delay", "must be whole ticks", found, remedy)
+
+    @property
+    def delayed(self) -> bool:
+        """True if any answer may arrive later than it is computed."""
+        return bool(np.any(self.delay))
 
 
 @dataclass(frozen=True)
@@ -155,21 +176,35 @@ def relative_steps(clocks: Clocks, n_owners: int) -> Array:
     return talks.sum() / (n_owners * talks)
 
 
+LIMITS = {
+    "rates": ("above 0", lambda values: (values > 0) & (values < np.inf)),
+    "dropout": ("from 0 to below 1", lambda values: (values >= 0) & (values < 1)),
+    "delay": (f"from 0 to below {LONGEST:g}", lambda values: (values >= 0) & (values < LONGEST)),
+}
+
+
+def owners_values(name: str, given: Any, n_owners: int) -> Array:
+    """One number of the clocks for each owner, (n_owners,).
+
+    Raises
+    ------
+    InputError
+        If there is not one for each owner, or one lies out of its limits.
+    """
+    values = np.asarray(given, dtype=float)
+    if values.ndim == 0:
+        values = np.full(n_owners, values)
+    limits, holds = LIMITS[name]
+    if values.shape != (n_owners,) or not holds(values).all():
+        rule = f"must be one number {limits} for each of {n_owners} owners"
+        raise InputError(f"learning.clocks.{name}", rule, values.tolist())
+    return values
+
+
 def _rates_and_dropouts(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
     """Rates and dropouts, (n_owners,) each."""
-    found = []
-    for name, rule in (("rates", "above 0"), ("dropout", "from 0 to below 1")):
-        values = np.asarray(getattr(clocks, name), dtype=float)
-        if values.ndim == 0:
-            values = np.full(n_owners, values)
-        kept = (values > 0) & (values < np.inf)
-        if name == "dropout":
-            kept = (values >= 0) & (values < 1)
-        if values.shape != (n_owners,) or not kept.all():
-            rule = f"must be one number {rule} for each of {n_owners} owners"
-            raise InputError(f"learning.clocks.{name}", rule, values.tolist())
-        found.append(values)
-    return found[0], found[1]
+    rates = owners_values("rates", clocks.rates, n_owners)
+    return rates, owners_values("dropout", clocks.dropout, n_owners)
 
 
 def covered_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:

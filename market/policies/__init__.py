@@ -10,6 +10,7 @@ from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
 from market.policies.thesis import PostedChannel, ThesisGain, ThesisLeakage, ThesisUtility
+from market.policies.thesis_loss import ThesisLoss
 
 POLICIES: dict[str, type[Policy]] = {
     "posted": Posted,
@@ -24,6 +25,7 @@ POLICIES: dict[str, type[Policy]] = {
     "thesis_leakage": ThesisLeakage,
     "thesis_utility": ThesisUtility,
     "thesis_gain": ThesisGain,
+    "thesis_loss": ThesisLoss,
 }
 
 __all__ = [

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from learning.arrays import Array
+from learning.losses.margin import Hinge
 from market.analysis.thesis_games import thesis_game
 from market.equilibrium.solver import solve
 from reproduction.collaboration.figures import LAX, OTHERS, STRICT
@@ -17,16 +18,29 @@ from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found, Law, Rows
 from reproduction.tables import load_table
 from reproduction.thesis.games import HIGHEST, SIZES
-from reproduction.timing.banks import CLAIMED, LENGTHS, RECORDS, SMALL, compute_grid
+from reproduction.timing.banks import (
+    CLAIMED,
+    LENGTHS,
+    PAYMENT_RIDGE,
+    PAYMENT_TICKS,
+    PAYMENTS,
+    QUICK_PAYMENTS,
+    RECORDS,
+    SMALL,
+    compute_grid,
+)
 from reproduction.timing.banks import PAPER_CONSTANT as CONSTANT
 from reproduction.timing.training import (
+    PSI,
     RIDGE,
     SQUARED,
     TICKS,
+    falls_along,
     isolated_fitness,
     make_market,
     make_plan,
     mean_fitness,
+    noisy_slopes,
     train_at,
 )
 from reproduction.training import Market, step_constant
@@ -171,6 +185,74 @@ def measure_value(frame: pd.DataFrame) -> Found:
         yield "largest", paying.max() if len(paying) else 0.0, words | {"tolerance": 1000.0}
 
 
+# ---- AS: from the upper panel of Figure 11 to the lower one
+#
+# The step is not stated. Those at which ten times the budget makes the relative fitness ten times
+# smaller are told by the upper panel; the lower one says what records do.
+
+LENGTHENED = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # steps in units of the book's for AS-11
+ABOUT_ONE = (-1.25, -0.75)  # slopes in the budget that AS-11 takes for -1
+STEEP = -2.0  # slope in records from which it is more than a hundredfold
+
+
+def sweep_steps(setting: Setting) -> pd.DataFrame:
+    """Fitness over steps, records and budgets, with the slopes of each step."""
+    frame = pd.DataFrame(train_steps(setting))
+    judged = {at: judge_step(rows) for at, rows in frame.groupby("factor")}
+    return frame.join(
+        pd.DataFrame(judged).T[["in_budget", "in_records"]].astype(float), on="factor"
+    )
+
+
+def train_steps(setting: Setting) -> Rows:
+    """Mean relative fitness of AS-11's owners over steps, records and budgets."""
+    payments = load_table("fraud", setting)
+    wanted = setting.pick_value(PAYMENTS, QUICK_PAYMENTS)
+    payments.require_records(wanted[1] * 3)  # for two sizes at least
+    sizes = [size for size in wanted if size * 3 <= payments.n_records]
+    epsilon = np.geomspace(0.1, 10, setting.pick_value(5, 3))
+    for size in sizes:
+        market = make_market(payments, payments.slices([size] * 3), Hinge(), PAYMENT_RIDGE)
+        plan = make_plan(payments, market, PAYMENT_TICKS)
+        sold = [*epsilon, np.inf]
+        share = 1 / len(sizes)
+        found = train_at(market, plan, sold, setting, factors=LENGTHENED, share=share)
+        mean = mean_fitness(market, found, setting)[0].reshape(len(LENGTHENED), -1)
+        for factor, (*noisy, noiseless) in zip(LENGTHENED, mean.tolist(), strict=True):
+            common = {"factor": factor, "n_records": size, "noiseless": noiseless}
+            for budget, value in zip(epsilon, noisy, strict=True):
+                yield common | {"epsilon": budget, PSI: value}
+
+
+def judge_step(frame: pd.DataFrame) -> dict[str, float]:
+    """Slopes of one step in budget and records, and whether its fitness falls with each."""
+    budget = ("epsilon", "n_records")
+    records = ("n_records", "epsilon")
+    slopes = [noisy_slopes(frame, *axes).median() for axes in (budget, records)]
+    return {
+        "in_budget": slopes[0],
+        "in_records": slopes[1],
+        "falls with the budget": falls_along(frame, *budget),
+        "falls with records": falls_along(frame, *records),
+        "gets ten times smaller at ten times the budget": ABOUT_ONE[0] <= slopes[0] <= ABOUT_ONE[1],
+        "gets over a hundred times smaller at ten times the records": slopes[1] <= STEEP,
+    }
+
+
+def measure_steps(frame: pd.DataFrame) -> Found:
+    """Steps that the upper panel tells, the slope in records there, and the steps of each claim."""
+    judged = pd.DataFrame({at: judge_step(rows) for at, rows in frame.groupby("factor")}).T
+    claims = list(judged.columns[2:])
+    told = judged[judged[claims[2]].astype(bool)]
+    steps = told.index if len(told) else pd.Index([np.nan])
+    for end, at in (("shortest", steps.min()), ("longest", steps.max())):
+        yield "told", at, {"end": end, "tolerance": at}
+        slope = float(told.loc[at, "in_records"]) if len(told) else np.nan
+        yield "predicted", slope, {"end": end, "tolerance": 0.3}
+    for claim in claims:
+        yield "claim", judged[claim].sum(), {"claim": claim, "steps": len(judged)}
+
+
 # ---- TH: the least budget of the game in Figure 4.3
 
 FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5)  # the book's is the first
@@ -204,5 +286,6 @@ def measure_floors(frame: pd.DataFrame) -> Found:
 LAWS: dict[str, Law] = {
     "K-VC": (fit_scenarios, measure_scenarios),
     "K-AS": (predict_value, measure_value),
+    "K-AS11": (sweep_steps, measure_steps),
     "K-TH": (count_equilibria, measure_floors),
 }

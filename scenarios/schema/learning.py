@@ -611,7 +611,7 @@ class Learning(Section):
         clocks = self.clocks or Clocks()
         listed = {
             key: in_order(getattr(clocks, key), names, f"learning.clocks.{key}", left_out)
-            for key in ("rates", "dropout")
+            for key in ("rates", "dropout", "delay")
         }
         return replace(clocks, **listed)
 

@@ -416,9 +416,10 @@ class Market(Section):
         return self
 
 
-Baseline = Literal["weighted", "plain", "central", "nonprivate"]
+Baseline = Literal["weighted", "plain", "central", "nonprivate", "copies"]
 Baselines = Annotated[
-    tuple[Baseline, ...], ListOf('a list of "weighted", "plain", "central" or "nonprivate"')
+    tuple[Baseline, ...],
+    ListOf('a list of "weighted", "plain", "central", "nonprivate" or "copies"'),
 ]
 
 
@@ -434,7 +435,8 @@ class Validation(Section):
     """Additional trainings for comparison, at the same budgets and as often: `weighted` (owners
     weighed by their records), `plain` (all alike), each with its paper's noise under `accounting
     = "printed"`; `central` (one party with all records, under the mean of the budgets);
-    `nonprivate` (no noise)."""
+    `nonprivate` (no noise); `copies` (each owner a learner: its own records without noise, and
+    the others' answers, with an owner's budget split over all the copies that it answers)."""
     lojasiewicz: bool | None = None
     """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the
     trained models and around the best."""

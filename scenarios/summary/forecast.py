@@ -237,6 +237,7 @@ def published_part(
         noise_power=planner.noise_power(epsilon, plan),
         answer_noise=float(mechanism.variance(budgets, sizes, bound, plan.priced).max()),
         delta=mechanism.delta,
+        delayed=plan.clocks.delayed,
     )
     told = algorithm.published_bound(inputs)
     return asdict(told) if told else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from learning.forecast.measures import RELATIVE
 from learning.forecast.own_check import compare_models, estimate_start, homogeneity_of_answers
 from learning.forecast.pooled import some_records
 from learning.forecast.public_sample import PublicSample
+from learning.privacy.ledger import Ledger
 from learning.privacy.promises import make_claims, weakest_claims
-from learning.progress import count_progress
+from learning.progress import ReportWork, count_progress
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.baselines import BASELINES
@@ -260,9 +261,24 @@ def baselines_part(run: Run) -> list[dict[str, Any]] | None:
         did = count_progress(
             run.planner.inputs.progress, f"training to compare with: {BASELINES[name].says}", 1
         )
-        task = replace(BASELINES[name].change(trained.task), watch=ignore_step, did=did)
+        changed = BASELINES[name].change(trained.task)
+        if isinstance(changed, dict):
+            rows += copy_rows(run, name, changed, did)
+            continue
+        task = replace(changed, watch=ignore_step, did=did)
         rows.append(baseline_row(run, name, task, train(task).theta))
     return rows
+
+
+def copy_rows(
+    run: Run, name: str, copies: dict[str, Task], did: ReportWork
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each owner's copy; one ledger holds them all."""
+    ledger = Ledger()
+    part = 1 / len(copies)
+    for own, copy in copies.items():
+        task = replace(copy, watch=ignore_step, did=lambda done: did(done * part))
+        yield baseline_row(run, name, task, train(task, ledger).theta) | {"owner": own}
 
 
 def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str, Any]:
@@ -271,16 +287,17 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
     held = run.data.holdout
     loss = run.scenario.learning.objective
     relative = np.asarray(fitness.relative(theta))
-    sold = np.array([owner.epsilon for owner in task.owners], dtype=float)  # None: nan, no noise
+    asked = [owner for owner in task.owners if not owner.silent] or list(task.owners)
+    sold = np.array([owner.epsilon for owner in asked], dtype=float)  # None: nan, no noise
     sold[np.isnan(sold)] = np.inf
-    parties = [owner.name for owner in task.owners]
+    parties = [owner.name for owner in asked]
     unit = run.scenario.data.promised
     told = make_claims(
         task.mechanism,
         parties,
-        task.sizes.astype(int),
+        np.array([owner.records.n_records for owner in asked], dtype=int),
         sold,
-        task.plan.priced,
+        asked[0].horizon,
         unit,
         task.plan.growth,
     )
@@ -292,6 +309,7 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
         seen_by = PUBLIC
     return {
         "name": name,
+        "owner": None,
         "epsilon": sold.tolist() if np.isfinite(sold).all() else None,
         "claimed_epsilon": worst["epsilon"],
         "seen_by": seen_by,

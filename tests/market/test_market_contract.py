@@ -38,6 +38,7 @@ from market.policies.contributions import Marginal, Shapley
 from market.policies.posted import Contracts, CostPlus, Posted, Tiers
 from market.policies.proportional import Proportional
 from market.policies.thesis import PostedChannel, ThesisGain, ThesisLeakage, ThesisUtility
+from market.policies.thesis_loss import ThesisLoss
 from scenarios.report.wording import Pen
 
 PROFILE = np.array([0.3, 1.0, 2.5, 8.0])
@@ -94,6 +95,7 @@ POLICY_EXAMPLES = {
             PRICES, "ring_geometric", 3, ((1.0, 0.2), (0.0, 0.9), (0.4, 0.4)), prior=(0.5, 0.3, 0.2)
         ),
     ],
+    "thesis_loss": [ThesisLoss(), ThesisLoss(PRICES, "lost", 3.0, [2, 3, 5, 8], 0.5)],
 }
 FORECASTS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 COST_CASES = [pytest.param(c, id=f"{k}{i}") for k in COSTS for i, c in enumerate(COST_EXAMPLES[k])]

@@ -8,6 +8,7 @@ from learning.randomness import Streams
 from learning.training.plan import Plan
 from reproduction.constants import ITEMS, fits
 from reproduction.item import Setting
+from reproduction.timing.banks import compute_sizes
 from reproduction.training import Market
 
 BY_KEY = {item.key: item for item in ITEMS}
@@ -80,6 +81,34 @@ def test_whom_it_pays_is_judged_at_both_ends_of_the_fit():
     assert pays == [(0.6, True), (0.7, True), (10.0, False), (11.0, False)]
     largest = [one.found for one in checks if one.what.startswith("largest")]
     assert largest == [220.0, 0.0]
+
+
+def test_a_step_is_judged_by_the_slopes_it_was_made_with():
+    """A power law by hand: psi = 100/epsilon/(n/100)^2.5; at a tenth of the step nothing moves."""
+    grid = [(budget, n) for n in (100.0, 1_000.0) for budget in (0.1, 1.0, 10.0)]
+    law = [{"epsilon": e, "n_records": n, fits.PSI: 1e6 / e / (n / 100) ** 2.5} for e, n in grid]
+    still = [{"epsilon": e, "n_records": n, fits.PSI: 5.0} for e, n in grid]
+    frame = pd.concat(
+        [
+            pd.DataFrame(law).assign(factor=1.0, noiseless=1e-9),
+            pd.DataFrame(still).assign(factor=0.1, noiseless=5.0),
+        ]
+    )
+    checks = BY_KEY["K-AS11"].checks(frame)
+    told = [one.found for one in checks if one.what.endswith("of AS-11's")]
+    slopes = [one.found for one in checks if one.kind == "value"]
+    assert told == [1.0, 1.0] and slopes == pytest.approx([-2.5, -2.5])
+    assert [one.found for one in checks if one.what.startswith("steps of 2")] == [1, 1, 1, 1]
+
+
+def test_at_the_books_step_fitness_is_that_of_as_11():
+    """Second route: AS-11 trains at that step alone; kinks of the hinge enlarge rounding."""
+    setting = Setting(quick=True)
+    steps = BY_KEY["K-AS11"].compute(setting)
+    one = steps[steps["factor"] == 1.0].sort_values(["n_records", "epsilon"])
+    book = compute_sizes(setting).sort_values(["n_records", "epsilon"])
+    assert np.allclose(one[fits.PSI], book[fits.PSI], rtol=1e-6)
+    assert np.allclose(one["noiseless"], book["noiseless"], rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -76,6 +76,38 @@ def test_clocks_with_rates_and_dropouts(folder, loss, talk):
     assert len(result["claims"]) == OWNERS and np.isfinite(result["validation"]["z_score"])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "delay", [("delay={Ash=0, Birch=5, Cedar=12}",), ("delay=3.5", "delay_law=geometric")]
+)
+def test_answers_in_flight_are_forecast_and_charged_like_others(folder, delay):
+    """Rehearsals train with the same delays; what is promised, and for how many answers, does not change."""
+    whole = "squared", "asynchronous", "learning.horizon=100"
+    late = run(scenario(folder, *whole, *(f"learning.clocks.{key}" for key in delay)))
+    at_once = run(scenario(folder, *whole))
+    assert late["claims"] == at_once["claims"]
+    assert late["forecast"]["answers"] == at_once["forecast"]["answers"]
+    assert late["validation"]["agrees"] and abs(late["validation"]["z_score"]) < 4
+    unmet = [one["forecast"]["published_bound"]["unmet"] for one in (late, at_once)]
+    assert ["delays" in codes for codes in unmet] == [True, False]
+    trained = [one["validation"]["relative_fitness"]["mean"] for one in (late, at_once)]
+    assert trained[0] != trained[1]
+
+
+def test_a_group_waits_for_the_slowest_of_its_members(folder):
+    """And delays by name are those of a list; who stays out takes its delay along."""
+    keys = [
+        'learning.clocks.groups=[["Ash", "Cedar"]]',
+        "learning.clocks.delay={Cedar=7, Ash=1, Birch=2}",
+    ]
+    owners = planning_inputs(
+        one := scenario(folder, "squared", "asynchronous", *keys), market_data(one)
+    ).owners
+    assert owners.clocks.delay == (1.0, 2.0, 7.0)
+    assert owners.clocks_among([True, True, True]).delay == (7.0, 2.0)
+    assert owners.clocks_among([True, True, False]).delay == (1.0, 2.0)
+
+
 def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
     changes = ["owners.cost.price=1", "learning.clocks.dropout={Cedar=0.1, Ash=0.3, Birch=0.0}"]
     named = scenario(
@@ -108,6 +140,13 @@ def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
         ),
         (("learning.clocks.dropout=[0.1, 0.2]",), "one entry per owner"),
         (('learning.clocks.groups=[["Ash", "Elm"]]',), "Elm"),
+        (("learning.clocks.delay=2.5",), "learning.clocks.delay: must be whole ticks; found 2.5"),
+        (("learning.clocks.delay={Ash=0.5, Birch=0, Cedar=1}",), "whole ticks; found 0.5"),
+        (
+            ("learning.clocks.delay=-1",),
+            "learning.clocks.delay: must be a number from 0 to below 1e+06",
+        ),
+        (("learning.clocks.delay=[1, 2]",), "one entry per owner"),
     ],
 )
 def test_clocks_that_do_not_fit_are_refused(folder, changes, word):

@@ -44,7 +44,7 @@ value = 1000.0
 starts = 1
 [validation]
 runs = 10
-baselines = ["plain", "central", "nonprivate"]
+baselines = ["plain", "central", "nonprivate", "copies"]
 lojasiewicz = true
 paths = true
 """
@@ -65,7 +65,7 @@ def content(tmp_path_factory):
 @pytest.mark.slow
 def test_the_rivals_stand_on_one_table_with_the_market(content):
     rows = {row["name"]: row for row in content["validation"]["baselines"]}
-    assert list(rows) == ["market", "plain", "central", "nonprivate"]
+    assert list(rows) == ["market", "plain", "central", "nonprivate", "copies"]
     assert rows["market"]["relative_fitness"] == content["validation"]["relative_fitness"]
     assert rows["market"]["holdout_error"] == content["validation"]["holdout"]["error_trained"]
     gaps = {name: row["optimal_gap"] for name, row in rows.items()}
@@ -85,8 +85,21 @@ def test_the_rivals_stand_on_one_table_with_the_market(content):
 
 
 @pytest.mark.slow
+def test_each_owner_has_a_copy_of_its_own(content):
+    """Half as much for each of two copies claims as much as the market does."""
+    rows = [row for row in content["validation"]["baselines"] if row["name"] == "copies"]
+    assert [row["owner"] for row in rows] == [one["name"] for one in content["owners"]]
+    assert all(row["epsilon"] == [8.0, 8.0] for row in rows)
+    market, *_, exact = content["validation"]["baselines"][:4]
+    assert all(row["optimal_gap"] > exact["optimal_gap"] for row in rows)
+    claimed = max(claim["epsilon"] for claim in content["claims"])
+    assert [row["claimed_epsilon"] for row in rows] == pytest.approx([claimed] * 3, rel=1e-9)
+
+
+@pytest.mark.slow
 def test_they_are_told(content):
     said = "\n".join(summary_lines(content))
+    assert "every owner a learner, " + content["owners"][0]["name"] + ": " in said
     assert (
         "all weighed alike: " in said and "Nothing proves that it holds for a smaller one" in said
     )
@@ -99,7 +112,7 @@ def test_they_are_told(content):
     [
         (
             'validation.baselines=["plane"]',
-            'a list of "weighted", "plain", "central" or "nonprivate"',
+            'a list of "weighted", "plain", "central", "nonprivate" or "copies"',
         ),
         ('validation.baselines=["plain"]', "needs algorithm = "),
     ],

@@ -63,6 +63,15 @@ def test_the_contest_of_two_hospitals_is_that_solved_by_hand():
     assert [owner["name"] for owner in found["owners"]] == ["A", "B"]
 
 
+@pytest.mark.parametrize(("leakage", "settled"), [("paid", 5.0), ("lost", 0.233882)])
+def test_the_game_of_section_4_2_is_a_file(leakage, settled):
+    """As printed everybody sells the most; where leakage is lost, the root of its slope."""
+    file = read_game("thesis_loss_game", [f"policy.leakage={leakage}", "market.search=1"])
+    found = settle_game(file).content
+    (only,) = found["equilibria"]
+    assert np.allclose(only["epsilon"], settled, rtol=1e-5) and only["starts"] == [1, 2, 3]
+
+
 def test_every_equilibrium_is_told_with_the_starts_that_lead_there(utility):
     low, high = utility.content["equilibria"]
     assert low["at_lowest"] and low["starts"] == [1] and high["starts"] == [2]

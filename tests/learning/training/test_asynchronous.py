@@ -14,10 +14,11 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.randomness import Streams
 from learning.training import asynchronous, lots
-from learning.training.asynchronous import Asynchronous
+from learning.training.asynchronous import Asynchronous, draw_ticks
 from learning.training.client import Client, make_clients
 from learning.training.clocks import Clocks, covered_talks, relative_steps, talk_probabilities
 from learning.training.engine import train
+from learning.training.flights import with_delays
 from learning.training.task import Task
 
 ALGORITHM = Asynchronous()
@@ -27,7 +28,10 @@ UNEQUAL = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6))
 
 
 def naive(of, run):
-    """Algorithm 1 for one run, as the paper words it: one dictionary of copies, one draw at a time."""
+    """Algorithm 1 for one run, as the paper words it: one dictionary of copies, one draw at a time.
+
+    An answer with a delay waits in a list until its tick, at which it comes before a new one.
+    """
     clocks = of.plan.clocks
     owners = of.owners
     n_owners = len(of.owners)
@@ -38,13 +42,31 @@ def naive(of, run):
     copy = {i: np.zeros(of.width) for i in range(n_owners)}
     learner = np.zeros(of.width)
     path = [np.zeros(of.width)]
+    waiting = []
+    waits = of.streams.rng("clock", "delays", key)
+    mean = np.broadcast_to(clocks.delay, (n_owners,))
     s = (
         of.plan.step_size
         / of.plan.horizon**2
         * (1.0 if of.step_scale is None else of.step_scale[run, 0])
     )
-    for _ in range(of.plan.horizon):
+
+    def move(i, answer):
+        m = (learner + copy[i]) / 2
+        g = of.own_gradient(m[None])[0]
+        factor = talks.sum() / talks[i] / n_owners if clocks.scaled else 1.0
+        eta = 1 / (2 * n_owners) if clocks.reading == "proved" else 1 / n_owners**2
+        copy[i] = of.coordinates.project(
+            (m - n_owners * s * factor * (g / (2 * n_owners) + of.weights[i] * answer))[None]
+        )[0]
+        return of.coordinates.project((m - (1 - eta * n_owners) * s * g)[None])[0]
+
+    for tick in range(of.plan.horizon):
         u = ticks.random()
+        wait = waits.standard_exponential() if clocks.delay_law == "geometric" else None
+        for due, i, answer in waiting:
+            if due == tick:
+                learner = move(i, answer)
         below = 0.0
         i = None
         for number in range(n_owners):
@@ -54,24 +76,36 @@ def naive(of, run):
                 break
         if i is not None:
             m = (learner + copy[i]) / 2
-            g = of.own_gradient(m[None])[0]
             scale = np.broadcast_to(owners[i].scale, (of.runs,))[run]
             drawn = of.mechanism.draw(1.0, (1, of.width), rng=noise[i])[0] * scale if scale else 0.0
             answer = owners[i].records.gradient(m[None])[0] + drawn
-            factor = talks.sum() / talks[i] / n_owners if clocks.scaled else 1.0
-            eta = 1 / (2 * n_owners) if clocks.reading == "proved" else 1 / n_owners**2
-            copy[i] = of.coordinates.project(
-                (m - n_owners * s * factor * (g / (2 * n_owners) + of.weights[i] * answer))[None]
-            )[0]
-            learner = of.coordinates.project((m - (1 - eta * n_owners) * s * g)[None])[0]
+            delay = mean[i]
+            if wait is not None:
+                delay = int(wait / np.log((1 + mean[i]) / mean[i])) if mean[i] else 0
+            if delay:
+                waiting.append((tick + delay, i, answer))
+            else:
+                learner = move(i, answer)
         path.append(learner)
     return learner, np.array(path)
+
+
+LATE = {"delay": (0, 3, 7)}
+GEOMETRIC = {"delay": (4.0, 0.0, 2.5), "delay_law": "geometric"}
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
 @pytest.mark.parametrize("reading", ["proved", "printed"])
 @pytest.mark.parametrize(
-    "clocks", [{}, UNEQUAL.__dict__ | {"talk": "broadcast"}, UNEQUAL.__dict__ | {"scaled": False}]
+    "clocks",
+    [
+        {},
+        UNEQUAL.__dict__ | {"talk": "broadcast"},
+        UNEQUAL.__dict__ | {"scaled": False},
+        LATE,
+        GEOMETRIC,
+        UNEQUAL.__dict__ | GEOMETRIC,
+    ],
 )
 def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
     """Noise, drop-outs, a ball that binds, a start off the origin, steps and noise by run, shared records and draws."""
@@ -101,6 +135,42 @@ def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
         if run == 0:
             assert found.path == pytest.approx(path, rel=1e-12, abs=1e-12)
     assert found.mean is found.last and 0 < found.projected < 1
+
+
+@pytest.mark.parametrize("law", ["fixed", "geometric"])
+def test_without_a_delay_nothing_changes_to_the_last_bit(law, monkeypatch):
+    """Through the code for delays too: talks and noise are drawn from other streams."""
+    of = task(owners_of([1.0, 2.0, 5.0]), plan(50, 0.1, dropout=0.2), runs=4, regularisation=0.1)
+    at_once = ALGORITHM.run(of)
+    clocks = replace(of.plan.clocks, delay=(0.0,) * 3, delay_law=law)
+    through = replace(of, plan=replace(of.plan, clocks=clocks))
+    for delayed in (False, True):
+        monkeypatch.setattr(Clocks, "delayed", delayed)
+        found = ALGORITHM.run(through)
+        assert np.array_equal(found.last, at_once.last)
+        assert np.array_equal(found.path, at_once.path) and found.projected == at_once.projected
+
+
+def test_geometric_delays_have_the_mean_and_the_law_stated():
+    """Against the chances (1/(1+m)) (m/(1+m))^d, by the largest distance of the two laws."""
+    clocks = Clocks(delay=(2.0, 9.0), delay_law="geometric")
+    of = task(silent([still(9, 1)] * 2), plan(4000, 0.1, **clocks.__dict__), runs=25)
+    delays, called = map(np.concatenate, zip(*with_delays(of, draw_ticks(of)), strict=True))
+    for owner, mean in enumerate((2.0, 9.0)):
+        drawn = delays[called == owner]
+        assert drawn.mean() == pytest.approx(mean, abs=4 * np.sqrt(mean * (1 + mean) / len(drawn)))
+        at_least = [np.mean(drawn >= d) for d in range(30)]
+        assert np.allclose(at_least, (mean / (1 + mean)) ** np.arange(30), atol=0.01)
+
+
+def test_answers_in_flight_are_charged_as_they_leave():
+    """What is asked and charged does not depend on delays, even where none arrives before the end."""
+    at_once = task(owners_of([1.0, 2.0, 5.0]), plan(40, 0.1), runs=3, regularisation=0.1)
+    never = replace(at_once, plan=plan(40, 0.1, delay=40))
+    ledgers = [Ledger(), Ledger()]
+    first, second = (train(of, one) for of, one in zip((at_once, never), ledgers, strict=True))
+    assert ledgers[0].accounts == ledgers[1].accounts != ()
+    assert np.array_equal(second.theta, np.zeros_like(second.theta)) and np.any(first.theta)
 
 
 def test_little_noise_at_a_time_is_the_same(monkeypatch):

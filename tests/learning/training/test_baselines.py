@@ -1,12 +1,16 @@
 """Baselines: the one change that each makes to a market's training, and its economics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 
 from learning.data.owner_data import OwnerData
+from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from learning.privacy.laplace import Laplace
+from learning.privacy.ledger import Ledger
 from learning.randomness import Streams
 from learning.training.baselines import BASELINES
 from learning.training.client import make_clients
@@ -70,3 +74,45 @@ def test_equal_weights_change_no_noise_but_a_papers_own(market):
     assert BASELINES["weighted"].change(market).shares == pytest.approx(
         np.array(SIZES) / sum(SIZES)
     )
+
+
+def test_copies_spend_what_was_sold_over_all_of_them(market):
+    """One ledger holds every copy: each owner answers the two others, and nothing is left for a third."""
+    ledger = Ledger()
+    copies = BASELINES["copies"].change(market)
+    trained = {name: train(copy, ledger) for name, copy in copies.items()}
+    bound = market.coordinates.gradient_bound
+    for owner in market.owners:
+        account = ledger.account(owner.name)
+        answers = 2 * len(PLAN.steps)
+        assert account.answered == answers and account.spent <= owner.epsilon + 1e-12
+        assert account.spent == pytest.approx(owner.epsilon * answers / (2 * PLAN.horizon))
+        scale = 2 * bound * 2 * PLAN.horizon / (owner.records.n_records * owner.epsilon)
+        asked = [one for copy in copies.values() for one in copy.owners if one.name == owner.name]
+        assert len(asked) == 2 and all(one.scale == pytest.approx(scale) for one in asked)
+        assert copies[owner.name].owners["abc".index(owner.name)].silent
+    assert len({one.theta.tobytes() for one in trained.values()}) == 3
+
+
+def test_a_copy_is_the_exact_law_without_the_noise_of_its_owner(market):
+    """Second route: spread over S is one constant for the market and for each copy, whose S is by hand."""
+    often = replace(market, runs=4000)
+    trainings = [often, *BASELINES["copies"].change(often).values()]
+    shares = np.array(SIZES) / sum(SIZES)
+    bound = market.coordinates.gradient_bound
+    still = train(BASELINES["nonprivate"].change(market)).theta[0]
+    spread = []
+    for left_out, one in zip((None, 0, 1, 2), trainings, strict=True):
+        answers = PLAN.horizon * (1 if left_out is None else 2)
+        scales = 2 * bound * answers / (np.array(SIZES) * np.array([1.0, 2.0, 3.0]))
+        power = 2 * (shares * scales) ** 2
+        power = power.sum() if left_out is None else np.delete(power, left_out).sum()
+        found = train(one).theta - still
+        spread.append(float((found**2).sum(axis=1).mean() / power))
+    assert spread == pytest.approx([np.mean(spread)] * 4, rel=0.06)
+
+
+def test_copies_that_would_share_unevenly_are_refused(market):
+    growing = replace(market, plan=replace(PLAN, growth=2.0))
+    with pytest.raises(InputError, match="learning.growth: must be 1 with .*; found 2"):
+        BASELINES["copies"].change(growing)

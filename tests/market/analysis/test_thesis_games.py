@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from learning.errors import InputError
 from market.analysis.thesis_games import thesis_game
@@ -19,6 +20,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.posted import CostPlus, Posted
 from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.thesis_loss import ThesisLoss
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_thesis_games.json").read_text())["games"]
 UNEQUAL = [1e3, 1e4, 2e4, 1e5]
@@ -252,6 +254,62 @@ def test_games_that_cannot_be(make, message):
 
 def test_a_game_has_a_known_kind():
     with pytest.raises(
-        ValueError, match="kind must be one of leakage, utility, gain; found 'fitness'"
+        ValueError, match="kind must be one of leakage, utility, gain, loss; found 'fitness'"
     ):
         thesis_game("fitness", 1e4)
+
+
+def loss_cost(profile, owner, floors, high, leakage, weight=1.0):
+    """Second route: wf U - L of section 4.2, or wf U + L, written out for one owner."""
+
+    def bits(e):
+        return 100 * np.log2(10 * np.exp(e) / (9 + np.exp(e)))
+
+    scale = weight * bits(high) / sum(e**-2.0 for e in floors)
+    loss = scale * sum(e**-2.0 for e in profile)
+    return loss - bits(profile[owner]) if leakage == "paid" else loss + bits(profile[owner])
+
+
+@pytest.mark.parametrize(("leakage", "weight"), [("paid", 1.0), ("lost", 1.0), ("lost", 4.0)])
+def test_the_game_of_section_4_2_settles_where_a_loop_over_a_grid_does(leakage, weight):
+    """From each start every owner in turn takes the least cost on a grid, until nobody moves."""
+    floors = [0.1, 0.1, 0.3, 0.2]
+    owners = Owners(tuple("ABCD"), UNEQUAL, floors, 5.0, Linear(0.0))
+    game = Game(owners, ThesisLoss(leakage=leakage, weight=weight), None, 0.0)
+    for profile in (np.array(floors), np.array([0.2, 1.0, 3.0, 5.0])):
+        costs = [loss_cost(profile, k, floors, 5.0, leakage, weight) for k in range(4)]
+        assert np.allclose(game.payoffs(profile), -np.array(costs), rtol=1e-12)
+        settled = profile.copy()
+        for owner in [0, 1, 2, 3] * 2:
+            grid = np.geomspace(floors[owner], 5.0, 20_001)
+            moves = np.tile(settled, (len(grid), 1))
+            moves[:, owner] = grid
+            settled[owner] = grid[
+                np.argmin(loss_cost(moves.T, owner, floors, 5.0, leakage, weight))
+            ]
+        found = solve(game, rng=rng(), start=profile, starts=2)
+        assert found.max_relative_regret <= 1e-8
+        assert np.allclose(found.epsilon, settled, rtol=3e-4)
+
+
+def test_what_leaks_and_what_the_model_loses_trade_off_at_the_root():
+    """L' = w 2/epsilon^3, and for all together N times the right side: the public good is short."""
+    game = thesis_game("loss", 1e4, epsilon=(0.1, 5.0), leakage="lost")
+    scale = 100 * np.log2(10 * np.exp(5) / (9 + np.exp(5))) * 0.1**2 / 4
+
+    def slope(e, owners):
+        return 100 / np.log(2) * 9 / (9 + np.exp(e)) - owners * scale * 2 / e**3
+
+    alone, together = (brentq(slope, 0.1, 5, args=(owners,)) for owners in (1, 4))
+    for start in (0.1, 1.0, 5.0):
+        assert np.allclose(
+            solve(game, rng=rng(), start=np.full(4, start)).epsilon, alone, rtol=1e-7
+        )
+    assert game.payoffs(np.full(4, together)).sum() > game.payoffs(np.full(4, alone)).sum()
+    assert (round(alone, 4), round(together, 4)) == (0.2339, 0.3735)
+
+
+def test_a_predicted_loss_without_end_is_refused():
+    owners = Owners(tuple("AB"), 10, [0.0, 0.1], 5.0, Linear(0.0))
+    with pytest.raises(InputError, match="owners.epsilon: must begin above 0, .*; found 0"):
+        ThesisLoss().check_owners(owners)

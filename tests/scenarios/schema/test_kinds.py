@@ -29,6 +29,7 @@ POLICY_KEYS = {
     "thesis_leakage": ["policy.price=10.0", "policy.weight=printed"],
     "thesis_utility": ["policy.price=10.0", "policy.exponent=0.5"],
     "thesis_gain": ["policy.price=10.0", "policy.values=4", "policy.gain=near"],
+    "thesis_loss": ["policy.price=10.0", "owners.epsilon=[0.2, 5.0]"],
 }
 COST_KEYS = {
     "expected_harm": ["owners.cost.price=0.02"],
