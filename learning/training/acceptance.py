@@ -31,7 +31,7 @@ from learning.privacy.mechanism import Mechanism
 from learning.training.contribution import CheckRows, worth_of
 from learning.training.sums import ReleasedSums
 
-CHANCE = 0.03  # of passing the test of directions without knowledge of records
+CHANCE = 0.02  # of passing the test of directions without knowledge of records
 EXPLAINED = 2  # directions that public facts explain
 LEAST_PARAMETERS = EXPLAINED + 2  # with fewer, a guess has one chance in two
 HONEST_DRAWS = 1000

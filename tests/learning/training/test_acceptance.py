@@ -63,7 +63,6 @@ def guesses(test, x, y, rng):
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 8.0])
 def test_guesses_are_hardly_ever_accepted(noise):
     accepted, runs = {}, sized(300, 1500)
@@ -77,7 +76,6 @@ def test_guesses_are_hardly_ever_accepted(noise):
     assert accepted["another model"] + accepted["a small step"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "noise"), [(L2(P), 9.0), (Gaussian(1e-6, "pld"), 20.0)])
 def test_honest_owners_expect_what_they_were_promised(mechanism, noise):
     """Over own models, check rows, records and noise, all drawn anew."""
