@@ -84,8 +84,8 @@ class Contribution(ProfilePolicy):
         return (
             f"The learner pays {write.money(self.budget)} on average, shared out by what each "
             "owner's answer is expected to bring (its Shapley value). An answer that the check "
-            "rows do not bear out is paid nothing; others are paid more, so that an honest owner can "
-            "expect its share."
+            "rows do not bear out is paid nothing; others are paid more, so that an honest owner "
+            "can expect its share."
         )
 
     def _coalitions(self, n_owners: int) -> Coalitions:
