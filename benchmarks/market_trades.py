@@ -18,8 +18,9 @@ from scipy.stats import wasserstein_distance
 import benchmarks.market_rules as rules
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates, whitening_transform
+from learning.training.acceptance import AnswerTest, settle_promises
 from learning.training.coalitions import list_coalitions
-from learning.training.contribution import CheckRows, estimate_contributions, worth_of
+from learning.training.contribution import CheckRows, worth_of
 from learning.training.sums import ReleasedSums, released_sums
 from reproduction.beside.rows import Rows, collect_rows
 from scenarios.planning import Prepared, prepare
@@ -34,7 +35,6 @@ RECORDS, VISITS = 16_500, 20.0  # of all owners, in equal parts; range of the ta
 MOST = 10.0  # epsilon; records themselves are sold for what it costs
 FIXED, DELTA = 1.5, 1e-5  # of the Wasserstein market
 ROUNDS, STEP = 8, 0.5  # of martFL
-REDRAWS = 20  # of noise, for the standard errors of contributions
 KEYS = (
     "data.check_rows=1000",
     "data.holdout=rest",
@@ -105,7 +105,7 @@ def open_market(seed: int, owners: str, cheat: str = "") -> Market:
 
 
 def trade_here(market: Market, policy: str) -> Trade:
-    """Settle dpmarket's market and train once; pay for contributions by what answers brought."""
+    """Settle dpmarket's market and train once; pay for contributions whose answers pass."""
     run = carry_out(market.scenario(policy), market.prepared, others=False)
     assert run.equilibrium is not None and run.trained is not None
     task, theta, sold = run.trained.task, run.trained.theta[0], run.equilibrium.epsilon
@@ -113,11 +113,11 @@ def trade_here(market: Market, policy: str) -> Trade:
         return Trade(theta, 0 * sold, 0 * sold)
     if policy == "proportional":
         return Trade(theta, run.equilibrium.payments, sold)
-    sets, sums, drawn = list_coalitions(len(sold)), released_sums(task), {"redraws": REDRAWS}
-    found = estimate_contributions(
-        sums, task.mechanism, market.check, sets, rng=market.rng, **drawn
-    )
-    return Trade(theta, market.money * found.shares(), sold)
+    sums = released_sums(task)
+    test = AnswerTest(market.check, len(market.rows.public[1]), task.coordinates)
+    odds = test.odds(sums, task.mechanism, rng=market.rng)
+    paid = settle_promises(run.equilibrium.payments, odds, test.accepts(sums))
+    return Trade(theta, paid, sold)
 
 
 def sum_records(market: Market) -> ReleasedSums:

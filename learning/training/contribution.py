@@ -10,11 +10,6 @@ private already, so that none of this has a privacy cost.
 The answers' noise lowers v(S) by an amount whose law is known. What an answer brought counts with
 it; what the records behind the answer brought counts without. Drawing the same noise again around
 the released sums tells both how much lower it makes v(S) and how far it scatters.
-
-Records are not needed to shrink the learner's own model: targets made up by chance, or as a part of
-its predictions, draw the model towards no effect. That lowers the cost where the model is of few
-rows. Whoever comes first has the gain, in one order of N, so that part of it is taken off before
-an answer counts.
 """
 
 from __future__ import annotations
@@ -30,8 +25,6 @@ from learning.privacy.mechanism import Mechanism
 from learning.training.coalitions import Coalitions
 from learning.training.sums import ReleasedSums
 
-CERTAINTY = 1.645  # standard errors at which a contribution counts
-FACTORS = 21  # tried on the learner's own model, from 0 to 1
 REDRAWS = 200  # of the noise, for the standard errors of one training
 LEAST_REDRAWS = 20
 MOST_SOLVED = 100_000  # models, in all redraws
@@ -106,34 +99,12 @@ class Contributions:
     shapley : their Shapley values.
     left_out : what the model of all loses without each.
     worth, worth_error : what all brought together, and its standard error by the check rows.
-    lead, lead_error : arrays (N,), Shapley value of an answer less what shrinking the own model
-        gains, over N; and its standard error by check rows, noise and orders.
     """
 
     shapley: Estimate
     left_out: Estimate
     worth: float
     worth_error: float
-    lead: Array
-    lead_error: Array
-
-    @property
-    def counts(self) -> Array:
-        """Mask of the owners whose answer brought more than chance or no records explain, (N,).
-
-        An answer without information takes the model away from the truth by its noise, or shrinks
-        the own model. It counts if its lead is above `CERTAINTY` standard errors: in one case of 20
-        where an answer is just as good as no records, and more rarely where noise makes it worse.
-        """
-        return np.asarray(self.lead > CERTAINTY * self.lead_error)
-
-    def shares(self) -> Array:
-        """Part of a budget that each owner is paid (N,): by its Shapley value, 0 if in doubt.
-
-        All are 0 where no answer counts.
-        """
-        kept = np.where(self.counts, self.shapley.answer, 0.0)
-        return kept / max(float(kept.sum()), 1e-300)
 
 
 def estimate_contributions(
@@ -182,15 +153,11 @@ def estimate_contributions(
 
     sampling = coalitions.sampling_error(gains.mean(axis=1))
     whole = gains[members.all(axis=1)][0]
-    shapley = weigh(coalitions.shapley, sampling)
-    lead = coalitions.shapley @ gains - shrink_gain(rows, own) / len(sums)
     return Contributions(
-        shapley,
+        weigh(coalitions.shapley, sampling),
         weigh(coalitions.left_out, np.zeros_like(sampling)),
         float(whole.mean()),
         float(standard_error(whole)),
-        lead.mean(axis=1),
-        np.hypot(standard_error(lead), np.hypot(shapley.noise_error, sampling)),
     )
 
 
@@ -213,12 +180,6 @@ def redraw_worths(
 def standard_error(by_row: Array) -> Array:
     """Standard error (...) of the mean of values by check row, (..., m)."""
     return np.asarray(by_row.std(axis=-1, ddof=1) / np.sqrt(by_row.shape[-1]))
-
-
-def shrink_gain(rows: CheckRows, own: Array) -> Array:
-    """Gain on each check row (m,) of the own model (p,), shrunk by the factor that gains most."""
-    gains = rows.gains(np.linspace(0.0, 1.0, FACTORS)[:, None] * own, own)
-    return np.asarray(gains[np.argmax(gains.mean(axis=1))])
 
 
 def worth_of(theta: Array, own: Array, fitness: TrainingCost) -> Array:

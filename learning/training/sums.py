@@ -102,18 +102,26 @@ class ReleasedSums:
 
     def solve_sets(self, members: Array) -> Array:
         """Models (c, p) of sets of these owners, ``members`` (c, N) being 1 of who is in one."""
-        penalty, pull = self.coordinates.penalty(self.regularisation)
         phi = np.zeros((len(members), len(self.coordinates.centre)))
         some = np.flatnonzero(members.any(axis=1))
         block = max(1, NUMBERS_HELD // phi.shape[1] ** 2)
         for sets in np.split(some, np.arange(block, len(some), block)):
             here = members[sets]
-            total = here @ self.sizes
-            matrix = np.tensordot(here, self.xx, 1) / total[:, None, None] + penalty / 2
-            vector = here @ self.xu / total[:, None] + pull / 2
-            deviation = np.sqrt(here @ self.matrix_deviation**2) / total
-            phi[sets] = solve_newton_step(matrix, vector, deviation)
+            noise = np.sqrt(here @ self.matrix_deviation**2)
+            sums = np.tensordot(here, self.xx, 1), here @ self.xu
+            phi[sets] = self._solve_sums(here @ self.sizes, *sums, noise)
         return self.coordinates.model(self.coordinates.project(phi))
+
+    def solve_each(self) -> Array:
+        """Models (N, p) of each owner's sums alone."""
+        phi = self._solve_sums(self.sizes, self.xx, self.xu, self.matrix_deviation)
+        return self.coordinates.model(self.coordinates.project(phi))
+
+    def _solve_sums(self, total: Array, xx: Array, xu: Array, deviation: Array) -> Array:
+        """Steps (c, p) that sums of ``total`` (c,) records give, with penalty."""
+        penalty, pull = self.coordinates.penalty(self.regularisation)
+        matrix = xx / total[:, None, None] + penalty / 2
+        return solve_newton_step(matrix, xu / total[:, None] + pull / 2, deviation / total)
 
     def redraw(
         self, mechanism: Mechanism, other: ReleasedSums, *, rng: np.random.Generator

@@ -23,8 +23,9 @@ class Contribution(ProfilePolicy):
 
     ``x_i = max(0, phi_i)``, phi_i the Shapley value of the forecast: the worth of a set S of owners
     is the fitness that it is expected to gain, ``psi(nobody) - psi(S)``. It is known before any
-    answer, from sizes, budgets and the forecast, and is what owners choose budgets by. Answers are
-    settled for by contributions that are measured (`learning.training.contribution`).
+    answer, from sizes, budgets and the forecast, and is what owners choose budgets by. Who passes a
+    test on check rows is paid this over the odds that an honest answer passes
+    (`learning.training.acceptance`), so that it is what an honest owner expects.
 
     Nobody is paid where no answer is expected to bring anything.
 
@@ -81,9 +82,10 @@ class Contribution(ProfilePolicy):
 
     def sentence(self, write: Writer) -> str:
         return (
-            f"The learner pays {write.money(self.budget)} in all, shared out by what each owner's "
-            "answer is expected to bring (its Shapley value), and settled by what it brought on "
-            "the check rows."
+            f"The learner pays {write.money(self.budget)} on average, shared out by what each "
+            "owner's answer is expected to bring (its Shapley value). An answer that the check "
+            "rows do not bear out is paid nothing; others are paid more, so that an honest owner "
+            "can expect its share."
         )
 
     def _coalitions(self, n_owners: int) -> Coalitions:

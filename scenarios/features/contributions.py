@@ -9,9 +9,9 @@ import numpy as np
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.randomness import Streams
+from learning.training.acceptance import LEAST_PARAMETERS, AnswerTest, settle_promises
 from learning.training.coalitions import Coalitions, check_count, list_coalitions
 from learning.training.contribution import (
-    CERTAINTY,
     LEAST_REDRAWS,
     REDRAWS,
     CheckRows,
@@ -94,7 +94,8 @@ class OwnersContributions(Feature):
         -------
         contributions.rows : Check rows that contributions are measured on; contributions is null
             where nothing is trained on answers, or the scenario asks for none.
-        contributions.certainty : Standard errors at which an answer's lead counts, and it is paid.
+        contributions.least_cosine : Cosine with what the check rows show that an answer must exceed
+            to be accepted; null where the model has too few parameters for that.
         contributions.trainings : Trainings that were settled: all, or as many
             as sets of owners allow.
         contributions.orders_drawn : Whether orders of arrival were drawn, since there are too many.
@@ -106,18 +107,21 @@ class OwnersContributions(Feature):
         contributions.owners[].answer_std_error : Its standard error, by the choice of check rows.
         contributions.owners[].records : Shapley value of its records: with what noise took added.
         contributions.owners[].records_std_error : Its standard error, by noise and check rows.
-        contributions.owners[].lead : The Shapley value of the answer less its part of what the
-            learner's own model gains if it is shrunk, for which no records are needed.
-        contributions.owners[].lead_std_error : Its standard error, by noise and check rows.
+        contributions.owners[].cosine : Cosine between the error of the learner's own model by
+            the answer and by the check rows, without what shrinking and shifting explain.
         contributions.owners[].left_out : How much higher ψ would be without its answer.
         contributions.owners[].left_out_std_error : Its standard error, by the choice of check rows.
         contributions.owners[].measured : The Shapley value measured on all records, which nobody in
             the market can see.
         contributions.owners[].covered : Part of the trainings in which that lies within 1.96
             standard errors of the estimate.
-        contributions.owners[].paid_in : Part of the trainings in which the answer counts.
-        contributions.owners[].expected : Money that it was promised; null under policies that do
-            not pay for contributions.
+        contributions.owners[].odds : Probability that an honest answer is accepted, known before
+            any answer.
+        contributions.owners[].accepted_in : Part of the trainings in which the answer is accepted.
+        contributions.owners[].expected : Money that it was promised, and expects if it is honest;
+            null under policies that do not pay for contributions.
+        contributions.owners[].offered : Money that it is paid if its answer is accepted: expected
+            over odds; null likewise.
         contributions.owners[].settled : Money that it is paid by the first training; null likewise.
         contributions.owners[].settled_mean : Mean of that over the trainings; null likewise.
         """
@@ -125,44 +129,77 @@ class OwnersContributions(Feature):
         if trained is None or trained.task is None or run.data.aside is None:
             return None
         coalitions = list_coalitions(len(trained.task.owners))
-        found, measured = measure_trainings(run, trained.task, run.data.aside, coalitions)
+        test = answer_test(run, trained.task, run.data.aside)
+        found, measured, accepted = measure_trainings(run, trained.task, test, coalitions)
         unit = run.planner.optimum
         columns = contribution_columns(found, measured, unit)
         names = [owner.name for owner in trained.task.owners]
+        tested = test_columns(run, trained.task, test, accepted)
+        money = money_columns(run, names, tested["odds"], accepted)
         return {
             "rows": run.data.aside.n_records,
-            "certainty": CERTAINTY,
+            "least_cosine": None if np.isinf(test.least_cosine) else test.least_cosine,
             "trainings": len(found),
             "orders_drawn": len(coalitions.draws) > 1,
             "worth": found[0].worth / unit,
             "worth_std_error": found[0].worth_error / unit,
-            "owners": rows_of({"name": names} | columns | money_columns(run, names, found)),
+            "owners": rows_of({"name": names} | columns | tested | money),
         }
 
 
+def answer_test(run: Run, task: Task, aside: OwnerData) -> AnswerTest:
+    """Test of answers on the check rows.
+
+    Raises
+    ------
+    InputError
+        Where answers are paid, and the model has too few parameters for any to be accepted.
+    """
+    rows = CheckRows(aside.x, aside.y, run.data.loss, task.regularisation)
+    assert run.data.public is not None  # who has check rows has public rows
+    test = AnswerTest(rows, len(run.data.public.y), task.coordinates)
+    if run.scenario.policy.kind == POLICY and np.isinf(test.least_cosine):
+        rule = f"must be another where the model has fewer than {LEAST_PARAMETERS} parameters"
+        why = "which are too few to tell answers from guesses"
+        raise InputError("policy.kind", f"{rule}, {why}", POLICY)
+    return test
+
+
 def measure_trainings(
-    run: Run, task: Task, aside: OwnerData, coalitions: Coalitions
-) -> tuple[list[Contributions], np.ndarray]:
-    """Estimates of each training, and Shapley values on all records (trainings, N).
+    run: Run, task: Task, test: AnswerTest, coalitions: Coalitions
+) -> tuple[list[Contributions], np.ndarray, np.ndarray]:
+    """Estimates of each training; Shapley values on all records, and answers accepted (k, N).
 
     The first has smaller sampling errors of its standard errors than the others.
     """
-    rows = CheckRows(aside.x, aside.y, run.data.loss, task.regularisation)
     streams = Streams(run.scenario.seed, "contributions")
     count = min(task.runs, SETTLED_RUNS, max(1, SETTLED_SETS // len(coalitions.members)))
     found = []
     measured = []
+    accepted = []
     redraws = REDRAWS
     for number, sums in enumerate(released_runs(task, range(count))):
-        rng = streams.rng(number)
-        found.append(
-            estimate_contributions(sums, task.mechanism, rows, coalitions, rng=rng, redraws=redraws)
-        )
+        drawn: dict[str, Any] = {"rng": streams.rng(number), "redraws": redraws}
+        found.append(estimate_contributions(sums, task.mechanism, test.rows, coalitions, **drawn))
         theta = sums.solve_sets(coalitions.members)
         worth = worth_of(theta, sums.coordinates.centre, run.data.fitness)
         measured.append(coalitions.shapley @ worth)
+        accepted.append(test.accepts(sums))
         redraws = LEAST_REDRAWS
-    return found, np.array(measured)
+    return found, np.array(measured), np.array(accepted)
+
+
+def test_columns(
+    run: Run, task: Task, test: AnswerTest, accepted: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Columns of the first answers' cosines, the odds of honest ones, and who is accepted."""
+    (first,) = released_runs(task, [0])
+    rng = Streams(run.scenario.seed, "honest answers").rng()
+    return {
+        "cosine": test.cosines(first.xu),
+        "odds": test.odds(first, task.mechanism, rng=rng),
+        "accepted_in": accepted.mean(axis=0),
+    }
 
 
 def contribution_columns(
@@ -178,24 +215,26 @@ def contribution_columns(
         "answer_std_error": first.answer_error / unit,
         "records": first.records / unit,
         "records_std_error": first.records_error / unit,
-        "lead": found[0].lead / unit,
-        "lead_std_error": found[0].lead_error / unit,
         "left_out": left_out.answer / unit,
         "left_out_std_error": left_out.answer_error / unit,
         "measured": measured[0] / unit,
         "covered": np.mean(np.abs(answers - measured) <= 1.96 * errors, axis=0),
-        "paid_in": np.mean([one.counts for one in found], axis=0),
     }
 
 
-def money_columns(run: Run, names: list[str], found: list[Contributions]) -> dict[str, Any]:
+def money_columns(
+    run: Run, names: list[str], odds: np.ndarray, accepted: np.ndarray
+) -> dict[str, Any]:
     """Columns of what was promised and what is paid; of nothing if contributions are not paid."""
     if run.scenario.policy.kind != POLICY:
-        return dict.fromkeys(("expected", "settled", "settled_mean"), [None] * len(names))
-    promised = dict(zip(run.data.names, run.game.payments(run.epsilon), strict=True))
-    paid = run.scenario.policy.budget * np.array([one.shares() for one in found])
+        kinds = ("expected", "offered", "settled", "settled_mean")
+        return dict.fromkeys(kinds, [None] * len(names))
+    by_name = dict(zip(run.data.names, run.game.payments(run.epsilon), strict=True))
+    promised = np.array([by_name[name] for name in names])
+    paid = settle_promises(promised, odds, accepted)
     return {
-        "expected": [float(promised[name]) for name in names],
+        "expected": promised,
+        "offered": settle_promises(promised, odds, np.ones(len(names), dtype=bool)),
         "settled": paid[0],
         "settled_mean": paid.mean(axis=0),
     }

@@ -47,10 +47,11 @@ def test_contributions_of_a_run(paid):
     assert found["trainings"] == 5
     assert sum(one["answer"] for one in owners) == pytest.approx(found["worth"])
     assert sum(one["expected"] for one in owners) == pytest.approx(200)
-    assert sum(one["settled"] for one in owners) == pytest.approx(200)
     for one, row in zip(owners, paid["owners"], strict=True):
-        assert (one["settled"] > 0) == (one["lead"] > found["certainty"] * one["lead_std_error"])
-        assert one["lead"] < one["answer"]
+        assert one["settled"] == 0 or one["cosine"] > found["least_cosine"]
+        assert one["settled"] in (0, one["offered"])
+        assert one["offered"] * one["odds"] == pytest.approx(one["expected"])
+        assert one["settled_mean"] == pytest.approx(one["accepted_in"] * one["offered"])
         assert one["expected"] == pytest.approx(row["payment"])
         assert abs(one["answer"] - one["measured"]) < 3 * one["answer_std_error"]
         assert one["records_std_error"] > one["answer_std_error"] > 0
@@ -79,7 +80,7 @@ def test_both_on_page_and_console(paid):
     lines = "\n".join(summary_lines(paid.content))
     for words in (
         "check rows",
-        "was expected",
+        "was promised",
         "When owner 2 withdraws",
         "the payment is returned",
         "Released answers stay released",
