@@ -28,7 +28,7 @@ from learning.forecast.public_sample import (
     find_open_moments,
 )
 from learning.losses.coordinates import Coordinates
-from learning.losses.ridge import fit_ridge
+from learning.losses.ridge import fit_ridge, possible_models
 from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
@@ -88,11 +88,28 @@ class BootstrapSamples:
         transforms = self.transforms[which]
         return replace(self, models=models, transforms=transforms, rows=self.rows[which])
 
+    @cached_property
+    def counts(self) -> Array:
+        """How often each sample has each row, (m, n)."""
+        return count_rows(self.rows, self.sample.n_records)
+
     def possible_sample(self, number: int) -> PublicSample:
-        """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
+        """Rows of one bootstrap sample, as a population that the public rows may be drawn from.
+
+        Where models are shrunk, its best one is that of `possible_models`.
+        """
         x, y = self.sample.population()
         rows = self.rows[number]
-        return replace(self.sample, x=x[rows], y=y[rows], with_kinks=None)
+        x, y = x[rows], y[rows]
+        if self.sample.shrinks:
+            y = y + x @ (self.possible_models[number] - self.sample.fit(x, y)[0])
+        return replace(self.sample, x=x, y=y, with_kinks=None)
+
+    @cached_property
+    def possible_models(self) -> Array:
+        """Best model of all records in each possible world, (m, p), where models are shrunk."""
+        x, y = self.sample.population()
+        return possible_models(x, y, self.counts, self.total_size)
 
     @property
     def stretch(self) -> float:
@@ -340,7 +357,7 @@ def _fit_each(
     sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]
 ) -> tuple[Array, Array]:
     """Second moments (m, p, p) of each sample, and the model (m, p) fitted to it."""
-    counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
+    counts = count_rows(rows, len(y))
     moments = resampled_moments(x, counts)
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
@@ -360,6 +377,11 @@ def _fit_each(
             for model, own, moment in each
         ]
     )
+
+
+def count_rows(rows: NDArray[np.intp], among: int) -> Array:
+    """How often samples of row numbers (m, n) have each row, (m, among)."""
+    return np.stack([np.bincount(chosen, minlength=among) for chosen in rows]).astype(float)
 
 
 def resampled_moments(x: Array, counts: Array) -> Array:

@@ -121,8 +121,7 @@ def possible_problem(bootstrap: BootstrapSamples, coordinates: Coordinates) -> P
     sample = bootstrap.sample
     x, y = sample.population()
     short, target = coordinates.records(x, y)
-    drawn = [np.bincount(rows, minlength=len(y)) for rows in bootstrap.rows]
-    counts = np.stack([np.ones(len(y)), *drawn])  # the rows themselves come first
+    counts = np.stack([np.ones(len(y)), *bootstrap.counts])  # the rows themselves come first
     problem = next(
         clipped_problems(
             coordinates,
@@ -177,8 +176,11 @@ def possible_rehearsals(
 def _stretch_start(
     bounds: Coordinates, bootstrap: BootstrapSamples, drawn: PublicSample
 ) -> Coordinates:
-    """Move a public start as far from a population's optimum as from that of all records."""
-    if bootstrap.start != "public" or not bounds.loss.linear:
+    """Move a public start as far from a population's optimum as from that of all records.
+
+    Where models are shrunk, the optimum has been drawn as far off.
+    """
+    if bootstrap.start != "public" or not bounds.loss.linear or drawn.shrinks:
         return bounds
     away = bounds.centre - drawn.truth
     return replace(bounds, centre=drawn.truth + bootstrap.stretch * away)
