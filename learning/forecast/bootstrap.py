@@ -94,22 +94,28 @@ class BootstrapSamples:
         return count_rows(self.rows, self.sample.n_records)
 
     def possible_sample(self, number: int) -> PublicSample:
-        """Rows of one bootstrap sample, as a population that the public rows may be drawn from.
+        """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
+        rows = self.rows[number]
+        x, _ = self.sample.population()
+        return replace(self.sample, x=x[rows], y=self.possible_target(number)[rows], with_kinks=None)
 
-        Where models are shrunk, its best one is that of `possible_models`.
+    def possible_target(self, number: int) -> Array:
+        """Target of all rows (n,) in one possible world, where a sample of them is the population.
+
+        Where models are shrunk, its best model is moved to that of `possible_models`.
         """
         x, y = self.sample.population()
+        if not self.sample.shrinks:
+            return y
         rows = self.rows[number]
-        x, y = x[rows], y[rows]
-        if self.sample.shrinks:
-            y = y + x @ (self.possible_models[number] - self.sample.fit(x, y)[0])
-        return replace(self.sample, x=x, y=y, with_kinks=None)
+        return y + x @ (self.possible_models[number] - self.sample.fit(x[rows], y[rows])[0])
 
     @cached_property
     def possible_models(self) -> Array:
-        """Best model of all records in each possible world, (m, p), where models are shrunk."""
-        x, y = self.sample.population()
-        return possible_models(x, y, self.counts, self.total_size)
+        """Best model of all records in each possible world, (m, p), stretched."""
+        if not self.sample.shrinks:
+            return self.models
+        return possible_models(*self.sample.population(), self.counts, self.total_size)
 
     @property
     def stretch(self) -> float:
