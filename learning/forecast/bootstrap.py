@@ -97,7 +97,8 @@ class BootstrapSamples:
         """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
         rows = self.rows[number]
         x, _ = self.sample.population()
-        return replace(self.sample, x=x[rows], y=self.possible_target(number)[rows], with_kinks=None)
+        y = self.possible_target(number)[rows]
+        return replace(self.sample, x=x[rows], y=y, with_kinks=None)
 
     def possible_target(self, number: int) -> Array:
         """Target of all rows (n,) in one possible world, where a sample of them is the population.

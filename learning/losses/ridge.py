@@ -77,14 +77,16 @@ def chance_in_slopes(x: Array, y: Array) -> Array:
 
 
 def possible_models(x: Array, y: Array, counts: Array, total: int) -> Array:
-    """Draw models (m, p) that may be the best of all records, as ridge regression has them.
+    """Draw models (m, p) that may be the best of all records, as rows allow them.
 
-    Slopes that are alike a priori have, on axis j of the correlations, the mean l_j/(l_j + k) times
-    least squares and so much of its variance, where k is the variance of chance over that of
-    slopes. Rows leave k open: its posterior, with 1/(1 + k) uniform a priori, has as many parts of
-    equal probability as there are draws, and each takes one. How a slope departs from its mean is
-    taken from a sample of the rows, to first order: the inverse of a sample's own moments would
-    scatter too widely where columns are many.
+    In every other draw nothing is known of slopes but what rows show: they are least squares, and
+    off by its variance. In the others they are alike a priori, as ridge regression has it. On axis
+    j of the correlations they then are l_j/(l_j + k) times that on average, with as much of its
+    variance, where k is the variance of chance over that of slopes. Rows leave k open: its
+    posterior, with 1/(1 + k) uniform a priori, has as many parts of equal probability as there are
+    such draws, and each takes one. How a slope departs from its mean is taken from a sample of the
+    rows, to first order: the inverse of a sample's own moments scatters too widely where columns
+    are many.
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ def possible_models(x: Array, y: Array, counts: Array, total: int) -> Array:
         return np.outer(y.mean() + np.sqrt(1 + rows / total) * drawn @ (y - y.mean()), constant)
     found, placed, along, missed = shown
     chance = _chance_shown(placed, missed) / len(along)
-    penalties = _possible_penalties(along**2, chance, found.values, len(counts))
+    penalties = np.zeros(len(counts))
+    penalties[1::2] = _possible_penalties(along**2, chance, found.values, len(counts) // 2)
     kept = found.values / (found.values + penalties[:, None])
     departs = np.sqrt(kept + rows / total) * (drawn * missed @ placed)
     slopes = (kept * along + departs) / np.sqrt(found.values)

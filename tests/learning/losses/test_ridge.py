@@ -116,13 +116,14 @@ def test_no_signal_is_left_where_chance_alone_explains_it_and_nearly_all_where_i
     assert not chance_in_slopes(np.ones((9, 1)), y[:9]).any()
 
 
-def test_possible_models_are_the_posterior_of_ridge_regression():
-    """Its moments are mixed over penalties, by the density of least squares in standardised columns."""
+def test_possible_models_are_least_squares_and_the_posterior_of_ridge_regression_in_turn():
+    """The latter's moments are mixed over penalties, by the density of least squares in standardised columns."""
     rng = np.random.default_rng(6)
     x, y = rows(90, 6, rng, signal=0.02)
     draws = 6000
     counts = rng.multinomial(90, np.full(90, 1 / 90), draws)
     found = possible_models(x, y, counts, 300)
+    free, shrunk = found[::2], found[1::2]
     z = (x[:, :-1] - x[:, :-1].mean(axis=0)) / x[:, :-1].std(axis=0)
     shown = least_squares(z, y - y.mean())
     missed = y - y.mean() - z @ shown
@@ -136,12 +137,17 @@ def test_possible_models_are_the_posterior_of_ridge_regression():
     odds /= odds.sum()
     assert odds @ grid < 2 * np.sqrt(odds @ grid**2)  # the signal is in doubt
     mean = odds @ [one for one, _, _ in parts]
-    said = x @ found.T - y.mean() - (counts - 1) @ missed / 90 * np.sqrt(1 + 90 / 300)
-    assert said.mean(axis=1) == pytest.approx(z @ mean, abs=0.03 * np.std(z @ shown))
+    said = x @ shrunk.T - y.mean()
+    assert said.mean(axis=1) == pytest.approx(z @ mean, abs=0.04 * np.std(z @ shown))
     within = np.tensordot(odds, [spread for _, spread, _ in parts], 1) + chance * 90 / 300
     between = np.cov(np.array([one for one, _, _ in parts]).T, aweights=odds, bias=True)
-    sandwich = z @ (within + between) @ z.T
-    assert np.trace(np.cov(said)) == pytest.approx(np.trace(sandwich), rel=0.05)
+    of_mean = (1 + 90 / 300) * np.mean(missed**2)
+    expected = np.trace(z @ (within + between) @ z.T) + of_mean
+    assert np.trace(np.cov(said)) == pytest.approx(expected, rel=0.06)
+    said = x @ free.T - y.mean()
+    assert said.mean(axis=1) == pytest.approx(z @ shown, abs=0.04 * np.std(z @ shown))
+    expected = (1 + 90 / 300) * np.trace(z @ chance @ z.T) + of_mean
+    assert np.trace(np.cov(said)) == pytest.approx(expected, rel=0.06)
 
 
 def leverage(z):
@@ -157,9 +163,9 @@ def posterior(shown, chance, prior, penalty):
 
 
 def test_possible_models_are_as_far_from_a_shrunk_one_as_the_best_model_is():
-    """40 columns and 120 rows: least squares of samples of the rows are five times as far."""
+    """40 columns and 120 rows, slopes alike a priori. Least squares of samples of the rows are five times as far."""
     rng = np.random.default_rng(7)
-    true, possible, sampled = [], [], []
+    true, possible, unshrunk, sampled = [], [], [], []
     for _ in range(30):
         x = np.column_stack([rng.normal(size=(120, 40)), np.ones(120)])
         best = rng.normal(size=41) * rng.choice([0.05, 0.15, 0.4])
@@ -171,10 +177,12 @@ def test_possible_models_are_as_far_from_a_shrunk_one_as_the_best_model_is():
         counts = np.stack([np.bincount(own, minlength=120) for own in chosen])
         away = possible_models(x, target, counts, 10**9) - start
         true.append(np.sum((best - start) ** 2))
-        possible.append(np.mean(np.sum(away**2, axis=1)))
+        possible.append(np.mean(np.sum(away[1::2] ** 2, axis=1)))
+        unshrunk.append(np.mean(np.sum(away[::2] ** 2, axis=1)))
         away = np.array([least_squares(x[own], target[own]) for own in chosen]) - start
         sampled.append(np.mean(np.sum(away**2, axis=1)))
     assert np.mean(possible) == pytest.approx(np.mean(true), rel=0.15)
+    assert np.mean(possible) < np.mean(unshrunk) < 0.7 * np.mean(sampled)
     assert np.mean(sampled) > 4 * np.mean(true)
 
 
