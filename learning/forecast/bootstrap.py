@@ -28,7 +28,7 @@ from learning.forecast.public_sample import (
     find_open_moments,
 )
 from learning.losses.coordinates import Coordinates
-from learning.losses.ridge import fit_ridge
+from learning.losses.ridge import fit_ridge, possible_models
 from learning.training.law import Problem, concatenate_problems
 
 LEAST = 1e-6  # floor of f* of a bootstrap sample, over that of the population
@@ -88,11 +88,35 @@ class BootstrapSamples:
         transforms = self.transforms[which]
         return replace(self, models=models, transforms=transforms, rows=self.rows[which])
 
+    @cached_property
+    def counts(self) -> Array:
+        """How often each sample has each row, (m, n)."""
+        return count_rows(self.rows, self.sample.n_records)
+
     def possible_sample(self, number: int) -> PublicSample:
         """Rows of one bootstrap sample, as a population that the public rows may be drawn from."""
-        x, y = self.sample.population()
         rows = self.rows[number]
-        return replace(self.sample, x=x[rows], y=y[rows], with_kinks=None)
+        x, _ = self.sample.population()
+        y = self.possible_target(number)[rows]
+        return replace(self.sample, x=x[rows], y=y, with_kinks=None)
+
+    def possible_target(self, number: int) -> Array:
+        """Target of all rows (n,) in one possible world, where a sample of them is the population.
+
+        Where models are shrunk, its best model is moved to that of `possible_models`.
+        """
+        x, y = self.sample.population()
+        if not self.sample.shrinks:
+            return y
+        rows = self.rows[number]
+        return y + x @ (self.possible_models[number] - self.sample.fit(x[rows], y[rows])[0])
+
+    @cached_property
+    def possible_models(self) -> Array:
+        """Best model of all records in each possible world, (m, p), stretched."""
+        if not self.sample.shrinks:
+            return self.models
+        return possible_models(*self.sample.population(), self.counts, self.total_size)
 
     @property
     def stretch(self) -> float:
@@ -340,7 +364,7 @@ def _fit_each(
     sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]
 ) -> tuple[Array, Array]:
     """Second moments (m, p, p) of each sample, and the model (m, p) fitted to it."""
-    counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
+    counts = count_rows(rows, len(y))
     moments = resampled_moments(x, counts)
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
@@ -360,6 +384,11 @@ def _fit_each(
             for model, own, moment in each
         ]
     )
+
+
+def count_rows(rows: NDArray[np.intp], among: int) -> Array:
+    """How often samples of row numbers (m, n) have each row, (m, among)."""
+    return np.stack([np.bincount(chosen, minlength=among) for chosen in rows]).astype(float)
 
 
 def resampled_moments(x: Array, counts: Array) -> Array:

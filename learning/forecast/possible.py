@@ -120,16 +120,18 @@ def possible_problem(bootstrap: BootstrapSamples, coordinates: Coordinates) -> P
     """
     sample = bootstrap.sample
     x, y = sample.population()
-    short, target = coordinates.records(x, y)
-    drawn = [np.bincount(rows, minlength=len(y)) for rows in bootstrap.rows]
-    counts = np.stack([np.ones(len(y)), *drawn])  # the rows themselves come first
+    targets = [bootstrap.possible_target(number) for number in range(len(bootstrap))]
+    short, target = coordinates.records(x, np.stack([y, *targets]))
+    models = bootstrap.possible_models
+    truth = models if sample.shrinks else bootstrap.fitted_models
+    counts = np.stack([np.ones(len(y)), *bootstrap.counts])  # the rows themselves come first
     problem = next(
         clipped_problems(
             coordinates,
             2 * resampled_moments(short, counts),
             [2 * (counts * target) @ short / len(y)],
             2 * resampled_moments(x, counts),
-            np.stack([sample.truth, *bootstrap.fitted_models]),
+            np.stack([sample.truth, *truth]),
             sample.regularisation,
             np.append(bootstrap.optimum, bootstrap.estimated_scales[0]),
         )
@@ -138,7 +140,7 @@ def possible_problem(bootstrap: BootstrapSamples, coordinates: Coordinates) -> P
     worlds = Problem(*(getattr(problem, one.name)[1:] for one in fields(Problem)))
     turned = worlds.basis.swapaxes(1, 2)
     offset = np.einsum("wij,wj->wi", turned, shrink_biases(biases[0], biases[1:]))
-    further = np.linalg.solve(coordinates.transform, (bootstrap.models - bootstrap.fitted_models).T)
+    further = np.linalg.solve(coordinates.transform, (models - truth).T)
     moved = np.einsum("wij,jw->wi", turned, further)
     start_error = worlds.start_error + worlds.offset - offset - moved
     return replace(worlds, start_error=start_error, offset=offset)
@@ -177,8 +179,11 @@ def possible_rehearsals(
 def _stretch_start(
     bounds: Coordinates, bootstrap: BootstrapSamples, drawn: PublicSample
 ) -> Coordinates:
-    """Move a public start as far from a population's optimum as from that of all records."""
-    if bootstrap.start != "public" or not bounds.loss.linear:
+    """Move a public start as far from a population's optimum as from that of all records.
+
+    Where models are shrunk, the optimum has been drawn as far off.
+    """
+    if bootstrap.start != "public" or not bounds.loss.linear or drawn.shrinks:
         return bounds
     away = bounds.centre - drawn.truth
     return replace(bounds, centre=drawn.truth + bootstrap.stretch * away)

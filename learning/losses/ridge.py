@@ -67,18 +67,84 @@ def chance_in_slopes(x: Array, y: Array) -> Array:
     >>> chance_in_slopes(x, x @ [2.0, 1.0]).round(2) + 0
     array([0., 0.])
     """
+    shown = _show_slopes(x, y)
+    if shown is None:
+        return np.zeros(x.shape[1])
+    found, placed, along, missed = shown
+    penalty = _signal_penalty(along**2, _chance_shown(placed, missed), found.values)
+    slopes = along * (1 / np.sqrt(found.values) - 1 / np.sqrt(found.values + penalty))
+    return found.model(slopes, 0.0, _find_constant(x))
+
+
+def possible_models(x: Array, y: Array, counts: Array, total: int) -> Array:
+    """Draw models (m, p) that may be the best of all records, as rows allow them.
+
+    In every other draw nothing is known of slopes but what rows show: they are least squares, and
+    off by its variance. In the others they are alike a priori, as ridge regression has it. On axis
+    j of the correlations they then are l_j/(l_j + k) times that on average, with as much of its
+    variance, where k is the variance of chance over that of slopes. Rows leave k open: its
+    posterior, with 1/(1 + k) uniform a priori, has as many parts of equal probability as there are
+    such draws, and each takes one. How a slope departs from its mean is taken from a sample of the
+    rows, to first order: the inverse of a sample's own moments scatters too widely where columns
+    are many.
+
+    Parameters
+    ----------
+    x : array (n, p), with a constant among its columns or in their span.
+    y : array (n,), with residuals of the size that they have on fresh records.
+    counts : array (m, n), how often each of m samples has each row.
+    total : all records, whose best model departs from that of their source by chance, too.
+
+    Source: ours; Strawderman (1971; the uniform prior).
+
+    >>> x = np.column_stack([np.linspace(-1, 1, 50), np.ones(50)])
+    >>> possible_models(x, x @ [2.0, 1.0], np.ones((1, 50)), 1000).round(2)
+    array([[2., 1.]])
+    """
+    rows = len(y)
+    constant = _find_constant(x)
+    drawn = (counts - 1) / rows
+    shown = _show_slopes(x, y)
+    if shown is None:
+        return np.outer(y.mean() + np.sqrt(1 + rows / total) * drawn @ (y - y.mean()), constant)
+    found, placed, along, missed = shown
+    chance = _chance_shown(placed, missed) / len(along)
+    penalties = np.zeros(len(counts))
+    penalties[1::2] = _possible_penalties(along**2, chance, found.values, len(counts) // 2)
+    kept = found.values / (found.values + penalties[:, None])
+    departs = np.sqrt(kept + rows / total) * (drawn * missed @ placed)
+    slopes = (kept * along + departs) / np.sqrt(found.values)
+    means = y.mean() + np.sqrt(1 + rows / total) * drawn @ missed
+    return np.stack([found.model(*one, constant) for one in zip(slopes, means, strict=True)])
+
+
+def _show_slopes(x: Array, y: Array) -> tuple[_Axes, Array, Array, Array] | None:
+    """Axes of rows, their places (n, k) of mean square 1, least squares (k,), residuals (n,)."""
     rows = len(y)
     found = _Axes.of(x, np.full(rows, 1 / rows))
     if found is None:
-        return np.zeros(x.shape[1])
-    values = found.values
-    placed = found.columns @ found.axes / np.sqrt(values)
+        return None
+    placed = found.columns @ found.axes / np.sqrt(found.values)
     left = y - y.mean()
     along = placed.T @ left / rows
-    chance = float((left - placed @ along) ** 2 @ np.sum(placed**2, axis=1)) / rows**2
-    penalty = _signal_penalty(along**2, chance, values)
-    slopes = along * (1 / np.sqrt(values) - 1 / np.sqrt(values + penalty))
-    return found.model(slopes, 0.0, _find_constant(x))
+    return found, placed, along, left - placed @ along
+
+
+def _chance_shown(placed: Array, missed: Array) -> float:
+    """V of `chance_in_slopes`, by places (n, k) and residuals (n,)."""
+    return float(missed**2 @ np.sum(placed**2, axis=1)) / len(missed) ** 2
+
+
+def _possible_penalties(squares: Array, chance: float, values: Array, count: int) -> Array:
+    """Values (count,) of k of `possible_models`, of equal probability; chance is on one axis."""
+    if not chance > 0:
+        return np.zeros(count)
+    expected = 1 + values / RIDGES[:, None]  # of a square, over chance
+    logs = -0.5 * (np.log(expected) + squares / (chance * expected)).sum(axis=1)
+    odds = np.exp(logs - logs.max()) * RIDGES / (1 + RIDGES) ** 2
+    reached = (np.cumsum(odds) - odds / 2) / odds.sum()
+    levels = (np.arange(count) + 0.5) / count
+    return np.asarray(np.exp(np.interp(levels, reached, np.log(RIDGES))))
 
 
 def _signal_penalty(squares: Array, chance: float, values: Array) -> float:

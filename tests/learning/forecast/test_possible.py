@@ -36,8 +36,8 @@ SIZES = np.array([300.0, 200.0, 100.0])
 GAUSSIAN = Gaussian(1e-6, "zcdp")
 
 
-def draw(norm=1):
-    sample = PublicSample(*generated(120, P, np.random.default_rng(3)))
+def draw(norm=1, **options):
+    sample = PublicSample(*generated(120, P, np.random.default_rng(3)), **options)
     return draw_bootstrap(
         sample,
         start="public",
@@ -123,11 +123,12 @@ def test_the_start_lies_as_far_from_a_population_as_brute_force_has_it(bootstrap
     np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.parametrize("shrinks", [False, True])
 @pytest.mark.parametrize("mechanism", [Laplace(), L2(P)], ids=lambda one: one.name)
-def test_law_and_rehearsal_agree_in_every_population(bootstrap, mechanism):
+def test_law_and_rehearsal_agree_in_every_population(mechanism, shrinks):
     """Rehearsed 4,000 times each: within 4 % of the law with noise, and exactly without."""
-    sample = replace(bootstrap.sample)
-    bootstrap = replace(bootstrap, sample=sample, norm=mechanism.norm)
+    bootstrap = draw(mechanism.norm, shrinks=shrinks)
+    sample = bootstrap.sample
     coordinates = replace(bounds(bootstrap), norm=mechanism.norm, given_bound=1.0)
     starts = (coordinates,)
     rehearsal = Rehearsal.from_sample(sample, starts, SIZES, mechanism, "averaged")
@@ -140,6 +141,19 @@ def test_law_and_rehearsal_agree_in_every_population(bootstrap, mechanism):
         # rehearsals inflate the residuals of a population once more, as the law does its f*
         np.testing.assert_allclose(seen, law, rtol=error)
         assert law.max() > 1.2 * law.min()
+
+
+def test_a_shrunk_start_lies_as_far_from_a_population_as_from_its_possible_model():
+    drawn = draw(shrinks=True)
+    coordinates = bounds(drawn)
+    rehearsal = Rehearsal.from_sample(drawn.sample, (coordinates,), SIZES, Laplace(), "averaged")
+    x, _ = drawn.sample.population()
+    worlds = possible_rehearsals(rehearsal, drawn, coordinates)
+    for world, model, rows in zip(worlds, drawn.possible_models, drawn.rows, strict=True):
+        assert world.cost.minimiser == pytest.approx(model)
+        away = np.mean((x[rows] @ (drawn.sample.model - model)) ** 2)
+        excess = world.cost.value(world.starts[0].centre) - world.cost.optimum
+        assert excess == pytest.approx(away)
 
 
 def test_a_rehearsal_is_given_the_bias_of_its_population(bootstrap):

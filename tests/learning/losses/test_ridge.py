@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg
 from sklearn.linear_model import Ridge
 
-from learning.losses.ridge import RIDGES, chance_in_slopes, fit_ridge
+from learning.losses.ridge import RIDGES, chance_in_slopes, fit_ridge, possible_models
 
 
 def rows(n, p, rng, *, signal=0.3):
@@ -114,3 +114,82 @@ def test_no_signal_is_left_where_chance_alone_explains_it_and_nearly_all_where_i
     strong = x[:, 0] + 1e-3 * y
     assert np.std(x @ chance_in_slopes(x, strong)) < 1e-3 * np.std(strong)
     assert not chance_in_slopes(np.ones((9, 1)), y[:9]).any()
+
+
+def test_possible_models_are_least_squares_and_the_posterior_of_ridge_regression_in_turn():
+    """The latter's moments are mixed over penalties, by the density of least squares in standardised columns."""
+    rng = np.random.default_rng(6)
+    x, y = rows(90, 6, rng, signal=0.02)
+    draws = 6000
+    counts = rng.multinomial(90, np.full(90, 1 / 90), draws)
+    found = possible_models(x, y, counts, 300)
+    free, shrunk = found[::2], found[1::2]
+    z = (x[:, :-1] - x[:, :-1].mean(axis=0)) / x[:, :-1].std(axis=0)
+    shown = least_squares(z, y - y.mean())
+    missed = y - y.mean() - z @ shown
+    chance = np.linalg.inv(z.T @ z / 90) * np.mean(missed**2) / 90
+    chance *= np.mean(missed**2 * leverage(z)) / np.mean(missed**2) / np.mean(leverage(z))
+    grid = np.geomspace(1e-8, 1e2, 400)
+    own = np.trace(chance @ z.T @ z / 90) / 6  # of one axis
+    each = [shown, chance, own * np.eye(6)]
+    parts = [posterior(*each, penalty) for penalty in grid]
+    odds = np.array([np.exp(log) for _, _, log in parts]) * grid / (1 + grid) ** 2
+    odds /= odds.sum()
+    assert odds @ grid < 2 * np.sqrt(odds @ grid**2)  # the signal is in doubt
+    mean = odds @ [one for one, _, _ in parts]
+    said = x @ shrunk.T - y.mean()
+    assert said.mean(axis=1) == pytest.approx(z @ mean, abs=0.04 * np.std(z @ shown))
+    within = np.tensordot(odds, [spread for _, spread, _ in parts], 1) + chance * 90 / 300
+    between = np.cov(np.array([one for one, _, _ in parts]).T, aweights=odds, bias=True)
+    of_mean = (1 + 90 / 300) * np.mean(missed**2)
+    expected = np.trace(z @ (within + between) @ z.T) + of_mean
+    assert np.trace(np.cov(said)) == pytest.approx(expected, rel=0.06)
+    said = x @ free.T - y.mean()
+    assert said.mean(axis=1) == pytest.approx(z @ shown, abs=0.04 * np.std(z @ shown))
+    expected = (1 + 90 / 300) * np.trace(z @ chance @ z.T) + of_mean
+    assert np.trace(np.cov(said)) == pytest.approx(expected, rel=0.06)
+
+
+def leverage(z):
+    return np.sum(z @ np.linalg.inv(z.T @ z) * z, axis=1)
+
+
+def posterior(shown, chance, prior, penalty):
+    """Mean, covariance and log evidence of slopes whose prior has the variance of chance over a penalty."""
+    whole = chance + prior / penalty
+    gain = prior / penalty @ np.linalg.inv(whole)
+    log = -0.5 * (np.linalg.slogdet(whole)[1] + shown @ np.linalg.solve(whole, shown))
+    return gain @ shown, prior / penalty - gain @ prior / penalty, log
+
+
+def test_possible_models_are_as_far_from_a_shrunk_one_as_the_best_model_is():
+    """40 columns and 120 rows, slopes alike a priori. Least squares of samples of the rows are five times as far."""
+    rng = np.random.default_rng(7)
+    true, possible, unshrunk, sampled = [], [], [], []
+    for _ in range(30):
+        x = np.column_stack([rng.normal(size=(120, 40)), np.ones(120)])
+        best = rng.normal(size=41) * rng.choice([0.05, 0.15, 0.4])
+        y = x @ best + rng.normal(size=120)
+        start = fit_ridge(x, y)[0]
+        free = x @ least_squares(x, y)
+        target = free + np.sqrt(120 / 79) * (y - free)
+        chosen = rng.integers(120, size=(60, 120))
+        counts = np.stack([np.bincount(own, minlength=120) for own in chosen])
+        away = possible_models(x, target, counts, 10**9) - start
+        true.append(np.sum((best - start) ** 2))
+        possible.append(np.mean(np.sum(away[1::2] ** 2, axis=1)))
+        unshrunk.append(np.mean(np.sum(away[::2] ** 2, axis=1)))
+        away = np.array([least_squares(x[own], target[own]) for own in chosen]) - start
+        sampled.append(np.mean(np.sum(away**2, axis=1)))
+    assert np.mean(possible) == pytest.approx(np.mean(true), rel=0.15)
+    assert np.mean(possible) < np.mean(unshrunk) < 0.7 * np.mean(sampled)
+    assert np.mean(sampled) > 4 * np.mean(true)
+
+
+def test_possible_models_of_rows_that_leave_nothing_open():
+    x, _ = rows(30, 3, np.random.default_rng(8))
+    exact = x @ [1.0, 2.0, 0.5, 1.0]
+    counts = np.random.default_rng(9).multinomial(30, np.full(30, 1 / 30), 4)
+    assert x @ possible_models(x, exact, counts, 100).T == pytest.approx(np.tile(exact, (4, 1)).T)
+    flat = possible_models(np.ones((9, 1)), np.arange(9.0), np.ones((2, 9)), 10)
+    assert flat == pytest.approx(np.full((2, 1), 4.0))
