@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reproduction.book import FOLDER, HEADER, Outcome
-from reproduction.item import GROUPS, STATUSES, Check, limited_checks
+from reproduction.item import COUNTED, GROUPS, STATUSES, Check, limited_checks
 
 HERE = Path(__file__).parent
 TEXT = tomllib.loads((HERE / "page.toml").read_text(encoding="utf-8"))
@@ -41,6 +41,7 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
         header=HEADER,
         folder=FOLDER,
         statuses=STATUSES,
+        kinds=COUNTED,
         headline=count_by_group(outcomes),
         **TEXT,
     )
@@ -71,8 +72,9 @@ def explain_status(one: Outcome) -> str:
 
 
 def _mark_status(one: Outcome) -> str:
-    """Status in bold, with a mark for a stand-in."""
-    return f"**{one.status}**" + (", on a stand-in" if one.stand_in and not one.reason else "")
+    """Status in bold, with a mark for a remark and for a stand-in."""
+    mark = ", a remark" * (one.item.group == "remark")
+    return f"**{one.status}**{mark}" + ", on a stand-in" * (one.stand_in and not one.reason)
 
 
 def _count_holding(checks: Sequence[Check]) -> str:
