@@ -60,8 +60,9 @@ def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def explain_status(one: Outcome) -> str:
-    """Explain a status: the first check that fails, and the number of others."""
+    """Explain a status: the first check that fails, a law if one does, and the number of others."""
     failed = [check for check in limited_checks(one.checks) if not check.holds]
+    failed.sort(key=lambda check: check.kind != "law")
     if one.reason or not failed:
         return one.reason
     first = failed[0]

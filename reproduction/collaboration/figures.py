@@ -71,9 +71,9 @@ def check_path(setup: Setup, frame: pd.DataFrame) -> Found:
         ratio, error = ratio_of_means(last, low, high)
         yield "better", ratio, {"low": low, "high": high, "tolerance": 5 * error * ratio}
     for epsilon, part in frame.groupby("epsilon"):
-        found = part["median"].iloc[-1] / part["median"].iloc[0]
-        error = error_of_median(part.iloc[-1], part["runs"].iloc[-1]) / part["median"].iloc[0]
-        yield "settled", found, 0.0, 1 - SURE * error, {"epsilon": epsilon, "size": size}
+        end = part.iloc[-1]
+        most = end["median"] + SURE * error_of_median(end)
+        yield "settled", most / part["median"].iloc[0], {"epsilon": epsilon, "size": size}
     if setup.loss.quadratic:
         ratio, error = ratio_of_means(last, 1.0, 10.0)
         yield "hundredfold", ratio, {"size": size, "tolerance": 5 * error * ratio}

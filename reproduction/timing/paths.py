@@ -61,13 +61,12 @@ def measure_paths(frame: pd.DataFrame, falling: Sequence[float] = BUDGETS) -> Fo
     yield "narrower", (np.diff(end["q75"] - end["q25"]) < 0).all()
     counted = ends[(ends["times_records"] > 1) | (least == 1)]
     counted = counted[counted["epsilon"].isin(falling)]
-    error = counted.apply(lambda row: error_of_median(row, row["runs"]), axis=1) / start
-    counted = counted.assign(last=counted["median"] / start, most=1 - SURE * error)
-    serves = (counted["last"] <= counted["most"]).groupby(counted["noise"]).all()
+    most = (counted["median"] + SURE * error_of_median(counted)) / start
+    serves = (most < 1).groupby(counted["noise"]).all()
     yield "serves", serves.sum(), {"readings": len(serves)}
-    for row in counted.itertuples():
-        words = {"epsilon": row.epsilon, "noise": row.noise, "tolerance": 0.35 * row.last}
-        yield "last", row.last, 0.0, row.most, words
+    for found, row in zip(most, counted.itertuples(), strict=True):
+        words = {"epsilon": row.epsilon, "noise": row.noise, "tolerance": 0.35 * found}
+        yield "last", found, words
 
 
 def annotate_end(axes: Axes, text: str, end: tuple[float, float], **style: Any) -> None:

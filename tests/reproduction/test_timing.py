@@ -182,11 +182,11 @@ def test_paths_and_talks_hold_what_their_checks_and_figures_need():
     assert end["here", 10.0] == pytest.approx(end["paper", 1.0])  # by records times epsilon
     found = {name: value for name, value, *_ in measure_paths(frame)}
     _, _, serves, *falls = measure_paths(frame, BUDGETS[-1:])
-    assert [(name, words["noise"]) for name, *_, words in falls] == [
+    assert [(name, words["noise"]) for name, _, words in falls] == [
         ("last", "paper"),
         ("last", "paper, another bound"),
     ]
-    holding = [low <= value <= high for _, value, low, high, _ in falls]
+    holding = [value < 1 for _, value, _ in falls]
     assert serves == ("serves", sum(holding), {"readings": 2})
     assert len(list(measure_paths(frame[frame["noise"] == "here"], BUDGETS[-1:]))) == 4
     assert found["nearer"] and found["narrower"]
@@ -247,7 +247,7 @@ def test_a_median_falls_from_two_standard_errors_on():
         [one for one in measure_paths(frame, (10.0,)) if one[0] == name]
         for name in ("serves", "last")
     )
-    assert serves[1] == 1 and [one[1] <= one[3] for one in many] == [False, True]
+    assert serves[1] == 1 and [one[1] for one in many] == pytest.approx([1.337, 0.977], abs=1e-3)
 
 
 @pytest.mark.slow
