@@ -54,7 +54,7 @@ def estimate_share(share: float, draws: int) -> dict[str, float]:
 def error_of_median(ends: Any) -> Any:
     """Standard error of the median of runs, from their quartiles, as of a normal distribution.
 
-    >>> round(error_of_median({"q25": 0.9, "q75": 1.1, "runs": 100}), 4)
+    >>> float(round(error_of_median({"q25": 0.9, "q75": 1.1, "runs": 100}), 4))
     0.0186
     """
     return 0.929 * (ends["q75"] - ends["q25"]) / np.sqrt(ends["runs"])
