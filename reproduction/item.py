@@ -26,8 +26,8 @@ COUNTED: dict[Kind, str] = {
     "number of equilibria; each table and each case that its words cover is judged",
     "reading": "a law in one reading of what the source leaves open, such as an unstated constant; "
     "where there are several, the law is that one of them serves",
-    "value": "a number, a constant, or a formula as printed where a mended one does what the source "
-    "says; and the level of a figure by its tick labels",
+    "value": "a number, a constant, or a formula as printed where a mended one does what the "
+    "source says; and the level of a figure by its tick labels",
 }
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
