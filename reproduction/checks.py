@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +13,10 @@ import pandas as pd
 from learning.arrays import Array
 from learning.audit.attack import lower_bound
 from learning.privacy.guarantees import Measure
-from reproduction.item import Check, Kind, report_number
+from reproduction.item import COUNTED, Check, Kind, report_number
 
 SPREAD = 4.0  # standard errors within which a simulation must agree with a formula
+SURE = 2.0  # standard errors beyond which a difference counts
 AGAIN = 6.0  # standard errors by which another seed may move it
 EXACT = 1e-6  # relative tolerance of a number without randomness
 ROUNDING = 1e-9
@@ -47,6 +49,15 @@ def estimate_mean(values: Any, name: str = "measured") -> dict[str, float]:
 def estimate_share(share: float, draws: int) -> dict[str, float]:
     """Share of independent draws, with its standard error."""
     return {"measured": share, "std_error": np.sqrt(share * (1 - share) / draws)}
+
+
+def error_of_median(ends: Any) -> Any:
+    """Standard error of the median of runs, from their quartiles, as of a normal distribution.
+
+    >>> float(round(error_of_median({"q25": 0.9, "q75": 1.1, "runs": 100}), 4))
+    0.0186
+    """
+    return 0.929 * (ends["q75"] - ends["q25"]) / np.sqrt(ends["runs"])
 
 
 def close_to(
@@ -93,7 +104,7 @@ def within_bound(
 
 def attains_bound(what: str, found: float, published: str = "tight") -> Check:
     """A number over its bound, equal to 1."""
-    return Check(what, found, 1 - ROUNDING, 1 + ROUNDING, published, "value", ROUNDING)
+    return Check(what, found, 1 - ROUNDING, 1 + ROUNDING, published, "law", ROUNDING)
 
 
 def agrees_within(what: str, found: float, most: float = ROUNDING, published: str = "") -> Check:
@@ -119,7 +130,7 @@ def make_check(row: Sequence[Any], *found: float) -> Check:
 
     The last three may be left out. Limits may be written "value ± relative", or as the name of a
     checker (`CHECKERS`) with its further arguments, after those found; a row of a text alone only
-    reports its number.
+    reports its number. A check of which the source says nothing is a control.
 
     >>> make_check(["slope", -2.05, -1.95, "-2", "law"], -2.01).holds
     True
@@ -128,7 +139,16 @@ def make_check(row: Sequence[Any], *found: float) -> Check:
     (0.225, 0.275, False)
     >>> make_check(["ratio", "at_least", 1.0, "at most 1"], 1.2).holds
     True
+    >>> make_check(["ratio", "at_least", 1.0], 1.2).kind
+    'control'
     """
+    check = _read_check(row, *found)
+    silent = not check.published and check.kind in COUNTED
+    return replace(check, kind="control") if silent else check
+
+
+def _read_check(row: Sequence[Any], *found: float) -> Check:
+    """Read a check from its row."""
     what, *limits = row
     rule, *rest = limits or ["told"]
     if rule in CHECKERS:

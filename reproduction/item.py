@@ -20,12 +20,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Kind = Literal["value", "law", "told", "ours"]
+Kind = Literal["law", "reading", "value", "control", "told", "ours"]
+COUNTED: dict[Kind, str] = {
+    "law": "a statement of the source: an order, a direction, a power, a bound, a likeness, a "
+    "number of equilibria; each table and each case that its words cover is judged",
+    "reading": "a law in one reading of what the source leaves open, such as an unstated constant; "
+    "where there are several, the law is that one of them serves",
+    "value": "a number, a constant, or a formula as printed where a mended one does what the "
+    "source says; and the level of a figure by its tick labels",
+}
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
-    "reproduced": "every number and every law checked holds within the tolerance stated",
-    "shape": "the law holds; a number, a constant or a formula as printed differs",
-    "not reproduced": "a law that the source states does not hold",
+    "reproduced": "every check of the three kinds below holds",
+    "shape": "every law holds; a reading or a value does not",
+    "not reproduced": "a law does not hold",
     "not possible here": "the data that it needs are not there",
 }
 Group = Literal["own", "error", "remark", "other", "ours"]
@@ -90,9 +98,9 @@ class Check:
     found: the number.
     low, high: the check holds where low <= found <= high; limits are taken from the source.
     published: value of the source, in its digits or a few words.
-    kind: a "value" of the source, or the "law" behind it (a ranking, a sign, a shape); a number
-        that is only "told" has no limits, and one of "ours" is of our own protocol: neither has an
-        influence on the status.
+    kind: one of COUNTED; a "control" tests our computation by a second route, of which the source
+        says nothing, a number that is only "told" has no limits, and one of "ours" is of our own
+        protocol: none of these has an influence on the status.
     tolerance: change of the number under another seed or processor, about four standard errors.
     """
 
@@ -173,8 +181,8 @@ def report_number(what: str, found: float, tolerance: float = 0.0, published: st
 
 
 def limited_checks(checks: Sequence[Check]) -> list[Check]:
-    """Select the checks of a source: those with limits, but for those of our own protocol."""
-    return [check for check in checks if check.kind not in ("told", "ours")]
+    """Select the checks that decide a status: those of statements and numbers of a source."""
+    return [check for check in checks if check.kind in COUNTED]
 
 
 def name_status(item: Item, status: Status) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reproduction.book import FOLDER, HEADER, Outcome
-from reproduction.item import GROUPS, STATUSES, Check, limited_checks
+from reproduction.item import COUNTED, GROUPS, STATUSES, Check, limited_checks
 
 HERE = Path(__file__).parent
 TEXT = tomllib.loads((HERE / "page.toml").read_text(encoding="utf-8"))
@@ -41,6 +41,7 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
         header=HEADER,
         folder=FOLDER,
         statuses=STATUSES,
+        kinds=COUNTED,
         headline=count_by_group(outcomes),
         **TEXT,
     )
@@ -59,8 +60,9 @@ def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def explain_status(one: Outcome) -> str:
-    """Explain a status: the first check that fails, and the number of others."""
+    """Explain a status: the first check that fails, a law if one does, and the number of others."""
     failed = [check for check in limited_checks(one.checks) if not check.holds]
+    failed.sort(key=lambda check: check.kind != "law")
     if one.reason or not failed:
         return one.reason
     first = failed[0]
@@ -71,8 +73,9 @@ def explain_status(one: Outcome) -> str:
 
 
 def _mark_status(one: Outcome) -> str:
-    """Status in bold, with a mark for a stand-in."""
-    return f"**{one.status}**" + (", on a stand-in" if one.stand_in and not one.reason else "")
+    """Status in bold, with a mark for a remark and for a stand-in."""
+    mark = ", a remark" * (one.item.group == "remark")
+    return f"**{one.status}**{mark}" + ", on a stand-in" * (one.stand_in and not one.reason)
 
 
 def _count_holding(checks: Sequence[Check]) -> str:

@@ -21,7 +21,6 @@ from reproduction.tables import load_table
 from reproduction.tables.records import Table
 from reproduction.training import Market, given_bound, in_random_order, step_constant
 
-WIDTH = 0.05
 FEWEST_POINTS = 3  # of a fitted slope
 DOMINATED = 30.0  # ratio of noise to bias from which noise dominates a point
 DEALT_ANEW = 0.03  # change of a slope between one random order of the records and another
@@ -50,21 +49,19 @@ def add_law(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_slope(frame: pd.DataFrame, x: str, y: str = "relative_fitness") -> tuple[float, float, int]:
-    """Logarithmic slope over the dominated points, its standard error, and the number of points.
+    """Logarithmic slope over all points, its standard error, and the number of points.
 
     >>> points = pd.DataFrame({"x": [1, 10, 100], "relative_fitness": [8.0, 0.08, 8e-4]})
-    >>> points = points.assign(std_error=0.0, dominated=1)
-    >>> [round(value, 9) for value in fit_slope(points, "x")]
+    >>> [round(value, 9) for value in fit_slope(points.assign(std_error=0.0), "x")]
     [-2.0, 0.0, 3]
     """
-    points = frame[frame["dominated"] > 0]
-    if len(points) < FEWEST_POINTS:
-        return np.nan, np.nan, len(points)
-    log = np.log(points[x].to_numpy(float))
+    if len(frame) < FEWEST_POINTS:
+        return np.nan, np.nan, len(frame)
+    log = np.log(frame[x].to_numpy(float))
     weights = (log - log.mean()) / np.sum((log - log.mean()) ** 2)
-    errors = (points["std_error"] / points["relative_fitness"]).to_numpy(float)
-    found = float(weights @ np.log(points[y].to_numpy(float)))
-    return found, float(np.sqrt(np.sum((weights * errors) ** 2))), len(points)
+    errors = (frame["std_error"] / frame["relative_fitness"]).to_numpy(float)
+    found = float(weights @ np.log(frame[y].to_numpy(float)))
+    return found, float(np.sqrt(np.sum((weights * errors) ** 2))), len(frame)
 
 
 def check_slopes(frame: pd.DataFrame, by: str, x: str, what: str) -> Found:

@@ -61,10 +61,10 @@ def search_lies(
     }
 
 
-def measure_promises(frame: pd.DataFrame) -> dict[str, float]:
-    """Gain of the best misreport, worst loss at the truth, and overspent money."""
+def measure_promises(frame: pd.DataFrame, budget: bool = True) -> dict[str, float]:
+    """Gain of the best misreport, worst loss at the truth, and money over the budget, if any."""
     row = frame[frame["part"] == "search"].iloc[0]
-    return {name: row[name] for name in ("gain", "loss", "over")}
+    return {name: row[name] for name in ("gain", "loss", "over")[: 2 + budget]}
 
 
 def find_known(
@@ -141,7 +141,7 @@ def measure_min_cost(frame: pd.DataFrame) -> dict[str, float]:
     bought = rows[rows["sellers"] < OWNERS - 1]  # one owner is left out at least
     known = find_known(rows, "accuracy", (0.2,), ("sellers", "epsilon"))
     numbers = {"constant": rows["constant"].iloc[0], "chance": bought["chance"].min()}
-    return known | numbers | measure_promises(frame)
+    return known | numbers | measure_promises(frame, budget=False)
 
 
 def compute_ladder(setting: Setting) -> pd.DataFrame:
@@ -291,7 +291,7 @@ def measure_virtual(frame: pd.DataFrame) -> dict[str, float]:
         "paid": relative_distance(rows["payment"], rows["paid_by_law"]),
         "kept": kept.iloc[0] / kept.iloc[1:].max(),
     }
-    return numbers | measure_promises(frame)
+    return numbers | measure_promises(frame, budget=False)
 
 
 def compute_menu(setting: Setting) -> Rows:
@@ -344,7 +344,7 @@ def measure_menu(frame: pd.DataFrame) -> dict[str, float]:
     columns = ("epsilon", "payment")
     known = find_known(rows, "cost", (1.0, 2.0), columns)
     distance = max(relative_distance(rows[f"{name}_by_program"], rows[name]) for name in columns)
-    return known | {"distance": distance} | measure_promises(frame)
+    return known | {"distance": distance} | measure_promises(frame, budget=False)
 
 
 LAWS: dict[str, Law] = {

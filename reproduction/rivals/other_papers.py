@@ -23,6 +23,7 @@ from market.procurement.paid_quality import (
     upload_quality,
 )
 from market.procurement.reports import best_misreports
+from reproduction.checks import SURE
 from reproduction.drawing import PALETTE, Style, format_number
 from reproduction.item import Setting
 from reproduction.rivals.auctions import ROUNDING
@@ -108,8 +109,14 @@ def measure_all_in(frame: pd.DataFrame) -> dict[str, float]:
         "spent": frame["over"].max(),
         "capped": alike["gain"].max(),
         "coded": printed["gain"].max(),
-        "liars": (printed.groupby("market")["gain"].max() > ROUNDING).mean(),
+        "liars": share_of_liars(printed),
+        "capped_liars": share_of_liars(frame[(frame["alike"] == 0) & (frame["capped"] == 1)]),
     }
+
+
+def share_of_liars(frame: pd.DataFrame) -> float:
+    """Share of the markets in which a misreport gains at some budget."""
+    return float((frame.groupby("market")["gain"].max() > ROUNDING).mean())
 
 
 def draw_all_in(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
@@ -159,16 +166,16 @@ def describe_market(made: PriceSet) -> dict[str, float]:
 
 
 def measure_paid_fd(frame: pd.DataFrame) -> Found:
-    """The published table, within three standard errors of both means, and its rise."""
+    """The published table, within two standard errors of both means, and its rise."""
     printed = frame[frame["owners"] == "printed"].groupby("value")
     for (name, (text, least)), (value, rows) in product(WIDTHS.items(), printed):
         said = float(rows[f"published_{name}"].iloc[0])
         if np.isnan(said):
             continue
-        width = 3 * float(rows[name].std()) * np.sqrt(1 / SEEDS + 1 / len(rows))
+        width = SURE * float(rows[name].std()) * np.sqrt(1 / SEEDS + 1 / len(rows))
         width = max(width, least)
         high = min(said + width, 1.0) if name == "part" else said + width
-        words = {"text": text, "value": value, "said": said, "tolerance": 2 * width}
+        words = {"text": text, "value": value, "said": said, "tolerance": 3 * width}
         yield "table", rows[name].mean(), said - width, high, words
     for name in ("printed", "best"):
         means = frame[frame["owners"] == name].groupby("value")["epsilon"].mean()

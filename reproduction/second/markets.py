@@ -37,6 +37,7 @@ MOST = 100_000  # records of an owner, the most that the figures have
 LEAST = 1_000  # records of the owner that varies, in the four scenarios
 FIRST = np.geomspace(0.1, 10, 5)  # budgets of the owner that varies
 PSI = "relative_fitness"
+ALIKE = 1.25  # ratio of sizes up to which they are compared
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,14 @@ def compute_scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
 
 
 def check_better(theirs: pd.DataFrame, ours: pd.DataFrame) -> Found:
-    """Check that our protocol comes nearer to the best model than the published at epsilon = 1."""
+    """Check that our protocol comes nearer to the best model than the published at epsilon = 1.
+
+    At sizes of which the published has one within a quarter.
+    """
+    sizes = theirs["n_records"].unique()
     for _, row in ours[ours["epsilon"] == 1].iterrows():
+        if np.abs(np.log(sizes / row["n_records"])).min() > np.log(ALIKE):
+            continue
         ratio = np.log10(row[PSI] / nearest_fitness(theirs, row))
         yield "better", ratio, {"size": row["n_records"]}
 

@@ -161,6 +161,7 @@ def measure_surface(frame: pd.DataFrame) -> Found:
     yield "readings", relative_distance(proved[PSI], filed[PSI])
     c2 = dealt["c2"].iloc[0]
     yield "c2", c2, {"tolerance": 0.25 * c2}
+    yield "c2_filed", filed["c2"].iloc[0], {"tolerance": 0.25 * c2}
     bound = dealt["gradient_bound"].iloc[0] * np.sqrt(PAPER_CONSTANT / c2)
     yield "bound", bound, {"tolerance": 0.15 * bound}
 
@@ -173,14 +174,14 @@ def mark_powers(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def check_grid_slopes(frame: pd.DataFrame) -> Found:
-    """Check slopes over the points that noise dominates."""
+    """Check the slopes in budgets and records."""
     dealt, filed, _ = split_kinds(frame)
     budget = ("epsilon", "n_records")
     records = ("n_records", "epsilon")
     yield from extreme_slopes("slopes", dealt, *budget, "ε")
     yield from extreme_slopes("slopes", dealt, *records, "records")
     yield from extreme_slopes("slopes", filed, *budget, "ε, file's order")
-    yield from extreme_slopes("slopes_filed", filed, *records, "records, file's order")
+    yield from extreme_slopes("slopes", filed, *records, "records, file's order")
 
 
 PAYMENT_TICKS = 100
@@ -225,7 +226,7 @@ PRICES = {"": PRINTED, "_by_talks": replace(PRINTED, priced="talks")}
 SERIES = {
     "relative_fitness": ("as printed, best step", PALETTE[0], "o"),
     "relative_fitness_by_talks": ("budgets split over talks", PALETTE[2], "s"),
-    "published": ("(11) with the paper's c̄₂", MUTED, ""),
+    "published": ("(11) with c̄₂' = 8Nc₂'", MUTED, ""),
 }
 Training = Callable[[Sequence[Records]], pd.DataFrame]
 
@@ -300,7 +301,8 @@ def compute_value(setting: Setting) -> pd.DataFrame:
         found = pd.concat([found, small], ignore_index=True)
     a = noise_aggregate(found["epsilon"], RECORDS, found["owners"])
     pays = (found[PSI] <= found["isolated"]).astype(int)
-    return found.assign(pays=pays, published=PAPER_CONSTANT * a)
+    constant = PAPER_CONSTANT * found["owners"] / OWNERS  # 8 N c_2', fitted at three owners
+    return found.assign(pays=pays, published=constant * a)
 
 
 def first_paying_budgets(frame: pd.DataFrame, measure: str) -> pd.Series:
@@ -326,7 +328,7 @@ def measure_value(frame: pd.DataFrame) -> Found:
         for name, (text, *_) in SERIES.items():
             value = row[name] / row["isolated"]
             words = {"owners": here, "budget": budget, "text": text, "tolerance": 0.3 * value}
-            yield "claimed", value, words
+            yield "claimed" if name == PSI else "beside", value, words
 
 
 def draw_first_budgets(axes: Axes, frame: pd.DataFrame) -> None:

@@ -36,7 +36,7 @@ from reproduction.timing.training import (
     make_plan,
     mean_fitness,
     noise_aggregate,
-    noisy_slopes,
+    slopes_along,
     sweep_budgets,
     train_at,
 )
@@ -101,7 +101,7 @@ def measure_budgets(frame: pd.DataFrame) -> Found:
     """The fall of fitness with the budget, and its slopes."""
     parts = frame.groupby("noise")[PSI]
     yield "falls", all((np.diff(part) < 0).all() for _, part in parts)
-    for noise, value in noisy_slopes(frame, "epsilon", "noise").items():
+    for noise, value in slopes_along(frame, "epsilon", "noise").items():
         yield "slope", value, {"noise": noise}
 
 

@@ -197,11 +197,15 @@ def add_bound(frame: pd.DataFrame, a: Array) -> pd.DataFrame:
     return frame.assign(c1=c1, c2=c2, law=c1 * np.sqrt(a) + c2 * a)
 
 
-def noisy_slopes(frame: pd.DataFrame, x: str, by: str) -> pd.Series:
-    """Slope of fitness in x at each value of ``by``, over the points that noise dominates."""
-    noisy = frame[frame[PSI] >= DOMINATED * frame["noiseless"]]
-    found = {value: log_slope(part[x], part[PSI]) for value, part in noisy.groupby(by)}
+def slopes_along(frame: pd.DataFrame, x: str, by: str) -> pd.Series:
+    """Slope of fitness in x at each value of ``by``."""
+    found = {value: log_slope(part[x], part[PSI]) for value, part in frame.groupby(by)}
     return pd.Series(found, dtype=float).dropna()
+
+
+def noisy_slopes(frame: pd.DataFrame, x: str, by: str) -> pd.Series:
+    """The same over the points that noise dominates."""
+    return slopes_along(frame[frame[PSI] >= DOMINATED * frame["noiseless"]], x, by)
 
 
 def falls_along(frame: pd.DataFrame, x: str, by: str) -> bool:
@@ -211,7 +215,7 @@ def falls_along(frame: pd.DataFrame, x: str, by: str) -> bool:
 
 def extreme_slopes(name: str, frame: pd.DataFrame, x: str, by: str, words: str) -> Found:
     """The smallest and the largest slope."""
-    found = noisy_slopes(frame, x, by)
+    found = slopes_along(frame, x, by)
     for end, value in (("smallest", found.min()), ("largest", found.max())):
         yield name, value, {"end": end, "words": words, "lines": len(found)}
 

@@ -266,5 +266,6 @@ def check_rivals(frame: pd.DataFrame) -> Found:
     ours = gaps.xs(WEIGHTED, level="weights")
     behind = ours.sub(ours[GRADIENT], axis=0).groupby("epsilon").mean()
     for kind in KINDS[1:]:
+        yield "ahead", (ours[kind] < ours[GRADIENT]).sum(), {"kind": kind, "cases": len(ours)}
         for epsilon, found in behind[kind].items():
             yield "behind", found, {"kind": kind, "epsilon": epsilon}

@@ -10,8 +10,9 @@ import pytest
 from learning.errors import InputError
 from learning.progress import ignore_progress
 from reproduction import book
+from reproduction.checks import make_check
 from reproduction.drawing import add_caption, make_page, plot_series
-from reproduction.item import Check, Item, NotPossible, Setting, report_number
+from reproduction.item import COUNTED, Check, Item, NotPossible, Setting, report_number
 from reproduction.pages import render_page as page_of
 
 
@@ -202,7 +203,7 @@ def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
     text = page_of(list(book.all_kept(tmp_path)))
     assert text.startswith(book.HEADER) and "ψ is relative fitness" in text
     for words in (
-        "| slope | -2 | -2 | -2.05 to -1.95 | holds |",
+        "| slope | value | -2 | -2 | -2.05 to -1.95 | holds |",
         "(reproduction/VC-4.svg)",
         "no file bank.csv",
         "It falls.",
@@ -257,7 +258,7 @@ def test_what_is_only_told_counts_for_nothing(items, tmp_path):
         and replace(first, checks=(report_number("median", 3.0),)).status == "not reproduced"
     )
     text = page_of([with_told])
-    assert "| 2 of 2 |" in text and "| median |  | 3 |  | reported |" in text
+    assert "| 2 of 2 |" in text and "| median |  |  | 3 |  | reported |" in text
 
 
 def test_each_kind_of_item_is_counted_apart(items, tmp_path):
@@ -281,6 +282,20 @@ def test_our_own_protocol_has_no_part_in_the_status_of_a_source(items, tmp_path)
     joined = replace(first, checks=(*first.checks, ours))
     assert joined.status == "reproduced" and replace(first, checks=(ours,)).status != "reproduced"
     assert "| with our protocol | 9 | -2.05 to -1.95 | fails |" in page_of([joined])
+
+
+def test_a_control_is_shown_and_counts_for_nothing(items, tmp_path):
+    """It is of our computation; a reading that fails leaves the shape, and a law leaves nothing."""
+    computed(items, tmp_path)
+    first = next(book.all_kept(tmp_path))
+    law = Check("falls", 1, 1, 1, kind="law")
+    failing = {kind: Check("other", 9, 0, 1, "0", kind) for kind in ("control", "reading", "law")}
+    status = {kind: replace(first, checks=(law, one)).status for kind, one in failing.items()}
+    assert status == {"control": "reproduced", "reading": "shape", "law": "not reproduced"}
+    text = page_of([replace(first, checks=(law, failing["control"]))])
+    assert "| 1 of 1 |" in text and "| other | control | 0 | 9 | 0 to 1 | fails |" in text
+    assert make_check(["ratio", 0, 1, "", "law"], 9.0).kind == "control"
+    assert all(f"* **{kind}**: " in text for kind in COUNTED)
 
 
 def test_a_table_that_is_not_there_is_named(items, tmp_path):

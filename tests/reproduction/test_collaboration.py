@@ -9,7 +9,7 @@ from populations import generated
 
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
-from reproduction.collaboration import ITEMS, figures, setups
+from reproduction.collaboration import ITEMS, TICKS, figures, largest_drawn, setups
 from reproduction.collaboration.setups import Prepared, Setup
 from reproduction.item import NotPossible, Setting, status_of
 from reproduction.tables.records import Table
@@ -21,7 +21,7 @@ ALL_CHECKS = {item.key: item.checks for item in ITEMS}
 
 def without_level(checks):
     """Checks of laws: made-up points have no level to compare with the paper's tick labels."""
-    return lambda frame: [one for one in checks(frame) if "tick labels" not in one.what]
+    return lambda frame: [one for one in checks(frame) if "largest ψ drawn" not in one.what]
 
 
 CHECKS = {key: without_level(checks) for key, checks in ALL_CHECKS.items()}
@@ -85,17 +85,19 @@ def points(slope=-2.0, x=(0.1, 1.0, 10.0), bias=1e-6, exact=1):
     )
 
 
-def test_a_slope_is_fitted_where_noise_dominates_and_judged_by_what_the_source_has():
-    """Of eleven points those whose noise falls below thirty times the bias are left out."""
+def test_a_slope_is_fitted_through_all_points_and_judged_by_what_the_source_has():
+    """Those too whose noise falls below thirty times the bias, so that a slope can fail."""
     frame = setups.add_law(points(x=np.geomspace(0.1, 10, 11), bias=0.02))
     assert frame["dominated"].sum() == 8  # 5/x^2 - 0.02 is at least 0.6 up to x = 2.84
     found, error, count = setups.fit_slope(frame, "epsilon")
-    assert found == pytest.approx(-2) and count == 8
-    log = np.log(frame["epsilon"][:8])
+    assert found == pytest.approx(-2) and count == 11
+    log = np.log(frame["epsilon"])
     assert error == pytest.approx(0.01 / np.sqrt(np.sum((log - log.mean()) ** 2)))
     for given, holds in ((-2.04, True), (-1.9, False), (-1.0, False)):
         assert CHECKS["VC-4"](setups.add_law(points(given)))[0].holds == holds
     assert np.isnan(setups.fit_slope(frame[:2], "epsilon")[0])
+    flat = frame.assign(relative_fitness=frame["relative_fitness"] + 0.5)
+    assert not CHECKS["VC-4"](flat)[0].holds
 
 
 def test_without_an_exact_law_one_constant_goes_through_the_noisiest_point():
@@ -208,5 +210,36 @@ def test_a_surface_below_the_tick_labels_has_another_level():
     frame = setups.add_law(points())
     for level, holds in ((3e8, True), (1e5, False), (1e11, False)):
         frame["relative_fitness"] *= level / frame["relative_fitness"].max()
-        (found,) = [one for one in ALL_CHECKS["VC-4"](frame) if "tick labels" in one.what]
+        (found,) = [one for one in ALL_CHECKS["VC-4"](frame) if "largest ψ drawn" in one.what]
         assert found.holds == holds and found.kind == "value"
+
+
+def test_the_level_of_every_figure_is_judged_by_the_labels_of_its_own_panels():
+    """A point that two figures draw must lie between the labels of both."""
+    assert set(TICKS) == set(BY_KEY)
+    assert all(low < high for panels in TICKS.values() for low, high in panels.values())
+    frame = setups.add_law(points())
+    frame["relative_fitness"] *= 2e5 / frame["relative_fitness"].max()
+    levels = [one.holds for one in ALL_CHECKS["VC-3"](frame) if "largest ψ drawn" in one.what]
+    assert levels == [True, False]
+    four = pd.concat([frame.assign(scenario=k, relative_fitness=10.0**k) for k in (1, 2, 3, 4)])
+    assert largest_drawn("VC-6", "scenario 3", four) == 1e3
+    sizes = frame.assign(n_records=[100, 1_000, 2_000], relative_fitness=[9.0, 4.0, 1.0])
+    assert largest_drawn("VC-8", "Figure 8", sizes) == 4.0
+    band = pd.DataFrame({"noise_of_records": [10, 99, 99], "q75": [7.0, 2.0, 3.0]})
+    assert largest_drawn("VC-7", "Figure 7", band) == 3.0
+
+
+def test_records_in_the_files_order_are_asked_for_the_same_power():
+    frame = setups.add_law(
+        points(x=(100, 1000, 10_000)).rename(columns={"epsilon": "n", "n_records": "epsilon"})
+    )
+    frame = frame.rename(columns={"n": "n_records"})
+    drifting = frame.assign(order="file", relative_fitness=5.0 * frame["n_records"] ** -2.15)
+    both = pd.concat([frame.assign(order="random"), drifting], ignore_index=True)
+    dealt, filed = (
+        [one for one in CHECKS["VC-5"](both) if one.what.startswith(start)]
+        for start in ("slope in n, ", "slope in n in the file's order")
+    )
+    assert [one.kind for one in (*dealt, *filed)] == ["law", "law"]
+    assert dealt[0].holds and not filed[0].holds

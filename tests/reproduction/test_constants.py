@@ -77,7 +77,7 @@ def test_whom_it_pays_is_judged_at_both_ends_of_the_fit():
         for bound, ratio in zip((50.0, 200.0, 220.0, 400.0), ratios, strict=True)
     ]
     checks = BY_KEY["K-AS"].checks(pd.DataFrame(rows))
-    pays = [(one.found, one.holds) for one in checks if one.kind == "value"]
+    pays = [(one.found, one.holds) for one in checks if one.kind == "law"]
     assert pays == [(0.6, True), (0.7, True), (10.0, False), (11.0, False)]
     largest = [one.found for one in checks if one.what.startswith("largest")]
     assert largest == [220.0, 0.0]

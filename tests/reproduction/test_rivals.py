@@ -161,7 +161,7 @@ def test_the_best_of_all_menus_by_a_numeric_program():
 
 
 def test_the_table_of_efficiency_allows_for_the_scatter_of_both_means():
-    """Three errors of the difference of means of 3 and of 20 populations; a share ends at 1."""
+    """Two errors of the difference of means of 3 and of 20 populations; a share ends at 1."""
     spread = np.tile([-0.1, 0.1], 10)
     rows = [
         pd.DataFrame(
@@ -174,6 +174,6 @@ def test_the_table_of_efficiency_allows_for_the_scatter_of_both_means():
     ]
     found = [one for one in measure_paid_fd(pd.concat(rows)) if one[0] == "table"]
     bands = {(words["text"], words["value"]): (low, high) for *_, low, high, words in found}
-    width = 3 * np.std(spread, ddof=1) * np.sqrt(1 / 3 + 1 / 20)
+    width = 2 * np.std(spread, ddof=1) * np.sqrt(1 / 3 + 1 / 20)
     assert bands["mean ε", 7.0] == pytest.approx((2.9 - width, 2.9 + width))
     assert bands["part who take part", 7.0] == pytest.approx((0.9 - width, 1.0))

@@ -30,6 +30,7 @@ from reproduction.timing.training import (
     mean_fitness,
     noise_aggregate,
     noisy_slopes,
+    slopes_along,
     train_at,
 )
 
@@ -121,9 +122,8 @@ def test_laws_are_read_off_where_noise_rules():
         -2, abs=0.03
     )
     assert (
-        log_slope(*frame[frame["n_records"] == 100.0][["epsilon", "relative_fitness"]].T.to_numpy())
-        > -1.9
-    )  # with the points where it does not
+        slopes_along(frame, "epsilon", "n_records")[100.0] > -1.9
+    )  # with points where it does not
     assert np.isnan(log_slope([1.0], [2.0]))
 
 
@@ -181,12 +181,14 @@ def test_paths_and_talks_hold_what_their_checks_and_figures_need():
     end = frame[frame["round"] == TICKS].set_index(["noise", "epsilon"])["median"]
     assert end["here", 10.0] == pytest.approx(end["paper", 1.0])  # by records times epsilon
     found = {name: value for name, value, *_ in measure_paths(frame)}
-    falls = list(measure_paths(frame, BUDGETS[-1:]))[2:]
+    _, _, serves, *falls = measure_paths(frame, BUDGETS[-1:])
     assert [(name, words["noise"]) for name, _, words in falls] == [
-        ("last_noisier", "paper"),
+        ("last", "paper"),
         ("last", "paper, another bound"),
     ]
-    assert len(list(measure_paths(frame[frame["noise"] == "here"], BUDGETS[-1:]))) == 3
+    holding = [value < 1 for _, value, _ in falls]
+    assert serves == ("serves", sum(holding), {"readings": 2})
+    assert len(list(measure_paths(frame[frame["noise"] == "here"], BUDGETS[-1:]))) == 4
     assert found["nearer"] and found["narrower"]
     talks = compute_talks(TABLE, MARKET, QUICK)
     assert (
@@ -227,6 +229,25 @@ def test_the_market_of_the_library_is_told_of_where_its_table_is_there(tmp_path)
     assert list(hospitals.measure_market_gains(pd.Series(absent))) == []
     found = list(hospitals.measure_market_gains(pd.Series(told)))
     assert found == [("gaining_by_own", 3.0, 3.0, 3.0), ("gaining_by_formula", 3.0)]
+
+
+def test_a_median_falls_from_two_standard_errors_on():
+    """The paper leaves the noise open, and one reading must serve at every budget."""
+    rows = [
+        {"noise": noise, "times_records": times, "epsilon": 10.0, "round": k, "runs": 100}
+        | {"q25": value - 0.1, "median": value, "q75": value + 0.1}
+        for noise, times, end in (("few", 2.0, 1.3), ("many", 4.0, 0.97))
+        for k, value in ((0, 1.0), (9, end))
+    ]
+    frame = pd.DataFrame(rows)
+    found = [one for one in measure_paths(frame, (10.0,)) if one[0] == "serves"]
+    assert found == [("serves", 0, {"readings": 2})]  # an error is 0.0186, two are 0.037
+    frame.loc[frame["median"] == 0.97, ["q25", "q75"]] = 0.95, 0.99
+    (serves, *_), many = (
+        [one for one in measure_paths(frame, (10.0,)) if one[0] == name]
+        for name in ("serves", "last")
+    )
+    assert serves[1] == 1 and [one[1] for one in many] == pytest.approx([1.337, 0.977], abs=1e-3)
 
 
 @pytest.mark.slow
