@@ -19,7 +19,9 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "dpmarket"
-html_static_path = []
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+highlight_language = "none"  # a block without a language is what a terminal prints
 
 CONTENTS = """
 ```{toctree}
@@ -71,6 +73,8 @@ nb_execution_mode = "off"  # notebooks keep their outputs, and `make notebooks` 
 PACKAGES = "learning", "market", "agents"
 apidoc_modules = [{"path": f"../{one}", "destination": f"docs/api/{one}"} for one in PACKAGES]
 apidoc_separate_modules = True
+apidoc_module_first = True
+apidoc_max_depth = 2
 autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": True}
 autodoc_default_options["ignore-module-all"] = True  # each class on the page of its own module
 autodoc_member_order = "bysource"
@@ -86,6 +90,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "download_all_examples": False,
     "min_reported_time": 60,
+    "show_signature": False,
 }
 
 FIELD = re.compile(r"(?P<names>\*{0,2}\w[\w, *]*?) ?: (?P<text>.+)")
