@@ -4,6 +4,8 @@ Its source is the folder above, so that links between pages hold here and in the
 """
 
 import re
+import tomllib
+from pathlib import Path
 
 project = "dpmarket"
 copyright = "The dpmarket developers"
@@ -21,6 +23,7 @@ html_theme = "furo"
 html_title = "dpmarket"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_search_scorer = "scorer.js"
 highlight_language = "none"  # a block without a language is what a terminal prints
 
 CONTENTS = """
@@ -125,6 +128,22 @@ def rewrite_docstring(app, what, name, item, options, lines):
     lines[:] = written
 
 
+TERMS = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+
+
+def add_terms(app, name, content):
+    """Add the terms that lead to a place of a page, below its heading."""
+    for place, terms in TERMS.items():
+        page, _, heading = place.partition("#")
+        if page == name:
+            line = f"## {heading}\n" if heading else content[0].partition("\n")[0] + "\n"
+            before, found, after = content[0].partition(line)
+            if not found:
+                raise ValueError(f"docs/terms.toml: {page} has no heading {heading!r}")
+            entries = "\n".join(f"single: ! {term}" for term in terms)
+            content[0] = f"{before}{line}\n```{{index}}\n{entries}\n```\n{after}"
+
+
 def add_contents(app, name, content):
     """Add the table of contents, which only the site has, to its first page."""
     if name == root_doc:
@@ -132,6 +151,7 @@ def add_contents(app, name, content):
 
 
 def setup(app):
-    """Register both; docstrings are rewritten before napoleon reads them."""
+    """Register all; docstrings are rewritten before napoleon reads them."""
     app.connect("source-read", add_contents)
+    app.connect("source-read", add_terms)
     app.connect("autodoc-process-docstring", rewrite_docstring, priority=100)
