@@ -3,6 +3,7 @@
 Its source is the folder above, so that links between pages hold here and in the repository alike.
 """
 
+import logging
 import re
 import tomllib
 from pathlib import Path
@@ -128,6 +129,8 @@ def rewrite_docstring(app, what, name, item, options, lines):
     lines[:] = written
 
 
+logging.getLogger("MESA").setLevel(logging.WARNING)  # or each step of an example is a line here
+
 TERMS = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
 
 
@@ -140,8 +143,8 @@ def add_terms(app, name, content):
             before, found, after = content[0].partition(line)
             if not found:
                 raise ValueError(f"docs/terms.toml: {page} has no heading {heading!r}")
-            entries = "\n".join(f"single: ! {term}" for term in terms)
-            content[0] = f"{before}{line}\n```{{index}}\n{entries}\n```\n{after}"
+            entries = ", ".join(f"! {term}" for term in terms)
+            content[0] = f"{before}{line}\n```{{index}} {entries}\n```\n{after}"
 
 
 def add_contents(app, name, content):
