@@ -24,7 +24,7 @@ html_theme = "furo"
 html_title = "dpmarket"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 highlight_language = "none"  # a block without a language is what a terminal prints
 
 CONTENTS = """

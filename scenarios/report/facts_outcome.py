@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from learning.losses.clipping import RECORD
 from learning.losses.loss import Loss
