@@ -341,6 +341,4 @@ def test_every_test_that_is_listed_as_slow_is_there():
     for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines():
         file, _, name = line.partition("::")
         code = (ROOT / file).read_text(encoding="utf-8")
-        assert re.search(rf"^\s*(def|class) {re.escape(name.split('.')[-1])}\b[(:]", code, re.M), (
-            line
-        )
+        assert re.search(rf"^\s*(def|class) {re.escape(name.split('.')[-1])}\b[(:]", code, re.M), line
