@@ -3,7 +3,10 @@
 Its source is the folder above, so that links between pages hold here and in the repository alike.
 """
 
+import logging
 import re
+import tomllib
+from pathlib import Path
 
 project = "dpmarket"
 copyright = "The dpmarket developers"
@@ -19,7 +22,10 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "dpmarket"
-html_static_path = []
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
+highlight_language = "none"  # a block without a language is what a terminal prints
 
 CONTENTS = """
 ```{toctree}
@@ -71,6 +77,8 @@ nb_execution_mode = "off"  # notebooks keep their outputs, and `make notebooks` 
 PACKAGES = "learning", "market", "agents"
 apidoc_modules = [{"path": f"../{one}", "destination": f"docs/api/{one}"} for one in PACKAGES]
 apidoc_separate_modules = True
+apidoc_module_first = True
+apidoc_max_depth = 2
 autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": True}
 autodoc_default_options["ignore-module-all"] = True  # each class on the page of its own module
 autodoc_member_order = "bysource"
@@ -86,6 +94,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "download_all_examples": False,
     "min_reported_time": 60,
+    "show_signature": False,
 }
 
 FIELD = re.compile(r"(?P<names>\*{0,2}\w[\w, *]*?) ?: (?P<text>.+)")
@@ -120,6 +129,24 @@ def rewrite_docstring(app, what, name, item, options, lines):
     lines[:] = written
 
 
+logging.getLogger("MESA").setLevel(logging.WARNING)  # or each step of an example is a line here
+
+TERMS = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+
+
+def add_terms(app, name, content):
+    """Add the terms that lead to a place of a page, below its heading."""
+    for place, terms in TERMS.items():
+        page, _, heading = place.partition("#")
+        if page == name:
+            line = f"## {heading}\n" if heading else content[0].partition("\n")[0] + "\n"
+            before, found, after = content[0].partition(line)
+            if not found:
+                raise ValueError(f"docs/terms.toml: {page} has no heading {heading!r}")
+            entries = ", ".join(f"! {term}" for term in terms)
+            content[0] = f"{before}{line}\n```{{index}} {entries}\n```\n{after}"
+
+
 def add_contents(app, name, content):
     """Add the table of contents, which only the site has, to its first page."""
     if name == root_doc:
@@ -127,6 +154,7 @@ def add_contents(app, name, content):
 
 
 def setup(app):
-    """Register both; docstrings are rewritten before napoleon reads them."""
+    """Register all; docstrings are rewritten before napoleon reads them."""
     app.connect("source-read", add_contents)
+    app.connect("source-read", add_terms)
     app.connect("autodoc-process-docstring", rewrite_docstring, priority=100)

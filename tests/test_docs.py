@@ -163,7 +163,7 @@ def test_the_first_market_is_what_the_tutorial_and_the_readme_show(capsys):
             ours.replace(",", "")
         ) == pytest.approx(float(theirs.replace(",", "")), rel=2e-3), (ours, theirs)
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    told = readme.split("The learner's own model, from 150 rows,")[1].split("and gave buying")[0]
+    told = readme.split("The learner's own model, from 150 rows,")[1].split("It gave buying")[0]
     measured = result["errors"]["measured"]
     values = [measured["outside"], 100 * result["outside_option"]["measured"]]
     values += [measured["trained"]["mean"], 100 * result["validation"]["relative_fitness"]["mean"]]

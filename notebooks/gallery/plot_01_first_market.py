@@ -11,6 +11,6 @@ import dpmarket
 
 market = dpmarket.run("three_insurers", training=False)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-market.owners["epsilon"].plot.barh(ax=left, xlabel="ε sold")
+market.owners["epsilon"].plot.barh(ax=left, xlabel="ε sold", ylabel="")
 money = ["payment", "privacy_cost", "surplus"]
-market.owners[money].plot.barh(ax=right, xlabel="money")
+market.owners[money].plot.barh(ax=right, xlabel="money", ylabel="")

@@ -128,8 +128,8 @@ def print_forecast(
     rows = PlainTable("", zero, "value", "interval")
     fitness = format_percent(part["relative_fitness"])
     rows.add_row(f"model at these budgets ({made})", fitness, interval)
-    rows.add_row("  left to optimise", format_percent(part["bias"]))
-    rows.add_row("  noise that survives", format_percent(part["noise"]))
+    rows.add_row("  of this, error without noise", format_percent(part["bias"]))
+    rows.add_row("  of this, error from noise", format_percent(part["noise"]))
     if oracle:
         rows.add_row(f"{pooled} (oracle)", format_percent(oracle["relative_fitness"]), error)
     rows.add_row(f"learner alone, {own}", format_percent(planner.forecast.outside), alone)

@@ -85,7 +85,7 @@ def print_game(content: Mapping[str, Any], folder: Path) -> None:
     if not few:
         columns = ["least eps", "mean eps", "most eps"]
     title = in_title(content["title"] or "Equilibria", content)
-    heads = ("paid in all", "surplus", "starts", "near it")
+    heads = ("paid in all", "surplus", "starts", "play near it")
     rows = PlainTable(title, "equilibrium", *columns, *heads)
     for place, one in enumerate(content["equilibria"], 1):
         shown = epsilon = one["epsilon"]

@@ -20,6 +20,7 @@ from typing import Any
 from learning.errors import InputError
 from learning.phrases import escape_control
 from scenarios.report.document import Document, Section, Table
+from scenarios.report.facts_outcome import privileged_fields
 from scenarios.report.facts_owners import Content
 from scenarios.report.phrases import render_phrase
 from scenarios.report.wording import format_number
@@ -152,6 +153,7 @@ def _keep(value: Any, tree: Mapping[str, Any]) -> Any:
 
 def say(content: Content, name: str, keys: str | None = None) -> str:
     """Render a text of the disclosure from its sources alone."""
+    content = {**content, "privileged": privileged_fields(content)}
     chosen = pick_keys(content, keys or SOURCES[name])
     return render_phrase("disclosure", name, chosen)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from learning.losses.clipping import RECORD
 from learning.losses.loss import Loss
@@ -327,7 +328,26 @@ def rank_alternatives(content: Content) -> list[Content]:
 
 def unwilling_owners(row: Content) -> list[str]:
     """Name the owners whom an alternative leaves with less than nothing."""
-    return [owner["name"] for owner in row["owners"] if not owner["rational"]]
+    return [owner["name"] for owner in row["owners"] if loses(owner)]
+
+
+def loses(owner: Content) -> bool:
+    """Test whether an owner has less than nothing by more than a millionth of its payment."""
+    return not owner["rational"] and owner["surplus"] < -1e-6 * abs(owner["payment"] or 0.0)
+
+
+def privileged_fields(result: Content) -> list[str]:
+    """List the fields computed from private records without noise that this result has."""
+    return [path for path in result["privileged"] if _has_field(result, path.split("."))]
+
+
+def _has_field(part: Any, keys: Sequence[str]) -> bool:
+    if not keys or part is None:
+        return part is not None
+    inner = part.get(keys[0].removesuffix("[]"))
+    if keys[0].endswith("[]"):
+        return any(_has_field(one, keys[1:]) for one in inner or ())
+    return _has_field(inner, keys[1:])
 
 
 def split_changes(

@@ -270,7 +270,7 @@ LINES: dict[str, Topic] = {
     "features": Topic("features", 7, applies=has_part("features")),
     "buying": Topic("learner", 8),
     "worth": Topic("worth", 9),
-    "terms": Topic("in its terms", 11),
+    "terms": Topic("translation", 11),
     "market": Topic("owners", 13),
     "overlap": Topic("overlap", 21, phrases=("privacy", "joint_promises")),
     "warnings": Topic("warning", 22, phrases=("privacy", "warnings")),

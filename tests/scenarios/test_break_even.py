@@ -103,7 +103,9 @@ def test_trainings_are_held_against_the_break_even(market):
     assert money["pays"] is None and money["learner_surplus"] is None
     assert result["welfare"]["total"] is None and result["welfare"]["owners"] > 0
     said = render_phrase("buying", "paying", result.content)
-    assert said.startswith("Buying pays if one less in the root mean squared error of y is worth")
+    assert said.startswith(
+        "Buying pays if lowering the root mean squared error of y by one is worth"
+    )
     assert "Measured over the trainings, it pays if" in said and "None" not in said
     # An error that falls by more than was forecast is a larger gain, whatever it is worth.
     high = result["learner"]["break_even"]["fall_interval"][1]

@@ -184,7 +184,7 @@ def test_root_mean_squared_error_is_promised_measured_and_told():
     )
     page = render(result.content, {}, result.scenario_toml)
     assert (
-        "that is smaller by 1" in page and "is worth 50,000" in page and "Its translation" in page
+        "that is smaller by 1" in page and "is worth 50,000" in page and "The translation" in page
     )
     assert "root mean squared error is forecast at" in page
 

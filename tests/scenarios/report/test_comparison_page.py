@@ -4,6 +4,7 @@ import pytest
 from reports import alternative, compared, left_end
 
 from scenarios.report.comparison_page import draw_comparison
+from scenarios.report.facts_outcome import unwilling_owners
 from scenarios.report.figure_comparison import comparison_figure
 from scenarios.report.figure_page import PALETTE
 from scenarios.report.phrases import render_phrase
@@ -39,6 +40,12 @@ def test_a_difference_that_is_rounding_is_told_as_none():
         "have as much; the treasury takes as much; all together have as much."
     )
     assert "5 (forecast), as much as under b." in render_phrase("comparison", "best", content)
+
+
+def test_a_surplus_below_nothing_by_less_than_a_millionth_of_the_payment_is_no_loss():
+    owner = {"name": "A", "rational": False, "payment": 30.9, "surplus": -7e-6}
+    assert unwilling_owners({"owners": [owner, owner | {"name": "B", "surplus": -7e-3}]}) == ["B"]
+    assert unwilling_owners({"owners": [owner | {"payment": None}]}) == ["A"]
 
 
 def test_a_floor_under_payments_names_its_unit_in_words():

@@ -104,6 +104,16 @@ def test_a_text_changes_with_its_sources_and_says_something(made, name):
         say({}, name, keys)
 
 
+def test_only_fields_that_the_result_has_are_named_as_not_to_be_published(made):
+    keys = FIELDS["dp_variant.unprotected_quantities"]
+    told = say(made, "unprotected_quantities", keys)
+    assert "errors.measured" in told and "owners[].isolated_relative_fitness" in told
+    assert "withdrawal" not in told and "learners[]" not in told
+    there = made | {"withdrawal": {"owners": ["A"]}, "learners": [{"agrees": True}]}
+    assert "withdrawal" in say(there, "unprotected_quantities", keys)
+    assert "learners[].agrees" in say(there, "unprotected_quantities", keys)
+
+
 def test_numbers_of_the_label_follow_from_the_claims(made):
     other = copy.deepcopy(made)
     other["claims"][1] |= {"epsilon": 7.25, "delta": 3e-6, "surest": 0.97, "rounds": 4}

@@ -104,9 +104,9 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
     )
     assert (
         render_phrase("time", "whole", made)
-        == "Over 3 periods the learner pays 300 in all, which leaves the learner 60, as forecast."
+        == "Over 3 periods the learner pays 300 in all and gains 60 after paying, as forecast."
     )
-    assert "costs the learner 5 more than it is worth" in render_phrase(
+    assert ", 5 more than the models are worth to it" in render_phrase(
         "time", "whole", content(learner_surplus=-5.0)
     )
     assert (
