@@ -31,6 +31,7 @@ from scenarios.features.time import Time
 from scenarios.planning import choose_measure
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
+from scenarios.tables.known import known_records
 
 if TYPE_CHECKING:  # Mesa and what it loads take half a second
     from agents.dynamics import Period
@@ -384,7 +385,8 @@ class Run:
         if self.measure is RELATIVE:
             return self.own_fitness
         pooled = alternative.records[0]
-        return self.count_alternative(pooled.fitness, pooled.owners)
+        parts = known_records(pooled, alternative.own.encoder)
+        return self.count_alternative(pooled.fitness, parts)
 
     def count_alternative(
         self, cost: TrainingCost, parts: Sequence[Any], measure: Measure | None = None
@@ -403,8 +405,8 @@ class Run:
         return float(measure.counted(alternative.own.theta[None], cost, parts)[0])
 
     def counted(self, theta: np.ndarray) -> np.ndarray:
-        """Errors of models (k, p) in the learner's measure, on all records, (k,)."""
-        return self.measure.counted(theta, self.data.fitness, self.data.owners)
+        """Errors of models (k, p) in the learner's measure, on all records with a target, (k,)."""
+        return self.measure.counted(theta, self.data.fitness, self.data.known)
 
     @cached_property
     def decision(self) -> Decision | None:

@@ -307,7 +307,6 @@ class DecisionStudy:
         there = []
         fitness = []
         own_rows = []
-        own_there = []
         for held, own, chosen, other in zip(
             models, self.own_models, self.chosen, others, strict=True
         ):
@@ -318,8 +317,8 @@ class DecisionStudy:
             with np.errstate(over="ignore", invalid="ignore"):
                 fitness.append([np.mean(cost.relative(one)) for one in held])
             own_rows.append(self.row_costs(own[None], chosen))
-            own_there.append(own_rows[-1] @ other)
-        scale = self.draw_unseen(np.mean(own_rows, axis=0))
+        own_costs, own_there = self.judge_own(own_rows, others)
+        scale = self.draw_unseen(own_costs)
         sound = np.isfinite(fitness).all(axis=0)
         found = np.array(fitness)[:, sound]
         own_fitness = cost.relative(self.own_models)
@@ -328,26 +327,41 @@ class DecisionStudy:
             "costs": np.array(costs)[:, sound].mean(axis=0),
             "fitness_there": found,
             "costs_there": np.array(there)[:, sound] * scale[:, None],
-            "own": np.array([own_fitness.mean(), np.mean(own_rows)]),
+            "own": np.array([own_fitness.mean(), own_costs.mean()]),
             "own_fitness": own_fitness,
-            "own_costs": np.array(own_there) * scale,
+            "own_costs": own_there * scale,
         }
 
-    @cached_property
-    def excess_scores(self) -> Array:
-        """Part of each row's score that the fit to its own label has added, (n,).
+    def judge_own(self, own: Sequence[Array], others: Sequence[Array]) -> tuple[Array, Array]:
+        """Judge the learner's own model: its cost on each row, (n,), and in each world, (m,).
 
-        Leaving the row out would take away twice as much, as it makes twice as much of a squared
-        residual as the inflation of squared loss does (`PublicSample`). At half of it, rows look,
-        to first order, as well decided by their best model as fresh rows by theirs. It is 0 where
-        the rows are all records.
+        Models of bootstrap samples, whose costs are ``own``, (n,) each, have seen rows that stand
+        for fresh ones, and so seem to lose too little to the best model. The public model is
+        therefore judged on rows that are left out of its fit, and worlds lie about that.
+
+        Parameters
+        ----------
+        others : weights of the rows in each world, (n,) each.
+        """
+        known = np.mean(own, axis=0)
+        there = np.array([one @ other for one, other in zip(own, others, strict=True)])
+        if not self.left_out.any():
+            return known, there
+        public = self.rehearsal.cost.minimiser[None]
+        left = np.mean([self.row_costs(public, rows, unseen=1.0) for rows in self.chosen], axis=0)
+        return left, there * left.mean() / max(known.mean(), LEAST)
+
+    @cached_property
+    def left_out(self) -> Array:
+        """Amount by which each row's own margin falls if it is left out of the public fit, (n,).
+
+        It is 0 where the rows are all records.
         """
         shown = self.rehearsal
         if len(self.chosen) == 1:
             return np.zeros(len(shown.y))
         cost = shown.cost
-        left = leave_out_shifts(shown.loss, shown.x, shown.y, cost.minimiser, cost.regularisation)
-        return shown.y * left / 2
+        return leave_out_shifts(shown.loss, shown.x, shown.y, cost.minimiser, cost.regularisation)
 
     def draw_unseen(self, costs: Array) -> Array:
         """Draw the true cost of decisions over their cost (n,) on the rows, in each world, (m,).
@@ -371,19 +385,27 @@ class DecisionStudy:
             with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
                 yield coordinates.model(done.point(plan.returned)).reshape(len(levels), repeats, -1)
 
-    def row_costs(self, models: Array, rows: NDArray[np.intp]) -> Array:
+    def row_costs(self, models: Array, rows: NDArray[np.intp], unseen: float = 0.5) -> Array:
         """Mean cost of the decisions of models (k, p) on each row, (n,).
 
         Each model's threshold is chosen on ``rows``. With several starts each row represents others
-        like it (`alarm_chances`), which no model was fitted to (`excess_scores`).
+        like it (`alarm_chances`), which no model was fitted to.
+
+        Parameters
+        ----------
+        unseen : part of `left_out` that is taken off. All of it shows the public model as fresh
+            rows do; at half of it, rows look, to first order, as well decided by the public model
+            as fresh rows by the best, as of squared residuals inflation leaves half
+            (`PublicSample`).
         """
         y = self.rehearsal.y
+        excess = unseen * y * self.left_out
         total = np.zeros(len(y))
         sound = models[np.isfinite(models).all(axis=1)]
         for some in np.array_split(sound, 1 + len(sound) * len(y) // BLOCK):
             scores = self.rehearsal.loss.predicted(self.rehearsal.x, some)
             thresholds = self.decisions.thresholds(scores[:, rows], y[rows])[:, None]
-            beyond = scores - self.excess_scores - thresholds
+            beyond = scores - excess - thresholds
             smooth = len(self.chosen) > 1
             alarmed = alarm_chances(beyond, y) if smooth else beyond >= 0
             total += self.decisions.costs(alarmed, y).sum(axis=0)

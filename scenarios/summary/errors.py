@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoding import Encoder
@@ -22,6 +21,7 @@ from learning.forecast.prediction import quantiles
 from learning.losses.loss import Fresh, FreshRecords, FreshSums
 from scenarios.run import Run
 from scenarios.summary.verdict import summarise_runs
+from scenarios.tables.known import known_records
 
 LEVEL = 0.95
 RMSE = "rmse"
@@ -140,12 +140,7 @@ def rows_to_try(pooled: Pooled, fresh: Fresh | None, encoder: Encoder) -> Sequen
         return [fresh]
     if isinstance(pooled, PooledSums):
         return [FreshSums(lambda: pooled.fitness.statistics)]
-    parts = []
-    for owner in pooled.owners:
-        known = ~find_filled(encoder, owner.x, owner.y)
-        if known.any():
-            parts.append(FreshRecords(owner.x[known], owner.y[known], encoder.target.ends))
-    return parts
+    return known_records(pooled, encoder)
 
 
 def uncut_rows(run: Run, fresh: Fresh | None, encoder: Encoder) -> list[FreshRecords] | None:
@@ -280,10 +275,3 @@ def every_column_part(run: Run) -> dict[str, Any] | None:
         "columns": every.n_columns,
         "left_out": [name for name in every.columns if name not in used],
     }
-
-
-def find_filled(encoder: Encoder, x: Array, y: Array) -> NDArray[np.bool_]:
-    """Find the encoded records (n, p), (n,) that stand for rows without a target, (n,)."""
-    blank = {encoder.target.name: np.array([np.nan])}
-    fill, _ = encoder.target.encode(blank, np.arange(1))
-    return np.asarray((y == fill) & np.all(x == encoder.mean, axis=1))

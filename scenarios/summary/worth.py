@@ -83,7 +83,7 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
         "outside": run.own_error,
         "translated": [low, high],
         "translation_held": held,
-        "constant": constant_part(run, run.data.owners),
+        "constant": constant_part(run, run.data.known),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from scenarios.tables.features import (
     learner_sample,
     settle_features,
 )
+from scenarios.tables.known import known_records
 from scenarios.tables.paths import open_scenario_table
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select_columns
@@ -94,6 +95,11 @@ class MarketData:
     def owners(self) -> Sequence[Holding]:
         """Each owner's side."""
         return self.pooled.owners
+
+    @cached_property
+    def known(self) -> Sequence[Any]:
+        """Each owner's records with a target, which models are tried on."""
+        return known_records(self.pooled, self.encoder)
 
     @property
     def fitness(self) -> TrainingCost:

@@ -105,17 +105,25 @@ def test_a_number_s_errors_follow_from_the_model_file_and_the_held_out_rows(tmp_
 
 
 def test_no_model_is_tried_on_records_whose_target_their_owner_has_filled(tmp_path):
-    """Without rows that are held out, errors are those on the owners' records; one in ten has no target."""
+    """Without rows that are held out, errors and the gain in money are counted on the owners' records.
+
+    One of these in ten has no target.
+    """
     frame = table()
     frame.loc[np.random.default_rng(3).random(ROWS) < 0.1, "y"] = np.nan
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = SCENARIO.replace("{table}", "t.csv").replace('holdout = "rest"', 'missing = "drop"')
     (tmp_path / "s.toml").write_text(text % "squared", encoding="utf-8")
-    scenario = load(tmp_path / "s.toml")
+    worth = ["learner.value={per='rmse', money=1000.0}", "learning.regularisation=0.0"]
+    scenario = load(tmp_path / "s.toml", worth)
     division = divide_rows(
         ROWS, rng=row_shuffler(scenario.seed), sizes=[1000, 700], public_rows=100, holdout=0
     )
-    measured = run(scenario)["errors"]["measured"]
+    result = run(scenario)
+    measured = result["errors"]["measured"]
+    terms = result["validation"]["terms"]
+    assert terms["trained"]["mean"] == pytest.approx(measured["trained"]["mean"], rel=1e-12)
+    assert terms["outside"] == pytest.approx(measured["outside"], rel=1e-12)
     y = frame["y"].iloc[np.concatenate(list(division.owners.values()))].dropna()
     assert (measured["on"], measured["rows"]) == ("owners", len(y)) and len(y) < 1600
     low, high = frame["y"].iloc[division.public].agg(["min", "max"])

@@ -229,8 +229,7 @@ def test_owners_want_the_same_error_smaller():
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [WRONG, COST], ids=["wrong_label", "cost"])
 def test_labels_are_counted_along_rehearsals_and_measured_on_all_records(write, value):
-    enough = ["data.public_rows=60", "owners.epsilon=[5.0, 8.0]"]  # to tell own from bought
-    scenario = load(labelled(write), [value, *enough])
+    scenario = load(labelled(write), [value])
     run = carry_out(scenario, prepare(scenario))
     result = result_of(run)
     learner = result["learner"]

@@ -207,26 +207,40 @@ def rare_labels(rows, rng):
     return x, np.where(rng.random(rows) < 1 / (1 + np.exp(-score)), 1.0, -1.0)
 
 
-def test_wrong_labels_are_forecast_as_fresh_rows_show_them_though_models_fit_the_rows():
-    """200 rows decide 15 parameters: models err less on these rows than on fresh ones, the best and samples' alike."""
+def wrong_labels(rows):
+    """Wrong labels said of the best and of the own model of some rows, and true, on average over 60 draws of these."""
     rng = np.random.default_rng(8)
     found = []
     everybody = rare_labels(100_000, rng)
     best = Logistic().fit(*everybody, 1e-3)[0]
     for _ in range(60):
-        x, y = rare_labels(200, rng)
+        x, y = rare_labels(rows, rng)
         cost = Logistic().fitness([(x, y)], 1e-3)
-        samples = [rng.integers(200, size=200) for _ in range(4)]
+        samples = [rng.integers(rows, size=rows) for _ in range(4)]
         shown = SimpleNamespace(x=x, y=y, loss=Logistic(), cost=cost)
         study = DecisionStudy(shown, None, None, samples, Decisions())
-        own = [Logistic().fit(x[rows], y[rows], 1e-3)[0] for rows in samples]
-        models = cost.minimiser, best, *own
-        said = [study.row_costs(one[None], samples[0]).mean() for one in models]
-        wrong = [np.mean(everybody[0] @ one * everybody[1] < 0) for one in models]
-        found.append([said[0], wrong[1], np.mean(said[2:]), wrong[0]])
-    best_said, best_wrong, own_said, own_wrong = np.mean(found, axis=0)
+        models = [Logistic().fit(x[some], y[some], 1e-3)[0] for some in samples]
+        own = [study.row_costs(one[None], some) for one, some in zip(models, samples, strict=True)]
+        known, worlds = study.judge_own(own, [np.full(rows, 1 / rows)] * 4)
+        assert worlds.mean() == pytest.approx(known.mean())
+        said = study.row_costs(cost.minimiser[None], samples[0]).mean()
+        wrong = [np.mean(everybody[0] @ one * everybody[1] < 0) for one in (best, cost.minimiser)]
+        found.append([said, known.mean(), *wrong])
+    return np.mean(found, axis=0)
+
+
+def test_wrong_labels_are_forecast_as_fresh_rows_show_them_though_models_fit_the_rows():
+    """200 rows decide 15 parameters: models err less on these rows than on fresh ones, the best and the own alike."""
+    best_said, own_said, best_wrong, own_wrong = wrong_labels(200)
     assert best_said == pytest.approx(best_wrong, rel=0.05)
     assert own_said == pytest.approx(own_wrong, rel=0.05)
+
+
+def test_a_gain_in_wrong_labels_shows_in_few_rows():
+    """Of what 100 rows lose to the best model, models of bootstrap samples show half, rows left out three quarters."""
+    best_said, own_said, best_wrong, own_wrong = wrong_labels(100)
+    assert own_said == pytest.approx(own_wrong, rel=0.05)
+    assert 0.65 * (own_wrong - best_wrong) < own_said - best_said < own_wrong - best_wrong
 
 
 def test_a_row_that_is_left_out_scores_less_by_what_one_newton_step_says():
