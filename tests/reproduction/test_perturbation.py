@@ -169,7 +169,7 @@ def test_rivals_of_equal_owners_are_averaged_alike_and_checked(monkeypatch):
     alike = found.pivot(index=["method", "epsilon"], columns="weights", values="optimal_gap")
     np.testing.assert_allclose(alike["WD-DP"], alike["plain averaging"])
     checks = BY_KEY["WD-RV"].checks(found.assign(data="cancer"))
-    assert len(checks) == 4 + 3 * 2 and sum(check.kind == "law" for check in checks) == 4
+    assert len(checks) == 4 + 3 * 3 and sum(check.kind == "law" for check in checks) == 4
 
 
 def test_the_table_is_what_is_printed():
