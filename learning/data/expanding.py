@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
-from scipy.spatial.distance import pdist
+import scipy
 
 from learning.arrays import Array
 from learning.data.expansion import LEAST_GAP
@@ -112,6 +112,6 @@ def median_distance(rows: Array) -> float:
     >>> median_distance(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [0.0, 7.0]]))
     5.0
     """
-    found = pdist(rows[:: -(-len(rows) // COMPARED)])
+    found = scipy.spatial.distance.pdist(rows[:: -(-len(rows) // COMPARED)])
     found = found[found > 0]
     return float(np.median(found)) if len(found) else 1.0

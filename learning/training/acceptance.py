@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import beta
+import scipy
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
@@ -97,7 +97,7 @@ class AnswerTest:
         if len(self.score) < LEAST_PARAMETERS:
             return np.inf
         free = len(self.score) - EXPLAINED
-        return float(np.sqrt(beta.ppf(1 - 2 * CHANCE, 0.5, (free - 1) / 2)))
+        return float(np.sqrt(scipy.special.betaincinv(0.5, (free - 1) / 2, 1 - 2 * CHANCE)))
 
     def cosines(self, scores: Array) -> Array:
         """Cosine (n,) of scores (n, p) with the check rows', whitened, without `_explained`."""

@@ -27,7 +27,9 @@ class Contribution(ProfilePolicy):
     test on check rows is paid this over the odds that an honest answer passes
     (`learning.training.acceptance`), so that it is what an honest owner expects.
 
-    Nobody is paid where no answer is expected to bring anything.
+    Nobody is paid where no answer is expected to bring anything. So where the others bring nothing,
+    payments jump at the least budget of an owner that brings something. Searches find this jump to
+    within a thousandth of that budget, and may miss as much of a gain.
 
     Parameters
     ----------

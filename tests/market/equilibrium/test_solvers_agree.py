@@ -7,6 +7,7 @@ without is skipped by name.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from market.game.owners import Owners
 from market.policies import POLICIES
 
 HIGH = 5.0
+LATER = ("thesis_loss",)  # policies that are newer than the numbers of the others' random markets
 LONG = ("marginal", "shapley", "contribution")  # policies under which solvers take longest
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 
@@ -89,13 +91,14 @@ def test_every_policy_takes_part(policy):
 def test_two_solvers_agree_on_random_markets_of_every_cost_with_every_policy():
     """Every policy with every cost once, or with every fourth one; where the first solver finds one equilibrium, so does
     the other."""
-    pairs = [(cost, policy) for cost in COSTS for policy in POLICIES]
+    first = [policy for policy in POLICIES if policy not in LATER]
+    pairs = [*product(COSTS, first), *product(COSTS, LATER)]
     every = sized(4, 1)
     tried = {
         k: (cost, policy)
         for k, (cost, policy) in enumerate(pairs)
         if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS
-        if policy not in LONG or k // len(POLICIES) % every == 0
+        if policy not in LONG or k // len(first) % every == 0
     }
     found = Counter()
     for k, (cost, policy) in tried.items():

@@ -216,6 +216,9 @@ def dense_search(game, profile, points=1501):
     return best
 
 
+LATER = ("thesis_loss",)  # policies that are newer than the numbers of the others' random markets
+
+
 def wide_market(cost, policy, seed):
     """Two or three owners with prices over four decades, on intervals that end between 1 and 500, and a profile."""
     draw = np.random.default_rng([seed, *map(ord, cost + policy)])
@@ -242,7 +245,9 @@ def wide_market(cost, policy, seed):
 @pytest.mark.slow
 def test_no_gain_is_missed_however_wide_the_interval():
     """Every cost with every policy: neither response nor regret falls short of a dense search by 1e-9 of what is at stake."""
-    for number, (cost, policy) in enumerate(product(COST_PARAMETERS, POLICY_PARAMETERS)):
+    first = [one for one in POLICY_PARAMETERS if one not in LATER]
+    pairs = [*product(COST_PARAMETERS, first), *product(COST_PARAMETERS, LATER)]
+    for number, (cost, policy) in enumerate(pairs):
         game, profile = wide_market(cost, policy, number)
         best = dense_search(game, profile)
         own = game.payoffs(profile)
