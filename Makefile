@@ -113,7 +113,7 @@ site: $(DEV)  # build/site/docs/index.html: these pages with the notebooks, the 
 
 picture: $(APP)  # docs/report.png and docs/dashboard.png: the first screens of a report and of the dashboard, where there is a chromium
 	$(BIN)/dpmarket run three_insurers --out build/three_insurers --force
-	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,1124 \
+	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,1085 \
 		--screenshot=docs/report.png file://$(CURDIR)/build/three_insurers/report.html
 	$(BIN)/python -c "from PIL import Image; p = 'docs/report.png'; Image.open(p).convert('RGB').quantize(64).save(p, optimize=True)"
 	$(BIN)/python tests/browsing.py docs/dashboard.png
