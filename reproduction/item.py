@@ -24,8 +24,8 @@ Kind = Literal["law", "reading", "value", "control", "told", "ours"]
 COUNTED: dict[Kind, str] = {
     "law": "a statement of the source: an order, a direction, a power, a bound, a likeness, a "
     "number of equilibria; each table and each case that its words cover is judged",
-    "reading": "a law in one reading of what the source leaves open, such as an unstated constant or "
-    "the order of the records; each that was tried is judged",
+    "reading": "a law in one reading of what the source leaves open, such as an unstated constant "
+    "or the order of the records; each that was tried is judged",
     "value": "a number, a constant, or a formula as printed where a mended one does what the "
     "source says; and the level of a figure by its tick labels",
 }
