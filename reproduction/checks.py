@@ -20,6 +20,7 @@ SURE = 2.0  # standard errors beyond which a difference counts
 AGAIN = 6.0  # standard errors by which another seed may move it
 EXACT = 1e-6  # relative tolerance of a number without randomness
 ROUNDING = 1e-9
+REACH = 0.1  # of a slope around a power of the source: our choice
 ATTACK_ERROR = 0.005  # error probability of an attack's lower bound
 
 
@@ -107,6 +108,18 @@ def attains_bound(what: str, found: float, published: str = "tight") -> Check:
     return Check(what, found, 1 - ROUNDING, 1 + ROUNDING, published, "law", ROUNDING)
 
 
+def has_power(
+    what: str,
+    found: float,
+    power: float,
+    published: str,
+    kind: Kind = "law",
+    tolerance: float = ROUNDING,
+) -> Check:
+    """A slope within one reach, the same for all items, of a power of the source."""
+    return Check(what, found, power - REACH, power + REACH, published, kind, tolerance)
+
+
 def agrees_within(what: str, found: float, most: float = ROUNDING, published: str = "") -> Check:
     """A law: a small distance between two computations of one number."""
     return Check(what, found, 0, most, published, "law", most)
@@ -121,6 +134,7 @@ CHECKERS: dict[str, Callable[..., Check]] = {
     "within_bound": within_bound,
     "attains_bound": attains_bound,
     "agrees_within": agrees_within,
+    "has_power": has_power,
     "told": report_number,
 }
 

@@ -24,16 +24,16 @@ Kind = Literal["law", "reading", "value", "control", "told", "ours"]
 COUNTED: dict[Kind, str] = {
     "law": "a statement of the source: an order, a direction, a power, a bound, a likeness, a "
     "number of equilibria; each table and each case that its words cover is judged",
-    "reading": "a law in one reading of what the source leaves open, such as an unstated constant; "
-    "where there are several, the law is that one of them serves",
+    "reading": "a law in one reading of what the source leaves open, such as an unstated constant "
+    "or the order of the records; each that was tried is judged",
     "value": "a number, a constant, or a formula as printed where a mended one does what the "
     "source says; and the level of a figure by its tick labels",
 }
 Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
     "reproduced": "every check of the three kinds below holds",
-    "shape": "every law holds; a reading or a value does not",
-    "not reproduced": "a law does not hold",
+    "shape": "every law holds, and some check; a reading or a value does not",
+    "not reproduced": "a law does not hold, or no check does",
     "not possible here": "the data that it needs are not there",
 }
 Group = Literal["own", "error", "remark", "other", "ours"]
@@ -44,7 +44,7 @@ GROUPS: dict[Group, str] = {
     "other": "of the items of other papers",
     "ours": "of our own comparisons",
 }
-SHOWN: dict[Status, str] = {
+SHOWN: dict[Status, str] = {  # of errors, remarks and our comparisons
     "reproduced": "shown",
     "shape": "shown in part",
     "not reproduced": "not shown",
@@ -203,14 +203,16 @@ def status_of(checks: Sequence[Check]) -> Status:
     >>> law, value = Check("ranking", 1, 1, 1, kind="law"), Check("constant", 3.0, 0.9, 1.1)
     >>> status_of([law]), status_of([law, value]), status_of([value]), status_of([])
     ('reproduced', 'shape', 'not reproduced', 'not reproduced')
+    >>> status_of([Check("level", 1, 1, 1), value])
+    'shape'
     >>> number = report_number("median", 3.0)
     >>> status_of([number]), status_of([law, number])
     ('not reproduced', 'reproduced')
     """
     checks = limited_checks(checks)
-    laws = [check.holds for check in checks if check.kind == "law"]
+    laws = all(check.holds for check in checks if check.kind == "law")
     if checks and all(check.holds for check in checks):
         return "reproduced"
-    if laws and all(laws):
+    if laws and any(check.holds for check in checks):
         return "shape"
     return "not reproduced"

@@ -180,8 +180,8 @@ def check_grid_slopes(frame: pd.DataFrame) -> Found:
     records = ("n_records", "epsilon")
     yield from extreme_slopes("slopes", dealt, *budget, "ε")
     yield from extreme_slopes("slopes", dealt, *records, "records")
-    yield from extreme_slopes("slopes", filed, *budget, "ε, file's order")
-    yield from extreme_slopes("slopes", filed, *records, "records, file's order")
+    yield from extreme_slopes("slopes_filed", filed, *budget, "ε")
+    yield from extreme_slopes("slopes_filed", filed, *records, "records")
 
 
 PAYMENT_TICKS = 100

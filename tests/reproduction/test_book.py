@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,18 @@ import pytest
 from learning.errors import InputError
 from learning.progress import ignore_progress
 from reproduction import book
-from reproduction.checks import make_check
+from reproduction.checks import REACH, make_check
 from reproduction.drawing import add_caption, make_page, plot_series
-from reproduction.item import COUNTED, Check, Item, NotPossible, Setting, report_number
+from reproduction.item import (
+    COUNTED,
+    DERIVED,
+    SHOWN,
+    Check,
+    Item,
+    NotPossible,
+    Setting,
+    report_number,
+)
 from reproduction.pages import render_page as page_of
 
 
@@ -296,6 +306,43 @@ def test_a_control_is_shown_and_counts_for_nothing(items, tmp_path):
     assert "| 1 of 1 |" in text and "| other | control | 0 | 9 | 0 to 1 | fails |" in text
     assert make_check(["ratio", 0, 1, "", "law"], 9.0).kind == "control"
     assert all(f"* **{kind}**: " in text for kind in COUNTED)
+
+
+def test_every_status_on_the_page_is_explained_and_follows_from_one_rule(items, tmp_path):
+    """Where no law fails and something holds, it has the shape, with laws or without."""
+    computed(items, tmp_path)
+    first = next(book.all_kept(tmp_path))
+    holding, failing = Check("level", 1, 1, 1, "1"), Check("other", 9, 0, 1, "0")
+    error = replace(first.item, group="error")
+    cases = ((holding,), (holding, failing), (failing,))
+    found = [replace(first, item=error, checks=checks).status for checks in cases]
+    assert found == list(SHOWN.values())
+    text = page_of([first])
+    assert all(
+        f"**{words.partition(',')[0]}**" in text for words in (*SHOWN.values(), *DERIVED.values())
+    )
+
+
+def test_slopes_of_all_items_have_one_limit():
+    """A power of -2 or -1 that a source states is met within a tenth."""
+    published = {
+        "-2",
+        "−2",
+        "−1",
+        "(11): −2",
+        "-2, but for logarithms",
+        "-2, since sigma falls with epsilon",
+    }
+    kept = [
+        one
+        for each in book.all_kept(Path(__file__).parents[2] / "docs")
+        for one in each.checks
+        if one.published in published
+    ]
+    assert len(kept) > 30
+    for one in kept:
+        power = -1 if "1" in one.published.split(":")[-1] else -2
+        assert (one.low, one.high) == pytest.approx((power - REACH, power + REACH)), one.what
 
 
 def test_a_table_that_is_not_there_is_named(items, tmp_path):

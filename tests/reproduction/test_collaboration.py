@@ -11,7 +11,7 @@ from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from reproduction.collaboration import ITEMS, TICKS, figures, largest_drawn, setups
 from reproduction.collaboration.setups import Prepared, Setup
-from reproduction.item import NotPossible, Setting, status_of
+from reproduction.item import NotPossible, Setting
 from reproduction.tables.records import Table
 
 QUICK = Setting(quick=True)
@@ -93,7 +93,7 @@ def test_a_slope_is_fitted_through_all_points_and_judged_by_what_the_source_has(
     assert found == pytest.approx(-2) and count == 11
     log = np.log(frame["epsilon"])
     assert error == pytest.approx(0.01 / np.sqrt(np.sum((log - log.mean()) ** 2)))
-    for given, holds in ((-2.04, True), (-1.9, False), (-1.0, False)):
+    for given, holds in ((-2.09, True), (-1.88, False), (-1.0, False)):
         assert CHECKS["VC-4"](setups.add_law(points(given)))[0].holds == holds
     assert np.isnan(setups.fit_slope(frame[:2], "epsilon")[0])
     flat = frame.assign(relative_fitness=frame["relative_fitness"] + 0.5)
@@ -142,14 +142,50 @@ def test_trainings_fall_by_the_square_and_follow_the_law(compute, key):
 )
 def test_four_scenarios_rank_as_the_noise_that_they_share(setup):
     frame = figures.compute_scenarios(setup, QUICK)
-    assert status_of([one for one in CHECKS["VC-6"](frame) if one.kind == "law"]) == "reproduced"
+    failing = [one for one in CHECKS["VC-6"](frame) if one.kind == "law" and not one.holds]
+    assert [one.published for one in failing] == ["without much consideration"]
     corner = frame[
         (frame["n_records"] == frame["n_records"].max()) & (frame["epsilon"] == 10.0)
     ].set_index("scenario")
     by_noise = corner["power"].drop(figures.ALONE).sort_values().index
     assert tuple(by_noise) == figures.RANKED
     swapped = frame.assign(scenario=frame["scenario"].replace({1: 4, 4: 1}))
-    assert any(not one.holds for one in CHECKS["VC-6"](swapped) if one.kind == "law")
+    assert sum(not one.holds for one in CHECKS["VC-6"](swapped) if one.kind == "law") > 1
+
+
+def corners(best=0.01):
+    """Four scenarios at two sizes and three budgets of the first owner, the best one as given."""
+    shares = {figures.ALONE: 1e3, 1: 1e4, 2: 0.1, 3: 1e3, 4: best}
+    rows = [
+        {"scenario": number, "n_records": size, "epsilon": epsilon, "relative_fitness": level}
+        for number, level in shares.items()
+        for size in (100, 1_000)
+        for epsilon in (0.1, 1.0, 10.0)
+    ]
+    frame = pd.DataFrame(rows).assign(std_error=1e-9, bias=0.0, noise=np.nan)
+    return setups.add_law(frame.assign(power=frame["relative_fitness"], optimum=1.0))
+
+
+@pytest.mark.parametrize("key, words", [("VC-6", "without much"), ("VC-11", "identical")])
+def test_the_best_scenario_is_said_to_need_no_care_about_the_first_owners_budget(key, words):
+    frame = corners()
+    strict = (frame["scenario"] == 4) & (frame["n_records"] == 1_000) & (frame["epsilon"] == 0.1)
+    costly = frame.assign(relative_fitness=frame["relative_fitness"].where(~strict, 30.0))
+    judged = [
+        [one.holds for one in CHECKS[key](each) if one.published.startswith(words)]
+        for each in (frame, costly)
+    ]
+    assert all(judged[0]) and judged[1].count(False) == 1
+
+
+def test_of_an_order_that_the_source_does_not_state_nothing_is_asked():
+    """It orders scenarios 1 and 3, and puts 4 first."""
+    frame = corners()
+    found = [one for one in CHECKS["VC-6"](frame) if one.what.startswith("scenario 3 over")]
+    assert {one.what[:17]: one.kind for one in found if "law has" not in one.what} == {
+        "scenario 3 over 4": "law",
+        "scenario 3 over 2": "told",
+    }
 
 
 def test_paths_settle_and_more_budget_is_better():
@@ -241,5 +277,5 @@ def test_records_in_the_files_order_are_asked_for_the_same_power():
         [one for one in CHECKS["VC-5"](both) if one.what.startswith(start)]
         for start in ("slope in n, ", "slope in n in the file's order")
     )
-    assert [one.kind for one in (*dealt, *filed)] == ["law", "law"]
+    assert [one.kind for one in (*dealt, *filed)] == ["law", "reading"]
     assert dealt[0].holds and not filed[0].holds
