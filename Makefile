@@ -23,7 +23,7 @@ run: $(READY)
 test: $(DEV)
 	$(TESTS) -m "not long and not deep and $(HERE)"
 
-long: $(DEV)  # the few tests that take as long as all others together
+long: $(DEV)  # the slowest tests
 	$(TESTS) -m "long and not deep and $(HERE)"
 
 deep: $(DEV)  # tests by chance and by search in full, an hour: every night
