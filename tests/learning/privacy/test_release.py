@@ -522,7 +522,7 @@ def test_released_answers_stand_an_attack(owner, tmp_path, quick_disk):
     """
     coordinates = replace(owner[0], theta_max=1.0)
     pair = worst_pair(coordinates)
-    asked = sized(1200, 2400)
+    asked = sized(2400, 4800)
     half = asked // 2
     worlds = []
     book = LedgerFile.create(tmp_path / "bank.ledger")
