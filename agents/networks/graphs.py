@@ -346,15 +346,7 @@ NETWORKS: dict[str, dict[str, type[Network]]] = {
         "edges": Edges,
         "file": File,
     },
-    "gossip": {
-        "complete": Complete,
-        "star": Star,
-        "ring": Ring,
-        "path": Row,
-        "watts_strogatz": WattsStrogatz,
-        "barabasi_albert": BarabasiAlbert,
-        "erdos_renyi": ErdosRenyi,
-        "groups": Groups,
-        "edges": Edges,
-    },
+}
+NETWORKS["gossip"] = {  # each answer must reach the learner, and the scenario has the whole graph
+    name: kind for name, kind in NETWORKS["sight"].items() if name not in ("empty", "file")
 }
