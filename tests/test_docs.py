@@ -163,10 +163,11 @@ def test_the_first_market_is_what_the_tutorial_and_the_readme_show(capsys):
             ours.replace(",", "")
         ) == pytest.approx(float(theirs.replace(",", "")), rel=2e-3), (ours, theirs)
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    told = readme.split("The learner's own model, from 150 rows,")[1].split("It gave buying")[0]
+    told = readme.split("The root mean squared error is")[1].split("The forecast chance")[0]
     measured = result["errors"]["measured"]
-    values = [measured["outside"], 100 * result["outside_option"]["measured"]]
-    values += [measured["trained"]["mean"], 100 * result["validation"]["relative_fitness"]["mean"]]
+    values = [measured["outside"], 150, measured["trained"]["mean"]]
+    values += [100 * result["outside_option"]["measured"]]
+    values += [100 * result["validation"]["relative_fitness"]["mean"]]
     ahead = result["forecast"]
     values += [100 * ahead["relative_fitness"], 95, *(100 * end for end in ahead["interval"])]
     numbers = NUMBER.findall(told)

@@ -71,7 +71,7 @@ def test_money_past_what_is_worth_buying_is_told():
         told.startswith(
             "Aurora Health, Beacon Mutual and Cedar Life sell more ε than is worth buying"
         )
-        and "Of the learner's payments, " in told
+        and "The learner pays " in told
     )
 
 

@@ -29,7 +29,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
         (("owners.report=0.05",), ("0.05 of it on a report of its losses",), ()),
         (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise with the best forecast",), ()),
         (("learning.mechanism=best", "learning.algorithm=best"),
-         ("rehearses 4 protocols", "averaged, sgd2, adassp or one_step asks, whichever has the best forecast"), ("delta",)),
+         ("rehearses 4 protocols", "averaged, sgd2, adassp or one_step, whichever algorithm has the best forecast"), ("delta",)),
     ],
 )  # fmt: skip
 def test_what_leaves_each_owner_is_told(dpmarket, write, changes, said, unsaid):
