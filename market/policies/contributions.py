@@ -161,9 +161,9 @@ class Shapley(ProfilePolicy):
 
     def sentence(self, write: Writer) -> str:
         return (
-            f"The learner pays the owners {write.amount(self.share, write.percent)} of what the better "
-            "model is worth to it. Each is paid for what it adds on average over all orders in which "
-            "owners could join (its Shapley value)."
+            f"The learner pays the owners {write.amount(self.share, write.percent)} of what the "
+            "better model is worth to it. Each is paid for what it adds on average over all orders "
+            "in which owners could join (its Shapley value)."
         )
 
     def _is_exact(self, n_owners: int) -> bool:

@@ -347,7 +347,7 @@ def not_reached(search: Search, tried: list[Way]) -> InputError:
     loss = show(-best.loss if target.kind == "gain" else best.loss)
     bound = "at most" if target.kind == "gain" else "at least"
     rule = f"must be {bound} {loss} to be reached with a chance of {sure}"
-    found = f"{show(target.amount)}, reached with a chance of {format_percent(most.chance, 2)}"
+    found = f"{show(target.amount)}, whose chance is {format_percent(most.chance, 2)} at best"
     easier = "smaller" if target.kind == "gain" else "larger"
     remedy = f"Ask for a {easier} {target.kind}, or a lower --chance."
     return InputError(f"--{target.kind}", rule, found, remedy)

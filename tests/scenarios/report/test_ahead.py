@@ -17,7 +17,7 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
     [
         (
             (),
-            ("from 60 public rows the model", "by an exact formula", "trained 5 times", "under Laplace noise, 10 numbers each time",
+            ("From 60 public rows, a run forecasts the model", "by an exact formula", "trained 5 times", "under Laplace noise, 10 numbers each time",
              "chooses and sells one epsilon between 0.1 and 10. It limits", "reveal about any one record. No record leaves its owner."),
             ("delta", "paper's formula", "report"),
         ),
