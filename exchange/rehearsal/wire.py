@@ -97,15 +97,19 @@ def make_secrets(
     totals = np.concatenate([np.ravel(part) for part in (*moments, *gradients)])
     sums = np.concatenate([totals, totals / len(y), totals * len(y)])
     shown = np.unique(np.fromiter(numbers_in(known), dtype=float))
-    return Secrets(owner, frozenset(texts), _distinctive(values, shown), _distinctive(sums, shown))
+    totals = _distinctive(sums, shown, NEAR)
+    return Secrets(owner, frozenset(texts), _distinctive(values, shown), totals)
 
 
-def _distinctive(values: Array, shown: Array) -> Array:
-    """Sorted values of `DIGITS` significant digits or more that no public file shows."""
+def _distinctive(values: Array, shown: Array, near: float = 0.0) -> Array:
+    """Sorted values of `DIGITS` significant digits or more that no public file shows.
+
+    A value within a relative distance ``near`` of a shorter number is left out: where it is found
+    by that distance, the shorter number is.
+    """
     distinct = np.setdiff1d(values[np.isfinite(values)], shown)
-    with np.errstate(all="ignore"):
-        rounded = [float(f"{value:.{DIGITS - 2}e}") for value in distinct.tolist()]
-    return distinct[np.array(rounded) != distinct] if rounded else distinct
+    rounded = np.array([float(f"{value:.{DIGITS - 2}e}") for value in distinct.tolist()])
+    return distinct[np.abs(rounded - distinct) > near * np.abs(distinct)]
 
 
 def search_files(files: Mapping[str, bytes], secrets: Sequence[Secrets]) -> list[Found]:

@@ -70,6 +70,15 @@ def test_noise_is_not_taken_for_a_value_and_sums_are_found_in_another_order_of_a
     assert search_files({"answer": repr(float(gradient[0] * (1 + 1e-12))).encode()}, [looked])
 
 
+def test_a_sum_that_is_a_short_number_but_for_rounding_is_not_looked_for():
+    """24 stands in digests by chance, between two strokes of base64."""
+    x = np.array([[24 + 4e-15], [123.4567]])
+    looked = make_secrets("North", [], (x[:1], x[1:, 0]), [x], [PUBLIC])
+    assert not search_files({"digest": b"LHI/24/xmXf"}, [looked])
+    (found,) = search_files({"sum": b"[123.45670000000001]"}, [looked])
+    assert found.kind == "sum or gradient without noise"
+
+
 def test_the_wire_keeps_every_version_of_every_file(tmp_path):
     wire = Wire(tmp_path / "shared", tmp_path / "kept")
     wire.look()
