@@ -8,8 +8,9 @@ import numpy as np
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
+from learning.losses.first_moments import Moments
 from learning.losses.losses import as_loss
-from learning.losses.moment_bounds import Moments, Scores
+from learning.losses.moment_bounds import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace

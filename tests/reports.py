@@ -80,14 +80,6 @@ NOTHING = {
     "validation__z_score": None,
 }
 
-WRONG = {
-    "records": 400,
-    "error_trained": 0.071,
-    "error_nonprivate": 0.069,
-    "error_outside": 0.083,
-    "error_guessing": 0.0775,
-}
-
 GAUSSIAN_NOISE = {"scenario__learning__mechanism": "gaussian", "scenario__learning__delta": 1e-6}
 
 CLAIMS = [claim | {"mechanism": "gaussian (pld)", "delta": 1e-6} for claim in result()["claims"]]
@@ -171,7 +163,6 @@ CASES = {
     "hinge, nothing to gain": calibrated("hinge", **NOTHING),
     "network": calibrated("network"),
     "network below the best found": calibrated("network", **BELOW),
-    "labels held out": calibrated(validation__holdout=WRONG),
     "rehearsed on pooled records": calibrated(forecast__basis="oracle", data__public_rows=0),
     "rehearsed, no training": calibrated(validation=None),
     "asynchronous": calibrated("squared", "asynchronous", forecast__horizon=300),

@@ -8,7 +8,7 @@ import numpy as np
 
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
-from learning.losses.moment_bounds import Moments
+from learning.losses.first_moments import Moments
 from learning.privacy.l2 import L2
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import MECHANISMS, candidate_mechanisms, norm_of

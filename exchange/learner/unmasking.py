@@ -19,6 +19,7 @@ from exchange.messages import Answer, Keys, Masked, Unmasking
 from exchange.secure.combining import combine_shares
 from exchange.secure.masks import own_mask, pair_mask, pairs_of, public_key, seed_digest
 from exchange.terms import MASKED
+from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.distributed import SumsPart, Words
@@ -42,7 +43,7 @@ def gather_total(contract: Contract, used: Sequence[Used]) -> ReleasedSums:
     """
     noise = total_noise(contract)
     names = tuple(used[MASKED - 1])
-    numbers = noise.read_total(unmask_total(contract, used))
+    numbers = read_total(noise, unmask_total(contract, used))
     width = len(contract.bounds.start)
     on_score, on_moments = total_deviations(contract, len(names))
     return ReleasedSums(
@@ -55,6 +56,11 @@ def gather_total(contract: Contract, used: Sequence[Used]) -> ReleasedSums:
         coordinates=Coordinates.of(contract.coordinates),
         regularisation=contract.training.regularisation,
     )
+
+
+def read_total(noise: SumsPart, total: Words) -> Array:
+    """Convert a total of owners' numbers to sums (m,)."""
+    return total.astype(np.int64) * noise.part.step / noise.weights
 
 
 def total_noise(contract: Contract) -> SumsPart:

@@ -13,9 +13,8 @@ import numpy as np
 from learning.arrays import Array
 from learning.audit.verdicts import Check, judge_numbers, judge_ratio
 from learning.losses.coordinates import Coordinates
-from learning.losses.loss import Loss
-from learning.losses.margin import SmoothedHinge
-from learning.losses.slopes import KINK_SCALE, LEAST_CURVATURE
+from learning.losses.loss import LEAST_CURVATURE, Loss
+from learning.losses.margin import KINK_SCALE, SmoothedHinge
 from learning.losses.squared import Squared
 from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task

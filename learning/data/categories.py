@@ -21,7 +21,7 @@ def fit_categories(names: Sequence[str], texts: NDArray, encoding: str, least: i
     if encoding not in ("onehot", "integer"):
         raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
     if encoding == "integer":
-        made = Categories.of(tuple(names), texts, True)
+        made = Categories(tuple(names), tuple(map(np.unique, texts.T)), True)
     else:
         made = Categories(tuple(names), tuple(join_rare(column, least) for column in texts.T))
     several = np.array([len(categories) > 1 for categories in made.categories], dtype=bool)

@@ -24,7 +24,7 @@ def category_bound(coder: Categories) -> Array:
     """Bound on the size of each coded column (d,); places run from -1 to the last category."""
     if coder.places:
         return np.array([max(1.0, len(categories) - 1.0) for categories in coder.categories])
-    return np.ones(len(coder.coded_names))
+    return np.ones(coder.width)
 
 
 def expansion_bound(made: Expansion, coded: Array) -> Array:

@@ -103,18 +103,12 @@ class Categories:
     categories: tuple[NDArray, ...] = field(repr=False)
     places: bool = False
 
-    @classmethod
-    def of(cls, names: tuple[str, ...], texts: NDArray, places: bool) -> Categories:
-        """Make the coder with the categories of some texts (n, k)."""
-        return cls(names, tuple(np.unique(column) for column in texts.T), places)
-
     @property
-    def coded_names(self) -> tuple[str, ...]:
-        """Names of the coded columns (d,)."""
+    def width(self) -> int:
+        """Number of coded columns, d."""
         if self.places:
-            return self.names
-        columns = zip(self.names, self.categories, strict=True)
-        return tuple(f"{name}_{one}" for name, categories in columns for one in categories[1:])
+            return len(self.names)
+        return sum(len(categories) - 1 for categories in self.categories)
 
     def encode(self, columns: Columns, rows: Rows) -> Array:
         """Code the texts of the given rows as numbers (n, d)."""
@@ -231,22 +225,13 @@ class Encoder:
     mean: Array = field(default_factory=lambda: np.ones(1), compare=False)
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the encoded features (p,), the last of them "1"."""
-        if self.components is not None:
-            return (*(f"component {i + 1}" for i in range(len(self.components.low))), "1")
-        return (*self._made_names, "1")
-
-    @property
-    def _made_names(self) -> tuple[str, ...]:
-        """Names of the features before any reduction to components."""
-        coded = (*self.numbers.names, *self.categories.coded_names)
-        return coded if self.expansion is None else self.expansion.names(coded)
-
-    @property
     def n_parameters(self) -> int:
         """Number of encoded features, p."""
-        return len(self.feature_names)
+        if self.components is not None:
+            return len(self.components.low) + 1
+        if self.expansion is not None:
+            return len(self.expansion.kept) + 1
+        return len(self.numbers.names) + self.categories.width + 1
 
     def code_columns(
         self, columns: Columns, rows: Rows, out: Array | None = None
@@ -254,7 +239,7 @@ class Encoder:
         """Scaled numbers and coded categories (n, d), and numbers of clipped cells, (n,)."""
         count = len(self.numbers.names)
         if out is None:
-            out = np.empty((len(rows), count + len(self.categories.coded_names)))
+            out = np.empty((len(rows), count + self.categories.width))
         outside = self.numbers.encode(columns, rows, out[:, :count])
         out[:, count:] = self.categories.encode(columns, rows)
         return out, outside

@@ -51,19 +51,6 @@ class Expansion:
             made.append(kernel_columns(coded, self.frequencies))
         return np.ascontiguousarray(np.concatenate(made, axis=1)[:, self.kept])
 
-    def names(self, coded: Sequence[str]) -> tuple[str, ...]:
-        """Names of the features (k,), from those of the coded columns (d,)."""
-        made: list[str] = []
-        piece = "spline" if self.degree else "bin"
-        for name, knots in zip(coded, self.knots, strict=False):
-            count = count_columns(knots, self.degree)
-            made += [f"{name} {piece} {i + 1}" for i in range(count)] if len(knots) else [name]
-        made += coded[len(self.knots) :]
-        made += [f"{coded[one]} * {coded[other]}" for one, other in self.pairs]
-        waves = range(1, len(self.frequencies) + 1)
-        made += [f"kernel {wave} {number}" for wave in ("cos", "sin") for number in waves]
-        return tuple(made[place] for place in self.kept)
-
 
 def read_expansion(content: Mapping[str, Any]) -> Expansion:
     """Make the expansion of a description; a KeyError or TypeError for another content."""

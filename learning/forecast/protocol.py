@@ -28,7 +28,7 @@ from learning.forecast.tail import best_radius, stretch_residuals
 from learning.forecast.weighting import Answers
 from learning.losses.clipping import RECORD
 from learning.losses.coordinates import Coordinates
-from learning.losses.moment_bounds import Moments
+from learning.losses.first_moments import Moments
 from learning.losses.slopes import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
 from learning.progress import count_progress

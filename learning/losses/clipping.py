@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.moment_bounds import Moments, Scores
+from learning.losses.moment_bounds import Scores
 from learning.losses.slopes import Slopes, SquaredSlopes
 
 ClippedBy = Literal["parts", "record"]
@@ -45,12 +45,10 @@ class PublicCoordinates:
     norm: 1 or 2, the norm in which a record's gradient is bounded.
     loss: the loss that is trained.
     rows_per_person: k, the most records of one person at an owner, all protected together.
-    given_bound: Xi or G of a record that noise is scaled to; that of `gradient_bound` unless given.
     clipping: "parts" clips a record's features and target, once; "record" its gradient, at every
         query.
     scores: bounds of a release of second moments and scores, in place of a bound on targets; None
         elsewhere.
-    moments: bounds of second moments released beside the first gradient; None elsewhere.
     """
 
     centre: Array
@@ -61,10 +59,8 @@ class PublicCoordinates:
     norm: int = 1
     loss: Slopes = SquaredSlopes()
     rows_per_person: int = 1
-    given_bound: float | None = None
     clipping: ClippedBy = PARTS
     scores: Scores | None = None
-    moments: Moments | None = None
 
     @property
     def clips_gradients(self) -> bool:
@@ -86,12 +82,14 @@ class PublicCoordinates:
 
     def clip_features(self, x: Array) -> Array:
         """Transform features to W x, shortened to the radius unless gradients are, (..., n, p)."""
+        moved = self.move(x)
+        return moved if self.clips_gradients else self.within(moved, self.radius)
+
+    def move(self, x: Array) -> Array:
+        """Transform features to W x, (..., n, p)."""
         # columns stay columns, which lengths are summed over fastest
         order: Literal["C", "F"] = "F" if x.flags.fnc else "C"
-        moved = np.matmul(x, self.transform, order=order)
-        if self.moments is not None and self.moments.alike:
-            return self.within(moved, self.moments.radius)
-        return moved if self.clips_gradients else self.within(moved, self.radius)
+        return np.matmul(x, self.transform, order=order)
 
     def within(self, points: Array, limit: float) -> Array:
         """Shorten points (..., n, p) longer than the limit to it."""
@@ -100,16 +98,8 @@ class PublicCoordinates:
         return points * shorten[..., None]
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Clip records under squared loss, or those of a Newton step: (..., n, p) and (..., n)."""
-        said = self.centre @ x.T
-        if self.scores is not None:
-            moved, target = self.loss.working_records(x @ self.transform, said, y)
-            return self.scores.records(moved, target, self.lengths(moved), self.radius)
-        target = y - said
-        if self.moments is not None:
-            moved = x @ self.transform
-            root = np.sqrt(self.moments.weights(self.lengths(moved)))
-            return moved * root[..., None], target * root
+        """Clip records under squared loss: (..., n, p) and (..., n)."""
+        target = y - self.centre @ x.T
         if not self.clips_gradients:
             target = np.clip(target, -self.target_bound, self.target_bound)
         return self.clip_features(x), target

@@ -8,6 +8,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.clipping import PublicCoordinates
+from learning.losses.first_moments import Moments
 from learning.losses.loss import Loss
 from learning.losses.losses import as_loss
 from learning.losses.records import GradientOracle
@@ -20,9 +21,19 @@ SOLVED_FLOOR = 1e-9  # the same where owners release the moments, and a model is
 
 @dataclass(frozen=True)
 class Coordinates(PublicCoordinates):
-    """Public coordinates and bounds, for training under a loss; ``loss`` may be its name."""
+    """Public coordinates and bounds, for training under a loss; ``loss`` may be its name.
+
+    Parameters
+    ----------
+    Beside those of `PublicCoordinates`:
+
+    given_bound: Xi or G of a record that noise is scaled to; that of `gradient_bound` unless given.
+    moments: bounds of second moments released beside the first gradient; None elsewhere.
+    """
 
     loss: Loss = Squared()
+    given_bound: float | None = None
+    moments: Moments | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -46,6 +57,25 @@ class Coordinates(PublicCoordinates):
             return self.radius
         # Xi holds in either norm
         return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)
+
+    def clip_features(self, x: Array) -> Array:
+        """Transform and shorten features as `PublicCoordinates` does, or to the moments' radius."""
+        if self.moments is None or not self.moments.alike:
+            return super().clip_features(x)
+        return self.within(self.move(x), self.moments.radius)
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Clip records under squared loss, or those of a Newton step: (..., n, p) and (..., n)."""
+        if self.scores is None and self.moments is None:
+            return super().records(x, y)
+        said = self.centre @ x.T
+        if self.scores is not None:
+            moved, target = self.loss.working_records(x @ self.transform, said, y)
+            return self.scores.records(moved, target, self.lengths(moved), self.radius)
+        assert self.moments is not None
+        moved = x @ self.transform
+        root = np.sqrt(self.moments.weights(self.lengths(moved)))
+        return moved * root[..., None], (y - said) * root
 
     def project(self, phi: Array) -> Array:
         """Project phi (runs, p) to the ball: by coordinate (norm 1), or to the start (norm 2)."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.declaration import Declaration
@@ -30,6 +31,7 @@ from learning.losses.statistics import SquaredStatistics, squared_statistics
 from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
+LEAST_CURVATURE = 1e-12  # of a record in a Newton step
 BLOCK = 4096  # records whose losses are held at once
 UNBOUNDED = (-np.inf, np.inf)  # a range that holds no prediction back
 
@@ -92,6 +94,34 @@ class Loss(Slopes, Declaration):
     def second_derivative(self, t: Any) -> Any:
         """Its second derivative at t, elementwise; None of a loss that has none everywhere."""
         return None
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature at t that a Newton step counts, elementwise, at least 0."""
+        return self.second_derivative(t)
+
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """Records (z, u) of the least-squares problem that a Newton step of this loss solves.
+
+        z = sqrt(c/2) x and u = -l'(t) y/sqrt(2 c) with the curvature c at t = y said. So sum zz' is
+        half the Hessian and sum uz minus half the gradient, as sum xx' and sum ux are of squared
+        loss. A record that has next to no curvature is given `LEAST_CURVATURE`, which leaves its
+        score as it is.
+
+        Parameters
+        ----------
+        x : array (..., n, p), records in the coordinates of training.
+        said : array (..., n), what the start predicts of them.
+        y : array (n,), labels +-1.
+
+        Source: McCullagh and Nelder, Generalized Linear Models, 2.5 (working response).
+        """
+        t = y * said
+        root = np.sqrt(np.maximum(self.step_curvature(t), LEAST_CURVATURE) / 2)
+        return x * root[..., None], -self.derivative(t) * y / (2 * root)
+
+    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Negative slope, in single precision; may be written over t."""
+        return np.asarray(-self.derivative(t), dtype=np.float32)
 
     @property
     def smooth(self) -> bool:

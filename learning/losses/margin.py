@@ -28,6 +28,7 @@ ITERATIONS = 300
 INSIDE = 1e-3  # first distance of multipliers and slacks from their limits
 STEP_SHARE = 0.99  # of the longest feasible step; nearer to 1 cycled on some separable records
 ROUNDING = 1e-12  # of a cost
+KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
 SHORTEST = 1e-12  # least length of a Newton step that changes the cost
 
 
@@ -79,6 +80,14 @@ class Hinge(HingeSlopes, Loss):
         """The optimum, certified to 1e-8 of itself."""
         found = hinge_optimum(x, y, regularisation)
         return found.theta, found.value
+
+    def step_curvature(self, t: Any) -> Any:
+        """Curvature of s log(1 + exp((1 - t)/s)), the hinge with a smooth kink, s = `KINK_SCALE`.
+
+        At most 1/(4 s). The score goes by the hinge's own slope.
+        """
+        past = (t - 1) / KINK_SCALE
+        return scipy.special.expit(past) * scipy.special.expit(-past) / KINK_SCALE
 
     def smooth_kinks(self, width: float, lift: float = 0.0) -> Loss:
         """`SmoothedHinge`."""

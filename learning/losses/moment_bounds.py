@@ -1,4 +1,4 @@
-"""Bounds of second moments, released with scores or with the first clipped gradient."""
+"""Bounds of second moments that are released with scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from learning.arrays import Array
 class Scores:
     """Bounds of a release of sum xx' and of scores sum ux, u = y - centre'x, in the coordinates.
 
-    Under a loss of labels x and u are those of `Slopes.working_records`, to which the same bounds
+    Under a loss of labels x and u are those of `Loss.working_records`, to which the same bounds
     apply: a record's score lies along its moments' direction, whatever the loss, and that is all
     that `noise_stretch` and `distance_frontier` rest on.
 
@@ -59,36 +59,6 @@ class Scores:
             )
         left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
         return x * short[..., None], left
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Bounds of second moments that owners release once, beside their first clipped gradient.
-
-    A record counts w = min(1, R^2/|x|^2) in w xx' and in its gradient, before that is clipped, so
-    that the moments are the curvature of what is trained.
-
-    Parameters
-    ----------
-    radius : R, above 0.
-    share : t > 0, of the noise: that on sum xx' has R^2/(c t) times the deviation of that on the
-        sum of half gradients, c their radius.
-    spread : standard deviation of a diagonal entry of the learner's own moments, known from its
-        rows; released and own moments are averaged by their precision.
-    """
-
-    radius: float
-    share: float
-    spread: float
-    alike: bool = True
-
-    def shorten(self, lengths: Array) -> Array:
-        """Factors that shorten records of given lengths (..., n) to the radius."""
-        return self.radius / np.maximum(lengths, self.radius)
-
-    def weights(self, lengths: Array) -> Array:
-        """Weights of the gradients of records of given lengths (..., n)."""
-        return self.shorten(lengths) ** 2 if self.alike else np.ones_like(lengths)
 
 
 def noise_stretch(share: float) -> float:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.losses.slopes import Slopes
 from learning.losses.statistics import SquaredStatistics
 from learning.threads import over_blocks
+
+if TYPE_CHECKING:
+    from learning.losses.loss import Loss
 
 ROWS = 2**15  # records of a batch
 HELD = 2**16  # records of a block, where a result is made of each
@@ -117,11 +119,11 @@ class LinearRecords:
     double precision, on the records themselves.
     """
 
-    loss: Slopes
+    loss: Loss
     lines: NDArray[np.float32] = field(repr=False)
 
     @classmethod
-    def of(cls, loss: Slopes, slopes: Array, constants: Array) -> LinearRecords:
+    def of(cls, loss: Loss, slopes: Array, constants: Array) -> LinearRecords:
         """Make records of a (n, p) and b (n,)."""
         lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
         lines[:, :-1] = slopes
@@ -202,7 +204,7 @@ class ClippedRecords(LinearRecords):
 
     @classmethod
     def within(
-        cls, radius: float, loss: Slopes, lines: NDArray[np.float32], norm: float
+        cls, radius: float, loss: Loss, lines: NDArray[np.float32], norm: float
     ) -> ClippedRecords:
         """Make records of lines (n, p + 1), with gradients no longer than a radius in a norm."""
         limits = np.empty(len(lines), dtype=np.float32)

@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-
-KINK_SCALE = 0.1  # of the logistic errors in t that smooth a hinge for the curvature of its step
-LEAST_CURVATURE = 1e-12  # of a record in a Newton step
 
 
 def worst_cosine(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
@@ -107,34 +104,6 @@ class Slopes:
         """Slope of the loss at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
 
-    def step_curvature(self, t: Any) -> Any:
-        """Curvature at t that a Newton step counts, elementwise, at least 0."""
-        raise TypeError(f"{type(self).__name__} has no step_curvature(t): Newton's step needs one")
-
-    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
-        """Records (z, u) of the least-squares problem that a Newton step of this loss solves.
-
-        z = sqrt(c/2) x and u = -l'(t) y/sqrt(2 c) with the curvature c at t = y said. So sum zz' is
-        half the Hessian and sum uz minus half the gradient, as sum xx' and sum ux are of squared
-        loss. A record that has next to no curvature is given `LEAST_CURVATURE`, which leaves its
-        score as it is.
-
-        Parameters
-        ----------
-        x : array (..., n, p), records in the coordinates of training.
-        said : array (..., n), what the start predicts of them.
-        y : array (n,), labels +-1.
-
-        Source: McCullagh and Nelder, Generalized Linear Models, 2.5 (working response).
-        """
-        t = y * said
-        root = np.sqrt(np.maximum(self.step_curvature(t), LEAST_CURVATURE) / 2)
-        return x * root[..., None], -self.derivative(t) * y / (2 * root)
-
-    def negative_slopes(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Negative slope, in single precision; may be written over t."""
-        return np.asarray(-self.derivative(t), dtype=np.float32)
-
     def predicted(self, x: Array, theta: Array) -> Array:
         """Predictions of models (..., p) for records (n, p), (..., n)."""
         return theta @ x.T
@@ -168,10 +137,6 @@ class SquaredSlopes(Slopes):
         """2 t."""
         return 2 * t
 
-    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
-        """x and the residual y - said."""
-        return x, y - said
-
     def gradient_bound(
         self, radius: float, target_bound: float, theta_max: float, norm: int
     ) -> float:
@@ -189,10 +154,6 @@ class LogisticSlopes(Slopes):
         """-1/(1 + exp(t))."""
         return -scipy.special.expit(-t)
 
-    def step_curvature(self, t: Any) -> Any:
-        """1/((1 + exp(t)) (1 + exp(-t))), at most 1/4."""
-        return scipy.special.expit(t) * scipy.special.expit(-t)
-
 
 class HingeSlopes(Slopes):
     """Slopes of max(0, 1 - t) with t = y theta'x."""
@@ -203,14 +164,6 @@ class HingeSlopes(Slopes):
     def derivative(self, t: Any) -> Any:
         """-1 below the kink, 0 from there on."""
         return np.negative(t < 1, dtype=np.asarray(t).dtype)
-
-    def step_curvature(self, t: Any) -> Any:
-        """Curvature of s log(1 + exp((1 - t)/s)), the hinge with a smooth kink, s = `KINK_SCALE`.
-
-        At most 1/(4 s). The score goes by the hinge's own slope.
-        """
-        past = (t - 1) / KINK_SCALE
-        return scipy.special.expit(past) * scipy.special.expit(-past) / KINK_SCALE
 
 
 _RELEASED = (SquaredSlopes(), HingeSlopes(), LogisticSlopes())  # gradients that owners can release

@@ -85,6 +85,10 @@ class Squared(SquaredSlopes, Loss):
         t *= np.float32(-2)
         return t
 
+    def working_records(self, x: Array, said: Array, y: Array) -> tuple[Array, Array]:
+        """x and the residual y - said."""
+        return x, y - said
+
     def oracle(
         self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
     ) -> GradientOracle:

@@ -140,10 +140,6 @@ class SumsPart:
         noised = zip(rounded, self.part.draw(len(rounded)), strict=True)
         return np.array([(whole + drawn) % 2**BITS for whole, drawn in noised], dtype=np.uint64)
 
-    def read_total(self, total: Words) -> Array:
-        """Convert a total of owners' numbers to sums (m,)."""
-        return total.astype(np.int64) * self.part.step / self.weights
-
     def fits(self, sizes: Sequence[int], bound: float) -> bool:
         """Test whether totals over owners' records stay below half the modulus.
 

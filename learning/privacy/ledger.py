@@ -180,13 +180,9 @@ def describe_bounds(coordinates: PublicCoordinates) -> str:
     bounded = f"record {radius!r}, target {float(coordinates.target_bound)!r}"
     if coordinates.clipping == RECORD:
         bounded = f"gradient {radius!r}"
-    if coordinates.moments is not None:
-        bounded += f", {coordinates.moments!r}"
     if coordinates.scores is not None:
         bounded = f"record {radius!r}, {coordinates.scores!r}"
     described = f"{coordinates.norm}-norm: {bounded}, query {float(coordinates.theta_max)!r}"
-    if coordinates.given_bound is not None:
-        described += f", noise for gradients of {coordinates.given_bound!r}"
     if coordinates.rows_per_person > 1:
         described += f", {coordinates.rows_per_person} rows of a person"
     return described

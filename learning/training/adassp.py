@@ -34,7 +34,7 @@ here, because it lets noise through only once in twenty times; `solve_newton_ste
 effect of noise on the moments.
 
 Under a loss of labels the same release gives a Newton step of the training cost: records enter as
-`learning.losses.slopes.Slopes.working_records`, so that sum xx' is half the Hessian at the public
+`learning.losses.loss.Loss.working_records`, so that sum xx' is half the Hessian at the public
 model and sum xu minus half the gradient. What remains of the error without noise is then of the
 order of the squared distance of the start.
 """

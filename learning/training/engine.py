@@ -63,7 +63,12 @@ def charge_training(task: Task, answers: Sequence[int], ledger: Ledger) -> None:
 
     Every member of a group answers when the group is asked.
     """
-    bounds = describe_bounds(task.coordinates)
+    coordinates = task.coordinates
+    bounds = describe_bounds(coordinates)
+    if coordinates.moments is not None:
+        bounds += f", {coordinates.moments!r}"
+    if coordinates.given_bound is not None:
+        bounds += f", noise for gradients of {coordinates.given_bound!r}"
     charged = []
     for owner, count in zip(task.owners, answers, strict=True):
         for one in owner.asked:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoding import Encoder
+from learning.data.feature_names import coded_names
 from learning.losses.loss import Loss
 
 
@@ -68,9 +69,9 @@ class Model:
         high = encoder.numbers.high
         per_unit = 2 * slopes[: len(low)] / (high - low)
         intercept -= float(per_unit @ (low + high) / 2)
-        names = (*encoder.numbers.names, *encoder.categories.coded_names)
         slopes = np.concatenate([per_unit, slopes[len(low) :]])
-        return dict(zip(names, slopes.tolist(), strict=True)), intercept + self._offset
+        by_name = dict(zip(coded_names(encoder), slopes.tolist(), strict=True))
+        return by_name, intercept + self._offset
 
     @property
     def _offset(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from types import NoneType
@@ -223,6 +223,11 @@ def quote_choices(names: Sequence[str]) -> str:
     '"a", "b" or "c"'
     """
     return describe_type(Literal[tuple(names)])  # type: ignore[misc]
+
+
+def names_with(plug_ins: Mapping[str, Any], trait: str) -> str:
+    """Quoted names of the plug-ins that have a trait."""
+    return quote_choices([name for name, one in plug_ins.items() if getattr(one, trait)])
 
 
 def _refusal(rule: str, value: Any) -> InputError:

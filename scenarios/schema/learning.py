@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from pydantic import model_validator
 
 from learning.collected_errors import collect_errors
 from learning.data.feature_kinds import KINDS
-from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
+from learning.declaration import Count, NonNegative, Positive, Probability, Words
 from learning.errors import InputError
 from learning.forecast.inputs import Settings
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
@@ -21,19 +22,13 @@ from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
 from learning.phrases import format_value
-from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import (
     BEST,
     MECHANISMS,
     all_widen,
-    kinds_of,
-    list_accountings,
-    needs_delta,
-    norm_of,
-    title_of,
 )
-from learning.privacy.noise import LARGEST, STEEPEST, share_ratio
-from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
+from learning.privacy.noise import LARGEST
+from learning.training.aggregation import MEAN, Aggregation, Observed
 from learning.training.algorithms import ALGORITHMS, Algorithm, compared_algorithms
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
@@ -44,9 +39,12 @@ from scenarios.schema.fields import (
     check_known,
     in_order,
     one_known,
-    quote_choices,
 )
+from scenarios.schema.gossip import Gossip
 from scenarios.schema.kinds import DeclaredTable, NamedTable, make_declared
+from scenarios.schema.learning_refusals import says
+from scenarios.schema.noise_rules import check_accounting, known_accountings
+from scenarios.schema.training_rules import check_algorithm, check_bounds, check_loss
 
 PRINTED = "printed"
 PUBLISHED = "published"
@@ -70,17 +68,6 @@ PRINTED_KEYS: dict[str, Any] = {
     "start": "zero",
     "precondition": False,
 }
-
-
-class Gossip(Section):
-    """The way of answers along a graph to the learner, its last node and called "learner": in each
-    round all nodes average what they hold with those that they see."""
-
-    rounds: Count
-    """Rounds of averages for each answer, as many as there are links to the farthest owner or
-    more."""
-    graph: Annotated[Any, NamedTable("learning.gossip.graph")]
-    """The graph of owners and learner, connected; a link passes answers on either way."""
 
 
 class Learning(Section):
@@ -372,232 +359,15 @@ class Learning(Section):
         elif self.protocol == PUBLISHED:
             for key, printed in PRINTED_KEYS.items():
                 if key in stated and getattr(self, key) != printed:
-                    rule = f"must be {format_value(printed)} with {self._says('protocol')}"
+                    rule = f"must be {format_value(printed)} with {says(self, 'protocol')}"
                     remedy = f"Leave out learning.{key} or learning.protocol."
                     found = format_value(getattr(self, key))
                     raise InputError(f"learning.{key}", rule, found, remedy)
             self.__dict__.update(PRINTED_KEYS)
 
     def _go_together(self) -> None:
-        collect_errors(
-            self._check_loss, self._check_bounds, self._check_algorithm, self._check_accounting
-        )
-
-    def _says(self, key: str) -> str:
-        """A key and its value, as errors name them."""
-        return f"{key} {format_value(getattr(self, key))}"
-
-    def _must_be(self, key: str, what: str, where: str, remedy: str = "") -> InputError:
-        """Refusal of the value of a key: ``what`` it must be in the company of what."""
-        found = format_value(getattr(self, key))
-        return InputError(f"learning.{key}", f"must be {what} with {where}", found, remedy)
-
-    def _goes_with(self, key: str, where: str, found: str = "") -> InputError:
-        """Refusal of a key that needs something else."""
-        found = found or format_value(getattr(self, key))
-        return InputError(f"learning.{key}", f"needs {where}", found, "Leave it out.")
-
-    def _check_loss(self) -> None:
-        algorithm = self.trains_by
-        self._check_parameters()
-        if not algorithm.trains(self.objective):
-            able = [name for name, loss in LOSSES.items() if algorithm.trains(loss)]
-            raise self._must_be("loss", quote_choices(able), self._says("algorithm"))
-        if self.clip == "none" and self.clips_gradients:
-            cause = "loss" if self.objective.clips_gradients else "clipping"
-            raise self._must_be("clip", '"optimal" or a number above 0', self._says(cause))
-        if self.start == "shrunk" and not self.objective.quadratic:
-            raise self._must_be("start", '"public" or "zero"', self._says("loss"))
-        if self.start == "shrunk" and self.regularisation:
-            raise self._must_be("start", '"public" or "zero"', self._says("regularisation"))
-        needs = []
-        if self.labels:
-            needs.append(f"{self._says('loss')}: without it the best model may not exist")
-        if algorithm.needs_strong_convexity:
-            needs.append(f"{self._says('algorithm')}, which needs a strongly convex cost")
-        if self.regularisation == 0 and needs:
-            rule = f"must be above 0 with {needs[0]}"
-            raise InputError("learning.regularisation", rule, "0", "Set it, such as 0.001.")
-
-    def _check_parameters(self) -> None:
-        """Fill in the parameters of the loss, and refuse those of others."""
-        own = LOSSES[self.loss].parameters
-        for key in {key for loss in LOSSES.values() for key in loss.parameters}:
-            given = getattr(self, key)
-            if key in own and given is None:
-                self.__dict__[key] = getattr(LOSSES[self.loss], key)
-            elif key not in own and given is not None:
-                having = [name for name, loss in LOSSES.items() if key in loss.parameters]
-                found = f"{given} with {self._says('loss')}"
-                raise self._goes_with(key, f"loss = {quote_choices(having)}", found)
-        for key in ("frequencies", "bandwidth"):
-            if getattr(self, key) is not None and self.features != "kernel":
-                raise self._goes_with(key, 'features = "kernel"')
-
-    def _check_bounds(self) -> None:
-        """Refuse noise without a scale, and bounds that the algorithm does not support."""
-        algorithm = self.trains_by
-        unbounded = self.theta_max == "none"
-        given = self.gradient_bound is not None
-        if self.clipping not in algorithm.clippings:
-            supported = quote_choices(algorithm.clippings)
-            raise self._must_be("clipping", supported, self._says("algorithm"))
-        if unbounded and self.objective.quadratic and not (self.clips_gradients or given):
-            where = f"{self._says('loss')} has no bound"
-            rule = f'must be given with theta_max = "none", under which {where}'
-            raise InputError("learning.gradient_bound", rule, "none", "Set it, or theta_max.")
-        if not algorithm.takes_steps and (unbounded or given):
-            key = "theta_max" if unbounded else "gradient_bound"
-            raise self._goes_with(key, "algorithms that take steps along gradients")
-        checks = self.aggregation is not None and self.combines.name == NormCheck.name
-        if unbounded and checks and not self.clips_gradients:
-            where = "a check of norms, which goes by the longest gradient in it"
-            raise self._must_be("theta_max", "a ball", where)
-
-    def _check_algorithm(self) -> None:
-        named = self._says("algorithm")
-        algorithm = self.trains_by
-        able = noise_for(algorithm)
-        if self.mechanism not in able:
-            raise self._must_be("mechanism", quote_choices(able), named, self._suit_noise(able))
-        if self.weights != "size" and not algorithm.weighs_owners:
-            raise self._must_be("weights", '"size"', named)
-        self._check_aggregation()
-        for key in ("horizon", "step_size", "step_decline", "returned"):
-            if not algorithm.takes_steps and getattr(self, key) not in (OPTIMAL, None):
-                rule = f"{named}, which asks once and takes no steps"
-                raise self._must_be(key, 'left at "optimal"', rule)
-        self._check_rounds()
-        self._check_growth()
-        if algorithm.clocked and self.clocks is None:
-            self.__dict__["clocks"] = Clocks()
-        if self.clocks is not None and not algorithm.clocked:
-            clocked = f"algorithm = {names_with(ALGORITHMS, 'clocked')}"
-            raise self._goes_with("clocks", clocked, f"a table with {named}")
-
-    def _suit_noise(self, able: Sequence[str]) -> str:
-        """Remedy for noise that the algorithm is not trained with: other noise, or its algorithm.
-
-        A delta is asked for where all noise that goes with the algorithm needs one.
-        """
-        if self.delta is None and all(needs_delta(name) for name in able):
-            return "Set it, and learning.delta."
-        goes_with = [name for name, one in ALGORITHMS.items() if self.mechanism in noise_for(one)]
-        if "mechanism" in self.model_fields_set and len(goes_with) in (1, 2):
-            return f"Set it, or algorithm = {quote_choices(goes_with)}."
-        return "Set it."
-
-    def _check_aggregation(self) -> None:
-        """Refuse aggregations of rounds in which not all owners answer, and two of them."""
-        if not (self.combines.sums or self.trains_by.aggregates):
-            able = names_with(ALGORITHMS, "aggregates")
-            where = f"algorithm = {able}, under which all owners answer in a round"
-            if self.aggregation is None:
-                raise self._goes_with("weights", where)
-            raise self._goes_with("aggregation", where, format_value(self.combines.name))
-        if self.weights == "observed" and self.aggregation is not None:
-            rule = 'must be left out with weights "observed"'
-            raise InputError("learning.aggregation", rule, format_value(self.aggregation.kind))
-
-    def _check_rounds(self) -> None:
-        """Refuse steps that no paper states, and numbers of rounds that the algorithm cannot go."""
-        low, high = self.trains_by.rounds
-        if self.printed_step and not self.trains_by.prints_step:
-            able = names_with(ALGORITHMS, "prints_step")
-            where = f"algorithm = {able}; the other papers leave it open"
-            raise self._goes_with("step_size", where)
-        if self.printed_step and self.horizon == OPTIMAL:
-            raise self._must_be("horizon", "a number of rounds", self._says("step_size"))
-        if isinstance(self.horizon, int) and not low <= self.horizon <= high:
-            what = f'"optimal" or a whole number of rounds from {low} to {high}'
-            raise self._must_be("horizon", what, self._says("algorithm"))
-        rounds = self.horizon if isinstance(self.horizon, int) else high
-        if self.returned == "averaged" and not self.trains_by.trial_points(["averaged"], rounds):
-            where = f"{self._says('horizon')}, of which the mean is the start itself"
-            raise self._must_be("returned", '"last"', where)
-
-    def _check_growth(self) -> None:
-        """Refuse shares that grow where answers must be equal, or that grow too fast."""
-        own = self.trains_by.growth
-        if own is not None:
-            if "growth" in self.model_fields_set and self.growth not in (own, OPTIMAL):
-                raise self._must_be("growth", f"{own:g}", self._says("algorithm"))
-            self.__dict__["growth"] = own
-        if self.growth == 1:
-            return
-        if not self.trains_by.shares_may_grow:
-            able = names_with(ALGORITHMS, "shares_may_grow")
-            where = f"algorithm = {able}, whose owners answer in every round"
-            raise self._goes_with("growth", where)
-        if self.printed_step:
-            where = f"{self._says('step_size')}, which takes answers to be alike"
-            raise self._must_be("growth", "1", where)
-        if not any(kind.share_power is not None for kind in self._kinds_by(self.accounting)):
-            how = f" and {self._says('accounting')}" if self.accounting else ""
-            where = f"{self._says('mechanism')}{how}, of which all answers are alike"
-            raise self._must_be("growth", "1", where)
-        asked = self.trains_by.queries(self.horizon) if isinstance(self.horizon, int) else 1
-        if not isinstance(self.growth, str) and share_ratio(self.growth, asked) > STEEPEST:
-            most = f"at most {STEEPEST:g} times the first"
-            what = f"a growth under which the last of {asked} answers gets {most}"
-            raise self._must_be("growth", what, f"horizon {self.horizon}")
-
-    def _kinds_by(self, accounting: str | None) -> list[type[Mechanism]]:
-        """Mechanisms left open whose spending may be counted so; all of them where None."""
-        kinds = kinds_of(self.mechanism)
-        return [kind for kind in kinds if accounting in (None, *kind.accountings)]
-
-    def _check_accounting(self) -> None:
-        able = list_accountings(self.mechanism, self.trains_by.published_formula)
-        if self.mechanism == BEST and self.accounting is not None:
-            rule = 'must be left out with mechanism "best", which compares all accountings'
-            raise InputError("learning.accounting", rule, format_value(self.accounting))
-        if self.accounting is not None and self.accounting not in able:
-            where = self._says("mechanism")
-            remedy = self._about_published()
-            raise self._must_be("accounting", quote_choices(able), where, remedy)
-        self._check_overlap(able)
-        self._check_delta(able)
-        if self.mechanism != BEST:
-            self.__dict__["accounting"] = self.accounting or able[0]
-
-    def _check_overlap(self, able: Sequence[str]) -> None:
-        """Refuse an overlap that the noise does not count."""
-        if self.overlap == 1 or counts_overlap(self._kinds_by(self.accounting)):
-            return
-        counting = [how for how in able if counts_overlap(self._kinds_by(how))]
-        cause = "mechanism"
-        remedy = ""
-        if counting:
-            cause = "accounting"
-            remedy = f"Set accounting = {format_value(counting[0])}, which counts them."
-        where = f"{self._says(cause)}, which counts no record that sits with several owners"
-        raise self._must_be("overlap", "1", where, remedy)
-
-    def _check_delta(self, able: Sequence[str]) -> None:
-        """Refuse a failure probability that nothing needs, or a missing one."""
-        approximate = needs_delta(self.mechanism, self.accounting)
-        if self.delta is not None and not approximate and self.mechanism != BEST:
-            noises = [*(name for name in MECHANISMS if needs_delta(name)), BEST]
-            counts = [name for name in able if needs_delta(self.mechanism, name)]
-            counted = f", or with accounting = {quote_choices(counts)}" if counts else ""
-            raise self._goes_with("delta", f"mechanism = {quote_choices(noises)}{counted}")
-        if self.delta is None and approximate:
-            why = self._says("accounting")
-            if needs_delta(self.mechanism):
-                why = title_of(self.mechanism)
-            rule = f"is needed with {why}, whose guarantee may fail with a small probability"
-            remedy = "Set it well below one over the records of an owner, such as 1e-6."
-            raise InputError("learning.delta", rule, "none", remedy)
-
-    def _about_published(self) -> str:
-        """Remedy: algorithms and mechanisms for which the papers' own formulas exist."""
-        published = [name for name in MECHANISMS if self.accounting in published_accountings(name)]
-        if not published:
-            return ""
-        able = names_with(ALGORITHMS, "published_formula")
-        known = f"mechanism = {quote_choices(published)} and algorithm = {able}"
-        return f"The papers' own formulas go with {known}."
+        rules = (check_loss, check_bounds, check_algorithm, check_accounting)
+        collect_errors(*(partial(check, self) for check in rules))
 
     def ticks(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Clocks:
         """The clocks of owners called ``names``, in their order, as training takes them.
@@ -630,43 +400,3 @@ class Learning(Section):
         joined = [tuple(sorted(place[name] for name in group)) for group in given]
         alone = [(place[name],) for name in names if name not in grouped]
         return tuple(sorted([*joined, *alone]))
-
-
-def names_with(plug_ins: Mapping[str, Any], trait: str) -> str:
-    """Quoted names of the plug-ins that have a trait."""
-    return quote_choices([name for name, one in plug_ins.items() if getattr(one, trait)])
-
-
-def known_accountings() -> list[str]:
-    """Every way to count what answers spend, of any mechanism."""
-    every = (kind for kinds in MECHANISMS.values() for kind in kinds)
-    return list(dict.fromkeys(how for kind in every for how in kind.accountings))
-
-
-def published_accountings(mechanism: str) -> set[str]:
-    """The accountings of a mechanism under which its noise is what a paper's formula says."""
-    return {how for kind in kinds_of(mechanism) if kind.published_for for how in kind.accountings}
-
-
-def counts_overlap(kinds: Sequence[type[Mechanism]]) -> bool:
-    """Test whether any mechanism counts records that sit with several owners."""
-    return any("overlap" in field_types(kind) for kind in kinds)
-
-
-def noise_for(algorithm: Algorithm) -> list[str]:
-    """The mechanisms that an algorithm may be trained with.
-
-    "best" where one that is compared is among them.
-    """
-    moments = algorithm.scores or algorithm.moments
-    asked = NoiseSettings((1,), single_record=algorithm.one_by_one, moments=moments)
-    able = []
-    compared = False
-    for name, kinds in MECHANISMS.items():
-        fitting = [kind for kind in kinds if kind.suits_settings(asked)]
-        if algorithm.moments:
-            fitting = [kind for kind in fitting if kind.apart]
-        if fitting and algorithm.noise_norm in (None, norm_of(name)):
-            able.append(name)
-            compared |= any(kind.compared for kind in fitting)
-    return [*able, BEST] if compared else able

@@ -27,11 +27,12 @@ from scenarios.schema.fields import (
     ColumnLabels,
     Section,
     ShortText,
+    names_with,
     quote_choices,
     toml_lines,
 )
 from scenarios.schema.kinds import KINDS, NamedTable
-from scenarios.schema.learning import Learning, names_with
+from scenarios.schema.learning import Learning
 from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
 
 NAMING_FILES = ("data.path", "policy.file", "network.trade.path", "network.sight.path")

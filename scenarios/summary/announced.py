@@ -29,8 +29,7 @@ from learning.training.aggregation import MEAN
 from learning.training.algorithms import ALGORITHMS
 from scenarios.features.base import rows_of
 from scenarios.run import Run
-from scenarios.schema.fields import quote_choices
-from scenarios.schema.learning import names_with
+from scenarios.schema.fields import names_with, quote_choices
 from scenarios.summary.forecast import step_decline
 from scenarios.tables.described import described_columns
 

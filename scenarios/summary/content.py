@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from learning.data.feature_names import feature_names
 from learning.forecast.planner import Planner
 from learning.losses.clipping import PARTS, RECORD
 from learning.privacy.promises import weakest_claims
@@ -261,7 +262,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "left_over_rows": division.left_over,
         "owners_left_out": list(division.too_small),
         "parameters": data.encoder.n_parameters,
-        "features": list(data.encoder.feature_names),
+        "features": list(feature_names(data.encoder)),
         "constant_columns": list(data.encoder.dropped),
         "target": table.target_name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],

@@ -26,7 +26,13 @@ from exchange.learner.aggregation import price_part
 from exchange.learner.exchange_files import read_exchange
 from exchange.learner.noise import noise_of
 from exchange.learner.settling import settle_exchange
-from exchange.learner.unmasking import gather_total, total_deviations, total_noise, unmask_total
+from exchange.learner.unmasking import (
+    gather_total,
+    read_total,
+    total_deviations,
+    total_noise,
+    unmask_total,
+)
 from exchange.learner.withdrawing import withdraw_owners
 from exchange.messages import Masked, Unmasking, parse_answer, read_answer, sign_message
 from exchange.owner import kept
@@ -157,7 +163,7 @@ def test_the_noise_of_totals_has_the_distribution_of_the_simulation():
     zeros = np.zeros(14)
     drawn = np.array(
         [
-            noise.read_total(sum((noise.add(zeros) for _ in range(3)), start=np.uint64(0)))
+            read_total(noise, sum((noise.add(zeros) for _ in range(3)), start=np.uint64(0)))
             for _ in range(runs)
         ]
     )

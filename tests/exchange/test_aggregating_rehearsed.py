@@ -13,7 +13,7 @@ from scipy import stats
 from exchange.folder import MODEL, answer_name, query_name
 from exchange.learner.exchange_files import read_exchange
 from exchange.learner.settling import settle_exchange
-from exchange.learner.unmasking import total_deviations, total_noise, unmask_total
+from exchange.learner.unmasking import read_total, total_deviations, total_noise, unmask_total
 from exchange.messages import read_answer
 from learning.canonical import encode_canonical
 from learning.privacy.ledger_file import LedgerFile
@@ -103,7 +103,7 @@ def test_commands_read_the_total_whoever_drops_out_or_is_killed(given, tmp_path,
         bare_answer(*records(contract, name), np.zeros(4), contract.terms(name)) for name in there
     )
     noise = total_noise(contract)
-    drawn = (noise.read_total(unmask_total(contract, used)) - bare) * noise.weights
+    drawn = (read_total(noise, unmask_total(contract, used)) - bare) * noise.weights
     drawn /= total_deviations(contract, len(there))[0]
     assert stats.kstest(drawn, "norm").pvalue > 1e-4
     assert settle_exchange(read_exchange(parties.shared, contract))["holds"]

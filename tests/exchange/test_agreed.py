@@ -15,6 +15,7 @@ from exchange.learner.agreed import contract_from_result, missing_rule
 from exchange.learner.collector import agreed_plan
 from exchange.learner.noise import noise_of
 from learning.canonical import encode_canonical
+from learning.data.feature_names import feature_names
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import NoiseSettings
@@ -94,7 +95,7 @@ def same_training(run, contract):
     ours = vars(Coordinates.of(contract.coordinates))
     theirs = vars(task.coordinates)
     assert all(np.array_equal(ours[key], theirs[key]) for key in theirs)
-    assert contract.encoder.feature_names == run.data.encoder.feature_names
+    assert feature_names(contract.encoder) == feature_names(run.data.encoder)
     assert contract.training.regularisation == task.regularisation
 
 
@@ -292,7 +293,8 @@ def test_a_protocol_says_why_and_no_more_where_it_cannot_be_exchanged(plain, tmp
     assert set(result.protocol) == {"format", "program", "title", "scenario_sha256", "unsupported"}
     save_result(result, tmp_path / "r", lambda _: None)
     with pytest.raises(
-        InputError, match="^learning.aggregation: must be a mean.*Change these, too: learning.accounting.$"
+        InputError,
+        match="^learning.aggregation: must be a mean.*Change these, too: learning.accounting.$",
     ) as caught:
         contract_from_result(tmp_path / "r")
     assert [one.key for one in caught.value.all] == ["learning.aggregation", "learning.accounting"]

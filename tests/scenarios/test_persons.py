@@ -7,6 +7,7 @@ from commands import TRADE
 from quick import quick_module
 
 from learning.data.division import Division, cap_persons
+from learning.data.feature_names import feature_names
 from learning.data.rows import RowLabels
 from learning.errors import InputError
 from scenarios.command.check_printed import print_check
@@ -97,7 +98,7 @@ def test_an_owner_keeps_so_many_rows_of_a_person(path):
         == (named.max(), (named > 1).sum())
         == (2, data.persons.shared)
     )
-    assert not any("name" in feature for feature in data.encoder.feature_names)
+    assert not any("name" in feature for feature in feature_names(data.encoder))
 
     rows = np.random.default_rng(0).permutation(50)
     names = np.random.default_rng(1).integers(0, 12, 50).astype(str)
@@ -218,7 +219,10 @@ def test_an_audit_replaces_persons(path):
         (["data.unit=a year"], "data.unit: must be left out with data.person"),
         (["data.rows_per_person=0"], "data.rows_per_person: must be"),
         (["data.person=nme"], 'data.person: must name a column of the table; found "nme"'),
-        (["owners.report=0.05"], "data.rows_per_person: must be 1 in a scenario with owners.report"),
+        (
+            ["owners.report=0.05"],
+            "data.rows_per_person: must be 1 in a scenario with owners.report",
+        ),
         (
             [
                 "learning.algorithm=sgd1",

@@ -14,6 +14,7 @@ from commands import SCENARIO as WHOLE
 from commands import TRADE
 
 from learning.data.encoded import feature_bound
+from learning.data.feature_names import feature_names
 from learning.errors import InputError
 from learning.randomness import Streams
 from scenarios.command.check_printed import print_check
@@ -205,7 +206,7 @@ class Market:
             ],
             "target": encoder.target,
             "features": (
-                encoder.feature_names,
+                feature_names(encoder),
                 encoder.dropped,
                 data.table.labels,
                 data.table.n_dropped,

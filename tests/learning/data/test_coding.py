@@ -8,6 +8,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from learning.data.encoded import category_bound
 from learning.data.encoding import Categories
 from learning.data.feature_kinds import KINDS
+from learning.data.feature_names import category_names
 from learning.data.fitting import fit_encoder, principal_axes
 from learning.errors import InputError
 
@@ -24,6 +25,10 @@ SEEN = np.array(
 MORE = np.concatenate([SEEN[:5], np.array([["new", "0"], ["y", "2"]], object)])
 
 
+def categories_of(names, texts, places):
+    return Categories(names, tuple(map(np.unique, texts.T)), places)
+
+
 def as_columns(texts):
     return dict(zip("ab", texts.T, strict=True)), np.arange(len(texts))
 
@@ -36,9 +41,9 @@ def test_categories_meet_scikit_learn(places):
         if places
         else OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False)
     ).fit(SEEN)
-    ours = Categories.of(("a", "b"), SEEN, places)
+    ours = categories_of(("a", "b"), SEEN, places)
     assert np.array_equal(ours.encode(*as_columns(MORE)), theirs.transform(MORE))
-    assert ours.coded_names == tuple(theirs.get_feature_names_out(["a", "b"]))
+    assert category_names(ours) == tuple(theirs.get_feature_names_out(["a", "b"]))
     assert np.all(np.abs(ours.encode(*as_columns(MORE))) <= category_bound(ours))
 
 
@@ -51,10 +56,10 @@ def test_components_meet_scikit_learn():
 
 
 def test_no_columns_of_texts_are_no_columns():
-    none = Categories.of((), np.empty((3, 0), object), False)
+    none = categories_of((), np.empty((3, 0), object), False)
     assert (
         none.encode({}, np.arange(5)).shape == (5, 0)
-        and none.coded_names == ()
+        and category_names(none) == ()
         and category_bound(none).shape == (0,)
     )
 
@@ -63,7 +68,7 @@ def test_no_columns_of_texts_are_no_columns():
 def test_the_bound_of_a_coded_column_is_what_a_text_may_come_to(places):
     """The largest size over known texts and unknown ones; places of a lone category end at -1."""
     lone = np.array([[text, "only"] for text in ("x", "y", "ü", "z", "w")], object)
-    coder = Categories.of(("a", "b"), lone, places)
+    coder = categories_of(("a", "b"), lone, places)
     texts = np.concatenate([lone, np.array([["new", "other"]], object)])
     coded = coder.encode(*as_columns(texts))
     assert np.array_equal(np.abs(coded).max(axis=0), category_bound(coder))

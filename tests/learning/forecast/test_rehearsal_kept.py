@@ -13,8 +13,9 @@ from learning.forecast.inputs import Settings
 from learning.forecast.kept import source_identity
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.coordinates import Coordinates
+from learning.losses.first_moments import Moments
 from learning.losses.losses import LOSSES, as_loss
-from learning.losses.moment_bounds import Moments, Scores
+from learning.losses.moment_bounds import Scores
 from learning.privacy.laplace import Laplace
 from learning.training.aggregation import AGGREGATIONS, Median, TrimmedMean
 from learning.training.algorithms import ALGORITHMS

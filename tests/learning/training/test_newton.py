@@ -9,7 +9,7 @@ from learning.audit.accountant import moments_epsilon
 from learning.audit.checks import check_training
 from learning.forecast.ways import list_open_ways
 from learning.losses.coordinates import Coordinates
-from learning.losses.moment_bounds import Moments
+from learning.losses.first_moments import Moments
 from learning.losses.records import ClippedRecords
 from learning.privacy.composition import AccountedL2
 from learning.privacy.l2 import L2

@@ -7,10 +7,10 @@ import pytest
 
 from learning.audit.score_pairs import search_score_pairs
 from learning.losses.coordinates import Coordinates
+from learning.losses.loss import LEAST_CURVATURE
 from learning.losses.losses import LOSSES
 from learning.losses.margin import SmoothedHinge
 from learning.losses.moment_bounds import Scores, noise_stretch
-from learning.losses.slopes import LEAST_CURVATURE
 from learning.privacy.gaussian import Gaussian
 from learning.randomness import Streams
 from learning.training.client import make_clients

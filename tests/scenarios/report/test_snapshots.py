@@ -1,25 +1,27 @@
 """Page and terminal of every kind of result, as whole texts in snapshots/.
 
-The snapshot of the first case is whole; those of the others hold the lines that differ from it.
-DPMARKET_SNAPSHOTS=write writes them anew: read the difference before it is kept.
+The snapshot of the first base is whole. Every other begins with the base that it is most like and holds the lines that
+differ: those of the base by their beginnings, which name one line each. DPMARKET_SNAPSHOTS=write writes them anew: read the difference before it is kept.
 """
 
 import difflib
 import json
 import os
 import re
+from functools import cache
 from html import unescape
 from pathlib import Path
 
 import pytest
-from reports import CASES, DISAGREEING, GAUSSIAN, WORSE, WRONG
+from reports import CASES, DISAGREEING, GAUSSIAN, WORSE
 from result_folders import calibrated, result, without_questions
 
 from scenarios.command.console import summary_lines
 from scenarios.report.page import FIGURES, render
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-FIRST = "agreeing"
+BASES = ("agreeing", "logistic", "no training")
+SHORT = 40  # characters of a line of the base, where no other begins so
 EUROS = {
     "scenario__currency": "EUR",
     "scenario__labels": {"mdvis": "visits to a doctor, visits a year"},
@@ -99,7 +101,6 @@ VARIANTS = {
     "learner sees": result(
         validation__learner_sees=sees(start=(0.0612, 0.011), aside=(-0.04, 0.02))
     ),
-    "no better than guessing": calibrated(validation__holdout=WRONG | {"error_trained": 0.0775}),
     "bound": result(forecast__published_bound=BOUND, forecast__excess=0.6),
     "bound open": result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65}),
     "labels unnamed": calibrated("hinge", data__labels=None),
@@ -186,6 +187,7 @@ def page_lines(made):
     return [line for line in lines if line]
 
 
+@cache
 def snapshot_lines(name):
     """Page and terminal of a case."""
     made = json.loads(json.dumps(EVERY[name]))
@@ -193,13 +195,41 @@ def snapshot_lines(name):
     return ["# Page", *page_lines(made), "# Terminal", *terminal]
 
 
+@cache
+def beginnings(base):
+    """The shortest beginning of each line of a base that no other line of it has."""
+    lines = sorted(set(snapshot_lines(base)))
+    found = {}
+    for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
+        common = max(len(os.path.commonprefix([line, other])) for other in (before, after))
+        found[line] = line[: max(SHORT, common + 1)]
+    return found
+
+
+def difference(base, lines):
+    """Lines of a base that are left out, each as its beginning, and new ones; if alone, under the line of the base before."""
+    first = snapshot_lines(base)
+    short = beginnings(base)
+    said = [f"# As {base}, but:"]
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, first, lines).get_opcodes():
+        if kind == "insert":
+            said.append(f" {short[first[a - 1]]}")
+        if kind != "equal":
+            said += [
+                *(f"-{short[line]}" for line in first[a:b]),
+                *(f"+{line}" for line in lines[c:d]),
+            ]
+    return said
+
+
 def snapshot_text(name):
-    """A snapshot: whole, or the lines that differ from the first, under the line before them."""
+    """A snapshot: whole, or its difference from the base that it is most like."""
     lines = snapshot_lines(name)
-    if name != FIRST:
-        changes = difflib.unified_diff(snapshot_lines(FIRST), lines, n=0, lineterm="")
-        lines = [line for line in changes if not line.startswith(("---", "+++", "@@"))]
-    return "\n".join(lines) + "\n"
+    if name in BASES:
+        said = lines if name == BASES[0] else difference(BASES[0], lines)
+    else:
+        said = min((difference(base, lines) for base in BASES), key=lambda one: len("\n".join(one)))
+    return "\n".join(said) + "\n"
 
 
 @pytest.mark.parametrize("name", EVERY)
