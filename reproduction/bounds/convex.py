@@ -17,8 +17,9 @@ from reproduction.bounds.problems import (
     exact_law,
     generate_problem,
     largest_ratio,
+    mean_slope,
 )
-from reproduction.checks import log_slope, select_rows
+from reproduction.checks import select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law
 
@@ -118,15 +119,15 @@ def check_vc_bounds(frame: pd.DataFrame) -> Found:
     three = select_rows(frame, rule="averaged")
     # (12) asks for a strongly convex g_1, and squared loss has none here
     ridged = select_rows(three, loss="hinge")
-    yield "needed_constant", (three["excess"] / three["printed"]).max()
-    yield "fitted_distance", (ridged["distance"] / ridged["printed_distance"]).max()
+    yield "needed_constant", *largest_ratio(three, "printed")
+    yield "fitted_distance", *largest_ratio(ridged, "printed_distance", "distance")
     two = frame[frame["rule"] != "averaged"]
-    yield "two_corrected", largest_ratio(two, "corrected", "best_excess")
-    yield "distance_corrected", largest_ratio(two, "corrected_distance", "best_distance")
-    yield "three_corrected", largest_ratio(three, "corrected")
+    yield "two_corrected", *largest_ratio(two, "corrected", "best_excess")
+    yield "distance_corrected", *largest_ratio(two, "corrected_distance", "best_distance")
+    yield "three_corrected", *largest_ratio(three, "corrected")
     law = select_rows(frame, rule="longest", loss="squared")
     noisy = law[law["epsilon"] <= 1]
-    yield "slope", log_slope(noisy["epsilon"], noisy["excess"])
+    yield "slope", *mean_slope(noisy, ["loss"])
     error = law["best_excess_error"]
     yield "off_law", distance_from_law(law["best_excess"], law["law_best_excess"], error)
 

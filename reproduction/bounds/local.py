@@ -23,8 +23,9 @@ from reproduction.bounds.problems import (
     concatenate,
     generate_problem,
     largest_ratio,
+    mean_slope,
 )
-from reproduction.checks import log_slope, select_rows
+from reproduction.checks import select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 
@@ -127,14 +128,14 @@ def check_local_bounds(frame: pd.DataFrame) -> Found:
     alike, unlike, other = (
         select_rows(frame, kind=kind) for kind in ("alike", "unlike", "not convex")
     )
-    yield "printed", largest_ratio(alike, "printed")
-    yield "corrected", largest_ratio(alike, "corrected")
-    yield "unlike", largest_ratio(unlike, "printed")
-    yield "nonconvex", largest_ratio(other, "printed")
+    yield "printed", *largest_ratio(alike, "printed")
+    yield "corrected", *largest_ratio(alike, "corrected")
+    yield "unlike", *largest_ratio(unlike, "printed")
+    yield "nonconvex", *largest_ratio(other, "printed")
     noisy = alike[(alike["epsilon"] < 1) & (alike["n_records"] == RECORDS)]
-    needed = noisy["excess"] / noisy["form"]
-    yield "needed_constant", needed.max() / needed.iloc[-1]
-    yield "slope", log_slope(noisy["epsilon"], noisy["excess"])
+    fitted = noisy["excess"].iloc[-1] / noisy["form"].iloc[-1]
+    yield "needed_constant", *largest_ratio(noisy.assign(fitted=fitted * noisy["form"]), "fitted")
+    yield "slope", *mean_slope(noisy, ["kind"])
 
 
 LAWS: dict[str, Law] = {

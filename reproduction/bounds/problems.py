@@ -23,7 +23,7 @@ from learning.training.engine import train
 from learning.training.law import Problem, along_the_way, of_distance, quadratic_problem
 from learning.training.plan import Plan
 from learning.training.task import Task
-from reproduction.checks import log_slope
+from reproduction.checks import log_slope, slope_error
 from reproduction.drawing import curve, estimates
 from reproduction.item import Setting
 from scenarios.report.figure_page import PALETTE
@@ -359,9 +359,13 @@ def concatenate(
     return pd.concat(parts, ignore_index=True)
 
 
-def largest_ratio(frame: pd.DataFrame, bound: str, measured: str = "excess") -> float:
-    """Largest measured number over its bound, three standard errors below."""
-    return float((frame[f"{measured}_least"] / frame[bound]).max())
+def largest_ratio(
+    frame: pd.DataFrame, bound: str, measured: str = "excess", **words: str
+) -> tuple[float, dict[str, Any]]:
+    """Largest measured number over its bound, and its standard error among words."""
+    ratio = frame[measured] / frame[bound]
+    at = ratio.idxmax()
+    return float(ratio[at]), words | {"std_error": frame[f"{measured}_error"][at] / frame[bound][at]}
 
 
 def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> float:
@@ -371,11 +375,20 @@ def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> 
 
 def mean_slope(
     frame: pd.DataFrame, keys: list[str], x: str = "epsilon", y: str = "excess"
-) -> float:
-    """Mean log slope of y against x over groups of at least two rows, nan without any."""
-    groups = (part for _, part in frame.groupby(keys) if len(part) > 1)
-    slopes = [log_slope(part[x], part[y]) for part in groups]
-    return float(np.mean(slopes)) if slopes else np.nan
+) -> tuple[float, dict[str, Any]]:
+    """Mean log slope of y against x over groups of at least two rows, and its standard error.
+
+    The slope is nan without any such group; an exact law has no error.
+    """
+    slopes, errors = [], [0.0]
+    for _, part in frame.groupby(keys):
+        if len(part) > 1:
+            slopes.append(log_slope(part[x], part[y]))
+            drawn = part[f"{y}_error"] / part[y] if f"{y}_error" in part else 0 * part[y]
+            errors.append(slope_error(part[x], drawn))
+    if not slopes:
+        return np.nan, {}
+    return float(np.mean(slopes)), {"std_error": np.linalg.norm(errors) / len(slopes)}
 
 
 def draw_sizes(

@@ -23,9 +23,8 @@ from market.procurement.paid_quality import (
     upload_quality,
 )
 from market.procurement.reports import best_misreports
-from reproduction.checks import SURE
 from reproduction.drawing import PALETTE, Style, format_number
-from reproduction.item import Setting
+from reproduction.item import SURE, Setting
 from reproduction.rivals.auctions import ROUNDING
 from reproduction.specification import Found, Law, Rows
 
