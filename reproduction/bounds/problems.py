@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -365,7 +366,9 @@ def largest_ratio(
     """Largest measured number over its bound, and its standard error among words."""
     ratio = frame[measured] / frame[bound]
     at = ratio.idxmax()
-    return float(ratio[at]), words | {"std_error": frame[f"{measured}_error"][at] / frame[bound][at]}
+    return float(ratio[at]), words | {
+        "std_error": frame[f"{measured}_error"][at] / frame[bound][at]
+    }
 
 
 def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> float:

@@ -21,6 +21,7 @@ from reproduction.checks import (
     log_slope,
     pick_number,
     select_rows,
+    slope_error,
 )
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -59,7 +60,8 @@ def check_noise_power(frame: pd.DataFrame) -> Found:
     error = frame["std_error"] / frame["printed"]
     yield "ten_parameters", ratio[10], 10.0, error[10]
     yield "one_parameter", ratio[1], 1.0, error[1]
-    yield "power", log_slope(ratio.index, ratio)
+    off = slope_error(ratio.index, error / ratio)
+    yield "power", log_slope(ratio.index, ratio), {"std_error": off}
 
 
 # ---- E-3: T - 1 answers, of which T - 2 count
@@ -357,7 +359,7 @@ def sum_noise(records: Array, budgets: Array) -> float:
 
 
 def compute_scenario_noise(setting: Setting) -> Rows:
-    """Noise of a round in each scenario of Figure 6, by the formula and drawn, at the paper's sizes."""
+    """Noise of a round in each scenario of Figure 6, by formula and drawn, at its sizes."""
     rng = setting.streams("E-32").rng("noise")
     runs = setting.pick_value(20_000, 2000)
     for number, (others, budget) in SCENARIOS.items():

@@ -386,12 +386,7 @@ def test_slopes_of_all_items_have_one_limit():
         "-2, but for logarithms",
         "-2, since sigma falls with epsilon",
     }
-    kept = [
-        one
-        for each in KEPT
-        for one in each.checks
-        if one.published in published
-    ]
+    kept = [one for each in KEPT for one in each.checks if one.published in published]
     assert len(kept) > 30
     for one in kept:
         power = -1 if "1" in one.published.split(":")[-1] else -2
