@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -94,20 +96,20 @@ def compute_bounds(setting: Setting) -> pd.DataFrame:
     return concatenate(setting, train_rule, cases)
 
 
-def added_by_noise(frame: pd.DataFrame, measured: str, bound: str) -> float:
-    """Largest excess above that of the best budget, over the bound.
+def added_by_noise(frame: pd.DataFrame, measured: str, bound: str) -> tuple[float, dict[str, Any]]:
+    """Largest excess above that of the best budget, over the bound, and its standard error.
 
     Theorem 2 leaves a remainder that does not depend on the noise: the least of all budgets.
     """
     left = frame.groupby(["loss", "horizon"])[measured].transform("min")
-    return float(((frame[f"{measured}_least"] - left) / frame[bound]).max())
+    return largest_ratio(frame.assign(**{measured: frame[measured] - left}), bound, measured)
 
 
 def check_synchronous(frame: pd.DataFrame) -> Found:
     """Theorem 2 and (10) as printed, and the remainder."""
     two = select_rows(frame, rule="longest")
-    yield "added_excess", added_by_noise(two, "best_excess", "printed")
-    yield "added_distance", added_by_noise(two, "best_distance", "printed_distance")
+    yield "added_excess", *added_by_noise(two, "best_excess", "printed")
+    yield "added_distance", *added_by_noise(two, "best_distance", "printed_distance")
     fixed = select_rows(frame, rule="fixed", horizon=frame["horizon"].max())
     quiet = select_rows(fixed, epsilon=fixed["epsilon"].max())
     yield "remainder", (quiet["best_excess"] / quiet["start_excess"]).max()

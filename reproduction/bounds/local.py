@@ -16,7 +16,6 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.training.inequalities import descent_path
 from learning.training.plan import Plan
 from reproduction.bounds.problems import (
-    SURE,
     Run,
     SmallProblem,
     add_bounds,
@@ -104,7 +103,6 @@ def train_nonconvex(setting: Setting) -> Rows:
             epsilon=epsilon,
             excess=found.mean(),
             excess_error=error,
-            excess_least=found.mean() - SURE * error,
             printed=(1 - PL / SMOOTH) ** ROUNDS * start + WIDTH * noise / (2 * PL),
             corrected=descent_path(start, PL, SMOOTH, steps, WIDTH * noise)[-1],
             horizon=ROUNDS,

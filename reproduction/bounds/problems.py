@@ -31,7 +31,6 @@ from scenarios.report.figure_page import PALETTE
 
 CONDITION = 4.0  # largest over smallest second moment of the features
 OFF = 0.3  # largest error of a score
-SURE = 3.0  # standard errors
 WATCHED = 40  # rounds at which models are measured, the first and the last among them
 BALL = 1.2  # largest parameter in the ball of a gradient bound, over that of the minimiser
 
@@ -294,11 +293,7 @@ class Watch:
         self.kept[place] = np.asarray(excess), np.sum((theta - cost.minimiser) ** 2, axis=1)
 
     def summarise(self, epsilon: Array, runs: int) -> pd.DataFrame:
-        """One row for each budget: the point returned and the best round, with standard errors.
-
-        Columns ``.._least`` are lower bounds, three standard errors below; of the best round, the
-        least of any.
-        """
+        """One row for each budget: the point returned and the best round, with standard errors."""
         rows = []
         places = sorted(self.kept)  # the last is the point returned
         for k, budget in enumerate(epsilon.tolist()):
@@ -308,11 +303,9 @@ class Watch:
                 values = np.array([self.kept[place][number][own] for place in places])
                 means = values.mean(axis=1)
                 errors = values.std(axis=1, ddof=1) / runs**0.5
-                least = means - SURE * errors
                 best = int(np.argmin(means[:-1]))
-                row |= {name: means[-1], f"{name}_error": errors[-1], f"{name}_least": least[-1]}
+                row |= {name: means[-1], f"{name}_error": errors[-1]}
                 row |= {f"best_{name}": means[best], f"best_{name}_error": errors[best]}
-                row[f"best_{name}_least"] = least[:-1].min()
             rows.append(row)
         return pd.DataFrame(rows)
 
