@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -353,12 +354,15 @@ def test_a_law_is_undecided_within_two_standard_errors_of_its_limit(
     assert ("undecided: at least 0" in text) == (verdict == "undecided")
 
 
-KEPT = list(book.all_kept(Path(__file__).parents[2] / "docs"))
+@cache
+def kept():
+    """Outcomes of the page in the documentation."""
+    return list(book.all_kept(Path(__file__).parents[2] / "docs"))
 
 
 def test_statuses_that_changed_are_those_that_the_page_names():
     """Each row's "now" is what its items have, and no row is left without a change."""
-    now = {one.item.key: one.status for one in KEPT}
+    now = {one.item.key: one.status for one in kept()}
     rows = [line.split(" | ") for line in TEXT["changes"].splitlines() if line.startswith("| ")]
     named = [(key, row) for row in rows[2:] for key in row[0].strip("| ").split(", ")]
     assert len(named) > 20 and len({key for key, _ in named}) == len(named)
@@ -369,7 +373,7 @@ def test_statuses_that_changed_are_those_that_the_page_names():
 def test_figures_that_miss_a_level_alone_are_those_that_the_page_names():
     """Their text names them, so a status that rests on copied tick labels is known as such."""
     named = TEXT["sources"]["VC"]["about"].partition("their tags.")[2]
-    for one in KEPT:
+    for one in kept():
         failing = [check for check in limited_checks(one.checks) if not check.holds]
         alone = failing and all("by the labels of" in check.what for check in failing)
         if one.item.source == "VC":
@@ -386,9 +390,9 @@ def test_slopes_of_all_items_have_one_limit():
         "-2, but for logarithms",
         "-2, since sigma falls with epsilon",
     }
-    kept = [one for each in KEPT for one in each.checks if one.published in published]
-    assert len(kept) > 30
-    for one in kept:
+    powers = [one for each in kept() for one in each.checks if one.published in published]
+    assert len(powers) > 30
+    for one in powers:
         power = -1 if "1" in one.published.split(":")[-1] else -2
         assert (one.low, one.high) == pytest.approx((power - REACH, power + REACH)), one.what
 
