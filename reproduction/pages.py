@@ -66,12 +66,7 @@ def explain_status(one: Outcome) -> str:
     failed.sort(key=lambda check: (check.kind != "law", check.verdict != "fails"))
     if one.reason or not failed:
         return one.reason
-    first = failed[0]
-    word = "not" if first.verdict == "fails" else "undecided:"
-    text = f"{first.what}: {describe_found(first)}, {word} {describe_limits(first)}"
-    if failed[1:]:
-        text += f"; and {len(failed) - 1} more"
-    return text
+    return describe_miss(failed[0]) + f"; and {len(failed) - 1} more" * (len(failed) > 1)
 
 
 def _mark_status(one: Outcome) -> str:
@@ -84,6 +79,12 @@ def _count_holding(checks: Sequence[Check]) -> str:
     """Number of limited checks that hold, of all."""
     limited = limited_checks(checks)
     return f"{sum(check.holds for check in limited)} of {len(limited)}" if limited else ""
+
+
+def describe_miss(check: Check) -> str:
+    """Describe a check that does not hold, by its number and the limits that it misses."""
+    word = "not" if check.verdict == "fails" else "undecided:"
+    return f"{check.what}: {describe_found(check)}, {word} {describe_limits(check)}"
 
 
 def describe_found(check: Check) -> str:
